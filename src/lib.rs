@@ -1,0 +1,28 @@
+//! A polite, crash-safe web crawler that removes duplicate pages while it crawls.
+//!
+//! The modules stand in reading order, lowest layer first: a module uses only modules of lower
+//! ranks (`tests/it/tidy.rs` holds the list and enforces it).
+
+pub mod clock;
+pub mod localweb;
+pub mod simhash;
+pub mod store;
+pub mod text;
+pub mod urls;
+
+pub mod documents;
+pub mod extract;
+pub mod features;
+pub mod frontier;
+pub mod index;
+pub mod robots;
+
+pub mod clusters;
+pub mod fetch;
+
+pub mod dedup;
+pub mod export;
+
+pub mod crawl;
+
+pub mod config;

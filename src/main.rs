@@ -1,0 +1,2 @@
+//! The binary `crawl`.
+fn main() {}
