@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod localweb;
 pub mod simhash;
+pub mod sketch;
 pub mod store;
 pub mod text;
 pub mod urls;
@@ -13,12 +14,12 @@ pub mod urls;
 pub mod documents;
 pub mod extract;
 pub mod features;
-pub mod frontier;
 pub mod index;
 pub mod robots;
 
 pub mod clusters;
 pub mod fetch;
+pub mod frontier;
 
 pub mod dedup;
 pub mod export;

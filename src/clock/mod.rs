@@ -1,1 +1,73 @@
-//! To be written.
+//! Time as the crawler stores it: milliseconds since 1970 UTC, from a clock that tests can move.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A moment, in milliseconds since 1970-01-01T00:00:00Z. Ordered, and stored as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Returns the moment `duration` later. Saturates at the end of time.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// Returns how long it is from `self` until `later`; zero if `later` has passed.
+    #[must_use]
+    pub fn until(self, later: Self) -> Duration {
+        Duration::from_millis(later.0.saturating_sub(self.0).max(0).unsigned_abs())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// Writes RFC 3339 in UTC, such as `2026-11-21T05:15:01Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+            Err(_) => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
+/// Where the time comes from: the system, or a hand that tests move.
+#[derive(Debug, Clone, Default)]
+pub enum Clock {
+    /// The time of the operating system.
+    #[default]
+    System,
+    /// A time that only [`Clock::advance`] moves.
+    Hand(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// Returns a clock that stands at `start` until it is advanced.
+    #[must_use]
+    pub fn hand(start: Timestamp) -> Self {
+        Self::Hand(Arc::new(AtomicI64::new(start.0)))
+    }
+
+    /// Returns the present moment.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::System => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+            }
+            Self::Hand(millis) => Timestamp(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Moves a hand clock forward; does nothing to the system's.
+    pub fn advance(&self, by: Duration) {
+        if let Self::Hand(millis) = self {
+            let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+            millis.fetch_add(by, Ordering::SeqCst);
+        }
+    }
+}

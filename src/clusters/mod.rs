@@ -1,1 +1,228 @@
-//! To be written.
+//! Documents as trees of height two (parent forest), and which copy of each is canonical.
+//!
+//! A tree has a root content and leaves; every content is in one tree. A new content that is
+//! confirmed against the root of a tree becomes its leaf. Where several trees would take it, the
+//! one with most copies does, then the oldest, then the one with the smaller root fingerprint.
+//!
+//! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
+
+use crate::clock::Timestamp;
+use crate::documents::{
+    Content, Copy, DocId, Document, Key, read_copy, read_document, write_body, write_content,
+    write_copy, write_document,
+};
+use crate::index::{Field, Tables as Rotated};
+use crate::simhash::Fingerprint;
+use crate::sketch::Sketch;
+use crate::store::{BadRow, Error, Tables};
+
+/// An article at one address, ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Article {
+    /// Its address, or another name that is given to one copy only.
+    pub address: String,
+    /// Title.
+    pub title: String,
+    /// Main text.
+    pub text: String,
+    /// Language (ISO 639-1), or empty.
+    pub language: String,
+    /// Popularity that was given; without one it follows the links.
+    pub score: Option<u64>,
+    /// 128-bit hash of the normalised text.
+    pub hash: u128,
+    /// Fingerprint of the text.
+    pub fingerprint: Fingerprint,
+    /// Fingerprint of the title; none if the title has too few words to tell anything.
+    pub title_fingerprint: Option<Fingerprint>,
+    /// Sketch of the text.
+    pub sketch: Sketch,
+    /// Words of the text.
+    pub words: u32,
+}
+
+/// Where an article belongs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// A document of its own.
+    New,
+    /// A tree that has it already, or takes it as a leaf.
+    Tree(Joint),
+}
+
+/// How an article hangs on its tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joint {
+    /// Number of the document.
+    pub document: u64,
+    /// The content that has the very same text, if the document has it.
+    pub same: Option<u64>,
+    /// By which key it was found.
+    pub key: Key,
+    /// Bits between the fingerprints.
+    pub distance: u32,
+    /// Estimated similarity of the texts, 0 to 1.
+    pub similarity: f32,
+}
+
+/// What became of an article.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// Number of its document.
+    pub document: u64,
+    /// Identifier of its document.
+    pub id: DocId,
+    /// It is the canonical copy from here on.
+    pub canonical: bool,
+}
+
+/// Stores `article` at its place, with all its keys, and elects the canonical copy anew.
+///
+/// `links` is the number of distinct hosts that link to it, its popularity if it has no score.
+pub fn join(
+    tables: &mut Tables<'_>,
+    article: &Article,
+    place: &Place,
+    links: u64,
+    now: Timestamp,
+) -> Result<Joined, Error> {
+    let (document, content, joint) = match place {
+        Place::New => {
+            let document = tables.next_number("next_document")?;
+            (document, add_content(tables, article, document, None, now)?, None)
+        }
+        Place::Tree(joint) => {
+            let content = match joint.same {
+                Some(content) => carry(tables, content)?,
+                None => {
+                    let root = must_read(tables, joint.document)?.root;
+                    add_content(tables, article, joint.document, Some(root), now)?
+                }
+            };
+            (joint.document, content, Some(joint))
+        }
+    };
+    let copy = Copy {
+        content,
+        key: joint.map_or(Key::First, |joint| joint.key),
+        distance: joint.map_or(0, |joint| joint.distance as u8),
+        similarity: joint.map_or(1000, |joint| (joint.similarity * 1000.0).round() as u16),
+        popularity: article.score.unwrap_or(links),
+        scored: article.score.is_some(),
+        title: article.title.clone(),
+        language: article.language.clone(),
+        arrival: now,
+    };
+    write_copy(&mut tables.copies, document, &article.address, &copy)?;
+    if joint.is_none() {
+        let first = first_document(article, &copy);
+        tables.doc_ids.insert(first.id.0, document)?;
+        write_document(&mut tables.documents, document, &first)?;
+        return Ok(Joined { document, id: first.id, canonical: true });
+    }
+    let mut row = must_read(tables, document)?;
+    row.copies += 1;
+    row.last_arrival = row.last_arrival.max(now);
+    let canonical = elect(&mut row, &article.address, &copy);
+    write_document(&mut tables.documents, document, &row)?;
+    Ok(Joined { document, id: row.id, canonical })
+}
+
+/// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,
+/// and elects anew. Returns true if the copy became canonical by that.
+pub fn set_links(
+    tables: &mut Tables<'_>,
+    document: u64,
+    address: &str,
+    links: u64,
+) -> Result<bool, Error> {
+    let Some(mut copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    if copy.scored || copy.popularity == links {
+        return Ok(false);
+    }
+    copy.popularity = links;
+    write_copy(&mut tables.copies, document, address, &copy)?;
+    let mut row = must_read(tables, document)?;
+    let was = row.canonical == address;
+    let canonical = elect(&mut row, address, &copy);
+    write_document(&mut tables.documents, document, &row)?;
+    Ok(canonical && !was)
+}
+
+/// Orders copies: the better one is the smaller. Most popular first, then the shorter address,
+/// then the order of the addresses; none of it depends on which copy came first, so that a crawl
+/// that was interrupted ends with the same canonical copies.
+pub fn rank(popularity: u64, address: &str) -> impl Ord + use<'_> {
+    (std::cmp::Reverse(popularity), address.len(), address)
+}
+
+/// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
+fn elect(row: &mut Document, address: &str, copy: &Copy) -> bool {
+    let better = rank(copy.popularity, address) < rank(row.popularity, &row.canonical);
+    if row.canonical == address || better {
+        address.clone_into(&mut row.canonical);
+        row.content = copy.content;
+        row.title.clone_from(&copy.title);
+        row.language.clone_from(&copy.language);
+        row.popularity = copy.popularity;
+        return true;
+    }
+    false
+}
+
+fn first_document(article: &Article, copy: &Copy) -> Document {
+    Document {
+        id: DocId::of(&article.address, &article.title, article.hash),
+        root: copy.content,
+        canonical: article.address.clone(),
+        content: copy.content,
+        title: copy.title.clone(),
+        language: copy.language.clone(),
+        popularity: copy.popularity,
+        copies: 1,
+        first_arrival: copy.arrival,
+        last_arrival: copy.arrival,
+    }
+}
+
+fn add_content(
+    tables: &mut Tables<'_>,
+    article: &Article,
+    document: u64,
+    root: Option<u64>,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let number = tables.next_number("next_content")?;
+    let content = Content {
+        document,
+        hash: article.hash,
+        fingerprint: article.fingerprint,
+        title_fingerprint: article.title_fingerprint,
+        words: u64::from(article.words),
+        copies: 1,
+        arrival: now,
+        sketch: article.sketch.clone(),
+    };
+    write_content(&mut tables.contents, number, &content)?;
+    write_body(&mut tables.bodies, number, &article.text, root)?;
+    tables.exact.insert(article.hash, number)?;
+    Rotated::new(Field::Content).insert(&mut tables.near, article.fingerprint, number)?;
+    if let Some(title) = article.title_fingerprint {
+        Rotated::new(Field::Title).insert(&mut tables.near, title, number)?;
+    }
+    Ok(number)
+}
+
+/// Counts one more copy that carries `content`.
+fn carry(tables: &mut Tables<'_>, content: u64) -> Result<u64, Error> {
+    let mut row = crate::documents::read_content(&tables.contents, content)?
+        .ok_or(BadRow { kind: "content", detail: "an exact hash names one that is missing" })?;
+    row.copies += 1;
+    write_content(&mut tables.contents, content, &row)?;
+    Ok(content)
+}
+
+fn must_read(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
+}

@@ -1,1 +1,274 @@
-//! To be written.
+//! The durable store: one redb file, its tables, its format number, and who may open it.
+//!
+//! Keys are big-endian bytes, so that the order of the rows is the order of their numbers. Values
+//! start with a version byte; the module that owns a row draws its fields.
+
+mod codec;
+mod tables;
+
+use std::fs;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+
+pub use codec::{BadRow, Decoder, Encoder};
+pub use tables::{ReadTables, Tables};
+
+/// Number of the format of all rows. A store of a higher number is refused.
+pub const FORMAT: u64 = 1;
+
+/// Small facts about the store: `format`, `features`, `next_*` numbers.
+pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+/// Host key -> host number.
+pub const HOST_NUMBERS: TableDefinition<&str, u32> = TableDefinition::new("host_numbers");
+/// Host number -> host row (`frontier`).
+pub const HOSTS: TableDefinition<u32, &[u8]> = TableDefinition::new("hosts");
+/// Host number -> robots.txt copy (`frontier`).
+pub const ROBOTS: TableDefinition<u32, &[u8]> = TableDefinition::new("robots");
+/// Address -> address row (`frontier`).
+pub const ADDRESSES: TableDefinition<&str, &[u8]> = TableDefinition::new("addresses");
+/// Host number, rank, depth, sequence -> queued request (`frontier`).
+pub const QUEUE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("queue");
+/// Due time, host number: hosts with a queue (`frontier`).
+pub const SCHEDULE: TableDefinition<&[u8], ()> = TableDefinition::new("schedule");
+/// Due time, sequence -> request that waits before it is queued (`frontier`).
+pub const LATER: TableDefinition<&[u8], &[u8]> = TableDefinition::new("later");
+/// Hash of an address, number of a linking host: links between hosts (`frontier`).
+pub const INLINKS: TableDefinition<&[u8], ()> = TableDefinition::new("inlinks");
+/// Document number -> document row (`documents`).
+pub const DOCUMENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("documents");
+/// Document identifier -> document number (`documents`).
+pub const DOC_IDS: TableDefinition<u128, u64> = TableDefinition::new("doc_ids");
+/// Document number, address -> copy row (`documents`).
+pub const COPIES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("copies");
+/// Content number -> content row: the nodes of the parent forest (`documents`).
+pub const CONTENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("contents");
+/// Content number -> compressed text (`documents`).
+pub const BODIES: TableDefinition<u64, &[u8]> = TableDefinition::new("bodies");
+/// Hash of a normalised text -> content number (`index`).
+pub const EXACT: TableDefinition<u128, u64> = TableDefinition::new("exact");
+/// Table number, rotated fingerprint, content number: the rotated tables (`index`).
+pub const NEAR: TableDefinition<&[u8], ()> = TableDefinition::new("near");
+/// Name of a reason -> how often (`crawl`).
+pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
+
+/// First bytes of every redb file. Source: redb, `docs/design.md`.
+const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
+
+/// What stops the program at the store. Each names the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no store in the folder.
+    #[error("there is no store in {}", .0.display())]
+    Missing(PathBuf),
+    /// The folder or file cannot be made or read.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// Another process has it open.
+    #[error("the store {} is in use by another process", .0.display())]
+    InUse(PathBuf),
+    /// Made by a newer version of this program.
+    #[error("the store {} has format {found}, newer than {FORMAT}: use a newer crawl", path.display())]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format number.
+        found: u64,
+    },
+    /// Not a store, cut short, or damaged.
+    #[error("the store {} is damaged: {detail}; nothing was written to it", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// A setting that is fixed when a store is made differs.
+    #[error("the store was made with {name} = {stored}, not {given}: use another store or the old setting")]
+    Setting {
+        /// Name of the setting.
+        name: &'static str,
+        /// What the store was made with.
+        stored: String,
+        /// What was given.
+        given: String,
+    },
+    /// A read or write failed.
+    #[error("the store failed: {0}")]
+    Redb(#[from] redb::Error),
+    /// A row cannot be read.
+    #[error(transparent)]
+    Row(#[from] BadRow),
+}
+
+macro_rules! from_redb {
+    ($($name:ident),*) => {$(
+        impl From<redb::$name> for Error {
+            fn from(error: redb::$name) -> Self {
+                Self::Redb(error.into())
+            }
+        }
+    )*};
+}
+from_redb!(StorageError, TableError, TransactionError, CommitError);
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    db: Database,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in `folder`, making folder and store if they are not there.
+    ///
+    /// `cache_bytes` bounds the memory of redb's page cache.
+    ///
+    /// # Errors
+    ///
+    /// Names the file. A file that is damaged, foreign or of a newer format is left as it is.
+    pub fn open_or_create(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        fs::create_dir_all(folder)
+            .map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+        Self::open_file(folder, cache_bytes, true)
+    }
+
+    /// Opens the store in `folder`, which must be there.
+    pub fn open(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        Self::open_file(folder, cache_bytes, false)
+    }
+
+    fn open_file(folder: &Path, cache_bytes: usize, create: bool) -> Result<Self, Error> {
+        let path = folder.join("store.redb");
+        let exists = path.try_exists().map_err(|e| Error::Io { path: path.clone(), source: e })?;
+        if !exists && !create {
+            return Err(Error::Missing(folder.to_owned()));
+        }
+        if exists {
+            check_magic(&path)?;
+        }
+        // A damaged file must end in an error that names it, also where redb asserts.
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            let mut builder = Database::builder();
+            builder.set_cache_size(cache_bytes);
+            if exists { builder.open(&path) } else { builder.create(&path) }
+        }));
+        let db = match opened {
+            Ok(Ok(db)) => db,
+            Ok(Err(error)) => return Err(open_error(path, error)),
+            Err(panic) => {
+                return Err(Error::Corrupt { path, detail: panic_text(panic.as_ref()) });
+            }
+        };
+        let store = Self { db, path };
+        store.check_format(!exists)?;
+        Ok(store)
+    }
+
+    /// Returns the database for transactions.
+    #[must_use]
+    pub fn db(&self) -> &Database {
+        &self.db
+    }
+
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Lets redb check every page of the file. Returns false if it had to be repaired.
+    pub fn check_pages(&mut self) -> Result<bool, Error> {
+        self.db.check_integrity().map_err(|error| open_error(self.path.clone(), error))
+    }
+
+    /// Starts to read one state of the store.
+    pub fn read(&self) -> Result<ReadTables, Error> {
+        ReadTables::open(&self.db.begin_read()?)
+    }
+
+    /// Fixes the setting `name` of this store as `given`, or compares it with what was fixed.
+    pub fn fix_setting(&self, name: &'static str, given: &str) -> Result<(), Error> {
+        let txn = self.db.begin_write()?;
+        {
+            let mut meta = txn.open_table(META)?;
+            let stored = meta.get(name)?.map(|v| String::from_utf8_lossy(v.value()).into_owned());
+            match stored {
+                Some(stored) if stored == given => return Ok(()),
+                Some(stored) => {
+                    return Err(Error::Setting { name, stored, given: given.to_owned() });
+                }
+                None => meta.insert(name, given.as_bytes())?,
+            };
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn check_format(&self, new: bool) -> Result<(), Error> {
+        if new {
+            return self.make_tables();
+        }
+        let txn = self.db.begin_read()?;
+        let corrupt =
+            |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
+        let meta = match txn.open_table(META) {
+            Ok(meta) => meta,
+            // Killed between the making of the file and its first commit: still empty.
+            Err(redb::TableError::TableDoesNotExist(_)) => return self.make_tables(),
+            Err(error) => return Err(error.into()),
+        };
+        let row = meta.get("format")?.ok_or_else(|| corrupt("it has no format number"))?;
+        let bytes = row.value().try_into().map_err(|_| corrupt("its format number is odd"))?;
+        let found = u64::from_be_bytes(bytes);
+        if found > FORMAT {
+            return Err(Error::NewerFormat { path: self.path.clone(), found });
+        }
+        Ok(())
+    }
+
+    /// Makes every table, so that readers never meet a missing one.
+    fn make_tables(&self) -> Result<(), Error> {
+        let txn = self.db.begin_write()?;
+        Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
+        txn.commit()?;
+        Ok(())
+    }
+}
+
+fn check_magic(path: &Path) -> Result<(), Error> {
+    let mut start = [0u8; 9];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    match read {
+        Ok(()) if start == MAGIC => Ok(()),
+        Err(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Err(Error::Io { path: path.to_owned(), source })
+        }
+        _ => Err(Error::Corrupt {
+            path: path.to_owned(),
+            detail: "it does not start like a redb file".to_owned(),
+        }),
+    }
+}
+
+fn open_error(path: PathBuf, error: DatabaseError) -> Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path),
+        DatabaseError::Storage(redb::StorageError::Io(source)) => Error::Io { path, source },
+        other => Error::Corrupt { path, detail: other.to_string() },
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it cannot be read".to_owned())
+}

@@ -1,1 +1,200 @@
-//! To be written.
+//! Addresses: their normal form, the host they are polite to, the scope they must lie in.
+//!
+//! Past this module no other type of address exists than [`PageUrl`].
+
+mod scope;
+mod shape;
+
+use std::fmt;
+
+use url::Url;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+pub use scope::{Scope, ScopeKind, registrable_domain};
+pub use shape::{Limits, OddShape};
+
+/// Query parameters that only tell where a visitor came from.
+///
+/// Source: the documentation of Google Analytics, Google Ads, Meta, Microsoft Advertising,
+/// Mailchimp, `HubSpot` and Matomo; names that sites use for content are left out on purpose.
+const TRACKING: [&str; 14] = [
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid",
+    "mc_cid", "mc_eid", "_hsenc", "_hsmi", "igshid",
+];
+
+/// Which of our own rules are applied after those of the WHATWG URL standard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Normalize {
+    /// Drop `utm_*`, `gclid`, `fbclid` and their kind from the query.
+    pub drop_tracking_parameters: bool,
+}
+
+impl Default for Normalize {
+    fn default() -> Self {
+        Self { drop_tracking_parameters: true }
+    }
+}
+
+/// A normalised absolute http or https address without fragment and user information.
+///
+/// Normal form: WHATWG parsing, then: no fragment; no user name or password; no dot at the end
+/// of the host; percent-encoded unreserved characters decoded and other escapes in upper case;
+/// an empty query dropped; tracking parameters dropped if so set.
+///
+/// Source: <https://url.spec.whatwg.org/>; RFC 3986, 6.2.2.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageUrl(Url);
+
+/// Why a text is no address that can be crawled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// Not an absolute address.
+    #[error("`{text}` is no address: {source}")]
+    Syntax {
+        /// The text that was given.
+        text: String,
+        /// What the parser says.
+        source: url::ParseError,
+    },
+    /// An address of another kind, such as `mailto:`.
+    #[error("`{0}` is neither http nor https")]
+    Scheme(String),
+}
+
+impl PageUrl {
+    /// Parses an absolute address with the default rules.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let url = Url::parse(text.trim())
+            .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
+        Self::from_url(url, Normalize::default())
+    }
+
+    /// Brings a parsed address into normal form.
+    pub fn from_url(mut url: Url, rules: Normalize) -> Result<Self, ParseError> {
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(ParseError::Scheme(url.into()));
+        }
+        url.set_fragment(None);
+        if !url.username().is_empty() || url.password().is_some() {
+            // Neither call can fail on an http address with a host.
+            let _ = (url.set_username(""), url.set_password(None));
+        }
+        if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')) {
+            let host = host.to_owned();
+            if url.set_host(Some(&host)).is_err() {
+                return Err(ParseError::Scheme(url.into()));
+            }
+        }
+        if url.path().contains('%') {
+            let path = shape::normal_escapes(url.path());
+            url.set_path(&path);
+        }
+        normalize_query(&mut url, rules);
+        Ok(Self(url))
+    }
+
+    /// Parses `text` as it stands in a page at `self`: relative to it, or absolute.
+    pub fn join(&self, text: &str, rules: Normalize) -> Result<Self, ParseError> {
+        let url = self
+            .0
+            .join(text)
+            .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
+        Self::from_url(url, rules)
+    }
+
+    /// Returns the address as text: ASCII only.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Returns the parsed address.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.0
+    }
+
+    /// Returns the path with the query, which is what robots.txt rules match.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.0[url::Position::BeforePath..]
+    }
+
+    /// Returns the unit of politeness that this address belongs to.
+    #[must_use]
+    pub fn host_key(&self) -> HostKey {
+        HostKey(self.0[..url::Position::BeforePath].to_owned())
+    }
+
+    /// Returns a 64-bit hash of the address, the same on every machine.
+    #[must_use]
+    pub fn hash64(&self) -> u64 {
+        xxh3_64(self.as_str().as_bytes())
+    }
+
+    /// Returns a 128-bit hash of the address, the same on every machine.
+    #[must_use]
+    pub fn hash128(&self) -> u128 {
+        xxh3_128(self.as_str().as_bytes())
+    }
+}
+
+impl fmt::Display for PageUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The unit of politeness: scheme, host and port, as `https://example.org` without a slash.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostKey(String);
+
+impl HostKey {
+    /// Takes back a key that [`HostKey::as_str`] gave.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Returns the key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.
+    #[must_use]
+    pub fn robots_url(&self) -> PageUrl {
+        let url = Url::parse(&format!("{}/robots.txt", self.0));
+        PageUrl(url.expect("a host key is the start of an address"))
+    }
+}
+
+impl fmt::Display for HostKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn normalize_query(url: &mut Url, rules: Normalize) {
+    let Some(query) = url.query() else { return };
+    if query.is_empty() {
+        url.set_query(None);
+        return;
+    }
+    let escaped = if query.contains('%') { Some(shape::normal_escapes(query)) } else { None };
+    let query = escaped.as_deref().unwrap_or(query);
+    if rules.drop_tracking_parameters && query.split('&').any(is_tracking) {
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_tracking(pair)).collect();
+        let kept = kept.join("&");
+        url.set_query(if kept.is_empty() { None } else { Some(&kept) });
+    } else if let Some(escaped) = escaped {
+        url.set_query(Some(&escaped));
+    }
+}
+
+fn is_tracking(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or(pair);
+    name.starts_with("utm_") || TRACKING.contains(&name)
+}

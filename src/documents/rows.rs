@@ -1,0 +1,217 @@
+//! The rows of documents, copies and contents. The order of the fields in `encode` is the stored
+//! order; ARCHITECTURE.md draws them.
+
+use crate::clock::Timestamp;
+use crate::simhash::Fingerprint;
+use crate::sketch::Sketch;
+use crate::store::{BadRow, Decoder, Encoder};
+
+use super::DocId;
+
+/// One article: its canonical copy and its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its public identifier.
+    pub id: DocId,
+    /// Content at the root of its tree in the parent forest.
+    pub root: u64,
+    /// Address of the canonical copy: the one of the highest popularity.
+    pub canonical: String,
+    /// Content of the canonical copy.
+    pub content: u64,
+    /// Title of the canonical copy.
+    pub title: String,
+    /// Language of the canonical copy (ISO 639-1), or empty.
+    pub language: String,
+    /// Popularity of the canonical copy.
+    pub popularity: u64,
+    /// Copies, the canonical one among them.
+    pub copies: u64,
+    /// When the first copy came.
+    pub first_arrival: Timestamp,
+    /// When the newest copy came.
+    pub last_arrival: Timestamp,
+}
+
+impl Document {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        Encoder::new(1)
+            .wide(self.id.0)
+            .number(self.root)
+            .text(&self.canonical)
+            .number(self.content)
+            .text(&self.title)
+            .text(&self.language)
+            .number(self.popularity)
+            .number(self.copies)
+            .signed(self.first_arrival.0)
+            .signed(self.last_arrival.0)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("document", 1, row)?;
+        Ok(Self {
+            id: DocId(row.wide()?),
+            root: row.number()?,
+            canonical: row.text()?.to_owned(),
+            content: row.number()?,
+            title: row.text()?.to_owned(),
+            language: row.text()?.to_owned(),
+            popularity: row.number()?,
+            copies: row.number()?,
+            first_arrival: Timestamp(row.signed()?),
+            last_arrival: Timestamp(row.signed()?),
+        })
+    }
+}
+
+/// By which key a copy was recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The first copy of its document.
+    First,
+    /// The normalised main text is the same.
+    Exact,
+    /// The title is near, and the texts confirm it.
+    Title,
+    /// The main text is near, and the texts confirm it.
+    Near,
+}
+
+impl Key {
+    /// Returns the word for it in output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Exact => "exact_content",
+            Self::Title => "near_title",
+            Self::Near => "near_content",
+        }
+    }
+
+    fn decode(row: &mut Decoder<'_>) -> Result<Self, BadRow> {
+        match row.number()? {
+            0 => Ok(Self::First),
+            1 => Ok(Self::Exact),
+            2 => Ok(Self::Title),
+            3 => Ok(Self::Near),
+            _ => Err(row.bad("its key is unknown")),
+        }
+    }
+}
+
+/// One address that carries a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// Its content.
+    pub content: u64,
+    /// By which key it was recognised.
+    pub key: Key,
+    /// Bits between its fingerprint and that of the content it was joined to.
+    pub distance: u8,
+    /// Estimated similarity to that content, in thousandths.
+    pub similarity: u16,
+    /// Its popularity: the explicit score, or the number of distinct linking hosts.
+    pub popularity: u64,
+    /// The popularity was given and does not follow the links.
+    pub scored: bool,
+    /// Its title.
+    pub title: String,
+    /// Its language (ISO 639-1), or empty.
+    pub language: String,
+    /// When it came.
+    pub arrival: Timestamp,
+}
+
+impl Copy {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        Encoder::new(1)
+            .number(self.content)
+            .number(self.key as u64)
+            .number(self.distance)
+            .number(self.similarity)
+            .number(self.popularity)
+            .number(self.scored)
+            .text(&self.title)
+            .text(&self.language)
+            .signed(self.arrival.0)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("copy", 1, row)?;
+        Ok(Self {
+            content: row.number()?,
+            key: Key::decode(&mut row)?,
+            distance: row.narrow()?,
+            similarity: row.narrow()?,
+            popularity: row.number()?,
+            scored: row.number()? != 0,
+            title: row.text()?.to_owned(),
+            language: row.text()?.to_owned(),
+            arrival: Timestamp(row.signed()?),
+        })
+    }
+}
+
+/// One distinct text: a node of the parent forest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Document it belongs to. The node is the root if the document's row says so.
+    pub document: u64,
+    /// 128-bit hash of the normalised text.
+    pub hash: u128,
+    /// Fingerprint of the text.
+    pub fingerprint: Fingerprint,
+    /// Fingerprint of the title it first came with, if that is in the index.
+    pub title_fingerprint: Option<Fingerprint>,
+    /// Words of the text.
+    pub words: u64,
+    /// Copies that carry it.
+    pub copies: u64,
+    /// When it first came.
+    pub arrival: Timestamp,
+    /// Sketch of the text.
+    pub sketch: Sketch,
+}
+
+impl Content {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        Encoder::new(1)
+            .number(self.document)
+            .wide(self.hash)
+            .fixed(self.fingerprint.0)
+            .number(self.title_fingerprint.is_some())
+            .fixed(self.title_fingerprint.unwrap_or_default().0)
+            .number(self.words)
+            .number(self.copies)
+            .signed(self.arrival.0)
+            .bytes(&self.sketch.0)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("content", 1, row)?;
+        Ok(Self {
+            document: row.number()?,
+            hash: row.wide()?,
+            fingerprint: Fingerprint(row.fixed()?),
+            title_fingerprint: {
+                let indexed = row.number()? != 0;
+                let fingerprint = Fingerprint(row.fixed()?);
+                indexed.then_some(fingerprint)
+            },
+            words: row.number()?,
+            copies: row.number()?,
+            arrival: Timestamp(row.signed()?),
+            sketch: Sketch(
+                row.bytes()?.try_into().map_err(|_| row.bad("its sketch is cut short"))?,
+            ),
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! All tables of one transaction, open at once.
+
+use redb::{ReadOnlyTable, ReadableTable as _, ReadTransaction, Table, WriteTransaction};
+
+use super::{
+    ADDRESSES, BODIES, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error, HOST_NUMBERS,
+    HOSTS, INLINKS, LATER, META, NEAR, QUEUE, ROBOTS, SCHEDULE,
+};
+
+macro_rules! tables {
+    ($($field:ident: $definition:ident, $key:ty => $value:ty;)*) => {
+        /// The tables of a write transaction. A read sees the transaction's own writes.
+        pub struct Tables<'txn> {
+            $(#[doc = concat!("See [`", stringify!($definition), "`].")]
+            pub $field: Table<'txn, $key, $value>,)*
+        }
+
+        impl<'txn> Tables<'txn> {
+            /// Opens every table.
+            pub fn open(txn: &'txn WriteTransaction) -> Result<Self, Error> {
+                Ok(Self { $($field: txn.open_table($definition)?,)* })
+            }
+        }
+
+        /// The tables of a read transaction: one state of the store, whatever is written since.
+        pub struct ReadTables {
+            $(#[doc = concat!("See [`", stringify!($definition), "`].")]
+            pub $field: ReadOnlyTable<$key, $value>,)*
+        }
+
+        impl ReadTables {
+            /// Opens every table.
+            pub fn open(txn: &ReadTransaction) -> Result<Self, Error> {
+                Ok(Self { $($field: txn.open_table($definition)?,)* })
+            }
+        }
+    };
+}
+
+tables! {
+    meta: META, &'static str => &'static [u8];
+    host_numbers: HOST_NUMBERS, &'static str => u32;
+    hosts: HOSTS, u32 => &'static [u8];
+    robots: ROBOTS, u32 => &'static [u8];
+    addresses: ADDRESSES, &'static str => &'static [u8];
+    queue: QUEUE, &'static [u8] => &'static [u8];
+    schedule: SCHEDULE, &'static [u8] => ();
+    later: LATER, &'static [u8] => &'static [u8];
+    inlinks: INLINKS, &'static [u8] => ();
+    documents: DOCUMENTS, u64 => &'static [u8];
+    doc_ids: DOC_IDS, u128 => u64;
+    copies: COPIES, &'static [u8] => &'static [u8];
+    contents: CONTENTS, u64 => &'static [u8];
+    bodies: BODIES, u64 => &'static [u8];
+    exact: EXACT, u128 => u64;
+    near: NEAR, &'static [u8] => ();
+    counters: COUNTERS, &'static str => u64;
+}
+
+impl Tables<'_> {
+    /// Takes the next number of the sequence `name`, starting at 1.
+    pub fn next_number(&mut self, name: &'static str) -> Result<u64, Error> {
+        let last = read_number(self.meta.get(name)?.map(|row| row.value().to_vec()));
+        self.meta.insert(name, (last + 1).to_be_bytes().as_slice())?;
+        Ok(last + 1)
+    }
+
+    /// Adds `by` to the counter `name`.
+    pub fn count(&mut self, name: &str, by: u64) -> Result<(), Error> {
+        let now = self.counters.get(name)?.map_or(0, |row| row.value());
+        self.counters.insert(name, now + by)?;
+        Ok(())
+    }
+}
+
+fn read_number(row: Option<Vec<u8>>) -> u64 {
+    row.and_then(|row| row.try_into().ok()).map_or(0, u64::from_be_bytes)
+}

@@ -1,0 +1,87 @@
+//! Which addresses a crawl may visit at all.
+
+use std::collections::BTreeSet;
+
+use url::Host;
+
+use super::PageUrl;
+
+/// How far a crawl may go from its seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScopeKind {
+    /// The hosts of the seeds, http and https alike.
+    #[default]
+    Host,
+    /// The registrable domains of the seeds, with all their hosts.
+    Domain,
+    /// Addresses below the folder of a seed.
+    Prefix,
+    /// Everything.
+    Any,
+}
+
+/// The set of addresses that a crawl may visit.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    kind: ScopeKind,
+    roots: BTreeSet<String>,
+}
+
+impl Scope {
+    /// Makes the scope that `seeds` span. No seeds and any kind but `Any` allow nothing.
+    pub fn new<'a>(kind: ScopeKind, seeds: impl IntoIterator<Item = &'a PageUrl>) -> Self {
+        let root = |seed| match kind {
+            ScopeKind::Host => host_name(seed),
+            ScopeKind::Domain => registrable_domain(seed),
+            ScopeKind::Prefix => folder(seed).to_owned(),
+            ScopeKind::Any => String::new(),
+        };
+        Self { kind, roots: seeds.into_iter().map(root).collect() }
+    }
+
+    /// Tells whether `url` may be visited.
+    #[must_use]
+    pub fn contains(&self, url: &PageUrl) -> bool {
+        match self.kind {
+            ScopeKind::Any => true,
+            ScopeKind::Host => self.roots.contains(&host_name(url)),
+            ScopeKind::Domain => self.roots.contains(&registrable_domain(url)),
+            // One look-up for each folder above the address, however many seeds there are.
+            ScopeKind::Prefix => {
+                let text = strip_scheme(url.as_str());
+                let path = &text[..text.find('?').unwrap_or(text.len())];
+                path.match_indices('/').any(|(at, _)| self.roots.contains(&text[..=at]))
+            }
+        }
+    }
+}
+
+/// Returns the registrable domain of an address, such as `example.co.uk`; the host itself (with
+/// its port) where there is none, as for IP addresses and single labels.
+#[must_use]
+pub fn registrable_domain(url: &PageUrl) -> String {
+    match url.url().host() {
+        Some(Host::Domain(name)) => match psl::domain_str(name) {
+            Some(domain) => domain.to_owned(),
+            None => host_name(url),
+        },
+        _ => host_name(url),
+    }
+}
+
+/// The host with its port, if that is not the one of the scheme.
+fn host_name(url: &PageUrl) -> String {
+    strip_scheme(&url.url()[..url::Position::BeforePath]).to_owned()
+}
+
+fn folder(url: &PageUrl) -> &str {
+    let end = url.as_str().find('?').unwrap_or(url.as_str().len());
+    let path = &url.as_str()[..end];
+    let text = &path[..=path.rfind('/').expect("an http address has a path")];
+    strip_scheme(text)
+}
+
+fn strip_scheme(text: &str) -> &str {
+    text.split_once("://").map_or(text, |(_, rest)| rest)
+}
