@@ -65,6 +65,15 @@ pub struct Joint {
     pub similarity: f32,
 }
 
+impl Joint {
+    fn thousandths(&self) -> u16 {
+        let thousandths = (self.similarity.clamp(0.0, 1.0) * 1000.0).round();
+        #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+        let thousandths = thousandths as u16;
+        thousandths
+    }
+}
+
 /// What became of an article.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
@@ -92,12 +101,11 @@ pub fn join(
             (document, add_content(tables, article, document, None, now)?, None)
         }
         Place::Tree(joint) => {
-            let content = match joint.same {
-                Some(content) => carry(tables, content)?,
-                None => {
-                    let root = must_read(tables, joint.document)?.root;
-                    add_content(tables, article, joint.document, Some(root), now)?
-                }
+            let content = if let Some(content) = joint.same {
+                carry(tables, content)?
+            } else {
+                let root = must_read(tables, joint.document)?.root;
+                add_content(tables, article, joint.document, Some(root), now)?
             };
             (joint.document, content, Some(joint))
         }
@@ -106,7 +114,7 @@ pub fn join(
         content,
         key: joint.map_or(Key::First, |joint| joint.key),
         distance: joint.map_or(0, |joint| joint.distance as u8),
-        similarity: joint.map_or(1000, |joint| (joint.similarity * 1000.0).round() as u16),
+        similarity: joint.map_or(1000, Joint::thousandths),
         popularity: article.score.unwrap_or(links),
         scored: article.score.is_some(),
         title: article.title.clone(),
@@ -152,6 +160,7 @@ pub fn set_links(
 /// Orders copies: the better one is the smaller. Most popular first, then the shorter address,
 /// then the order of the addresses; none of it depends on which copy came first, so that a crawl
 /// that was interrupted ends with the same canonical copies.
+#[must_use]
 pub fn rank(popularity: u64, address: &str) -> impl Ord + use<'_> {
     (std::cmp::Reverse(popularity), address.len(), address)
 }

@@ -1,1 +1,10 @@
 //! To be written.
+#![allow(missing_docs)]
+use std::time::Duration;
+pub struct Options { pub google_extras: bool }
+impl Default for Options { fn default() -> Self { Self { google_extras: true } } }
+pub struct Rules;
+impl Rules { pub fn parse(_: &[u8], _: &Options) -> Self { Self } pub fn for_agent(&self, _: &str) -> AgentRules { AgentRules } }
+#[derive(Debug, Clone)]
+pub struct AgentRules;
+impl AgentRules { pub fn allowed(&self, _: &str) -> bool { true } pub fn crawl_delay(&self) -> Option<Duration> { None } }

@@ -70,6 +70,12 @@ impl PageUrl {
         Self::from_url(url, Normalize::default())
     }
 
+    /// Takes back an address that [`PageUrl::as_str`] gave; none if it is no address.
+    #[must_use]
+    pub fn parse_stored(text: &str) -> Option<Self> {
+        Url::parse(text).ok().map(Self)
+    }
+
     /// Brings a parsed address into normal form.
     pub fn from_url(mut url: Url, rules: Normalize) -> Result<Self, ParseError> {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

@@ -1,0 +1,224 @@
+//! Offering addresses: what is new and allowed is queued, what is known may move forward.
+
+use redb::ReadableTable as _;
+
+use crate::clock::Timestamp;
+use crate::store::{Error, Tables};
+use crate::urls::{OddShape, PageUrl};
+
+use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
+use super::{Frontier, Reason};
+
+/// An address that was found.
+#[derive(Debug, Clone)]
+pub struct Offer<'a> {
+    /// The address.
+    pub url: &'a PageUrl,
+    /// Links between a seed and the address.
+    pub depth: u16,
+    /// Kind of request.
+    pub rank: Rank,
+    /// Redirects that led to it.
+    pub hops: u8,
+    /// The page that links to it; none for a seed.
+    pub from: Option<&'a PageUrl>,
+    /// The link is marked nofollow.
+    pub nofollow: bool,
+}
+
+/// What became of an offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offered {
+    /// It is in the queue, newly or in a better place.
+    Queued,
+    /// It was known.
+    Known,
+    /// It is known and stored, and more hosts link to it: document and number of hosts.
+    MoreLinks {
+        /// Number of the document.
+        document: u64,
+        /// Distinct hosts that link to the address.
+        links: u64,
+    },
+    /// It is turned away.
+    Refused(Reason),
+}
+
+impl Frontier {
+    /// Offers an address. Costs nothing but a hash if the same host offered it lately.
+    pub fn offer(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        now: Timestamp,
+    ) -> Result<Offered, Error> {
+        let from = offer.from.map(PageUrl::host_key);
+        let hash = offer.url.hash64();
+        if let (Some(from), Rank::Link, false) = (&from, offer.rank, offer.nofollow) {
+            let source = xxhash_rust::xxh3::xxh3_64(from.as_str().as_bytes());
+            if self.seen.check_and_set(hash ^ source.rotate_left(17), offer.depth) {
+                return Ok(Offered::Known);
+            }
+        }
+        let refused = self.turn_away(offer);
+        let known = tables.addresses.get(offer.url.as_str())?;
+        let known = known.map(|row| Address::decode(row.value())).transpose()?;
+        let Some(mut address) = known else {
+            return self.add(tables, offer, refused, now);
+        };
+        let more_links = match &from {
+            Some(from) if refused.is_none() && *from != offer.url.host_key() => {
+                let from = self.hosts.number(tables, from)?;
+                add_link(tables, hash, from, &mut address)?
+            }
+            _ => false,
+        };
+        if refused.is_none() && self.improve(tables, offer, &mut address)? {
+            return Ok(Offered::Queued);
+        }
+        if !more_links {
+            return Ok(Offered::Known);
+        }
+        tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+        match address.state {
+            State::Stored(document) => Ok(Offered::MoreLinks { document, links: address.links }),
+            _ => Ok(Offered::Known),
+        }
+    }
+
+    /// Tells why an offer is turned away, if it is.
+    fn turn_away(&self, offer: &Offer<'_>) -> Option<Reason> {
+        if !self.scope.contains(offer.url) {
+            return Some(Reason::OutOfScope);
+        }
+        if let Some(odd) = self.config.shape.odd_shape(offer.url) {
+            return Some(match odd {
+                OddShape::TooLong => Reason::UrlTooLong,
+                OddShape::TooDeep => Reason::PathTooDeep,
+                OddShape::RepeatedSegment => Reason::RepeatedSegment,
+                OddShape::RepeatedParameter => Reason::RepeatedParameter,
+            });
+        }
+        if self.config.depth_max.is_some_and(|max| offer.depth > max) {
+            return Some(Reason::TooDeep);
+        }
+        if offer.hops > self.config.redirects_max {
+            return Some(Reason::TooManyRedirects);
+        }
+        offer.nofollow.then_some(Reason::Nofollow)
+    }
+
+    fn add(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        refused: Option<Reason>,
+        now: Timestamp,
+    ) -> Result<Offered, Error> {
+        let place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
+        let mut address = Address {
+            state: refused.map_or(State::Queued, State::Refused),
+            host: 0,
+            place,
+            hops: offer.hops,
+            failures: 0,
+            links: 0,
+            status: 0,
+            trouble: None,
+            discovered: now,
+            visited: Timestamp(0),
+            not_before: Timestamp(0),
+            referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
+        };
+        self.recount(None, &address.state);
+        if let Some(reason) = refused {
+            tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+            return Ok(Offered::Refused(reason));
+        }
+        let host_key = offer.url.host_key();
+        if let Some(from) = offer.from.map(PageUrl::host_key).filter(|from| *from != host_key) {
+            let from = self.hosts.number(tables, &from)?;
+            add_link(tables, offer.url.hash64(), from, &mut address)?;
+        }
+        self.enqueue(tables, offer.url, &mut address)?;
+        Ok(Offered::Queued)
+    }
+
+    /// Moves a known address forward if the offer is better, or lets it in after all.
+    fn improve(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        address: &mut Address,
+    ) -> Result<bool, Error> {
+        let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
+        match address.state {
+            State::Refused(reason) if reason.before_visit() => {
+                let was = std::mem::replace(&mut address.state, State::Queued);
+                self.recount(Some(&was), &State::Queued);
+            }
+            State::Queued if better && address.not_before.0 == 0 => {
+                let key = queue_key(address.host, address.place);
+                if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {
+                    return Ok(false);
+                }
+                if tables.queue.remove(key.as_slice())?.is_some() {
+                    self.hosts.get(tables, address.host)?.row.queued -= 1;
+                    self.queued -= 1;
+                }
+            }
+            _ => return Ok(false),
+        }
+        address.place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
+        address.hops = offer.hops;
+        self.enqueue(tables, offer.url, address)?;
+        Ok(true)
+    }
+
+    /// Puts an address at the end of its rank and depth in the queue of its host.
+    fn enqueue(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &PageUrl,
+        address: &mut Address,
+    ) -> Result<(), Error> {
+        address.host = self.hosts.number(tables, &url.host_key())?;
+        address.place.sequence = tables.next_number("next_request")?;
+        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        let request = Request { purpose: Purpose::Page, url: url.as_str().to_owned() };
+        self.push(tables, address.host, address.place, &request)
+    }
+
+    /// Puts a request in the queue of a host and the host in the schedule.
+    pub(super) fn push(
+        &mut self,
+        tables: &mut Tables<'_>,
+        host: u32,
+        place: Place,
+        request: &Request,
+    ) -> Result<(), Error> {
+        tables.queue.insert(queue_key(host, place).as_slice(), request.encode().as_slice())?;
+        let live = self.hosts.get(tables, host)?;
+        live.row.queued += 1;
+        live.dirty = true;
+        self.queued += 1;
+        self.reschedule(tables, host)
+    }
+}
+
+/// Counts a linking host once. Returns whether it is new.
+///
+/// Row of `inlinks`: hash of the address (8 bytes), number of the linking host (4 bytes).
+fn add_link(
+    tables: &mut Tables<'_>,
+    hash: u64,
+    from: u32,
+    address: &mut Address,
+) -> Result<bool, Error> {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&hash.to_be_bytes());
+    key[8..].copy_from_slice(&from.to_be_bytes());
+    let new = tables.inlinks.insert(key.as_slice(), ())?.is_none();
+    address.links += u64::from(new);
+    Ok(new)
+}

@@ -1,0 +1,81 @@
+//! Why an address is not in the corpus: one stable code each.
+
+use std::fmt;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $word:literal, $text:literal;)*) => {
+        /// Why an address was not fetched, or its page not stored. The codes are stored; the
+        /// words stand in output.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Reason {
+            $(#[doc = $text] $name = $code,)*
+        }
+
+        impl Reason {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the word for it in reports and counters.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// Returns a sentence for people.
+            #[must_use]
+            pub fn describe(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    OutOfScope = 1, "out_of_scope", "outside the scope of the crawl";
+    TooDeep = 2, "depth_limit", "more links away from a seed than --max-depth allows";
+    UrlTooLong = 3, "url_too_long", "the address is longer than the limit";
+    PathTooDeep = 4, "path_too_deep", "the path has more segments than the limit";
+    RepeatedSegment = 5, "repeated_segment", "one path segment repeats, as in a trap";
+    RepeatedParameter = 6, "repeated_parameter", "one query parameter repeats, as in a trap";
+    Nofollow = 7, "nofollow", "every link to it is marked nofollow";
+    NotHttp = 8, "not_http", "neither http nor https";
+    RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
+    AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
+    TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
+    BadRedirect = 23, "bad_redirect", "redirects to something that is no web address";
+    Dns = 30, "dns", "the host name cannot be resolved";
+    Connect = 31, "connect", "no connection to the host";
+    Tls = 32, "tls", "no secure connection to the host";
+    Timeout = 33, "timeout", "the answer took longer than the limit";
+    BadResponse = 34, "bad_response", "the answer is not valid HTTP or broke off";
+    BadEncoding = 35, "bad_encoding", "the body cannot be decompressed";
+    Bomb = 36, "decompression_bomb", "the body grows beyond measure when decompressed";
+    RobotsUnreachable = 39, "robots_unreachable", "robots.txt of the host cannot be had";
+    HttpError = 37, "http_error", "the server answered with an error status";
+    Busy = 38, "busy", "the server kept answering that it is busy";
+    NotAPage = 50, "not_a_page", "neither HTML nor plain text";
+    NoText = 51, "no_text", "the page has no main text";
+    Noindex = 52, "noindex", "the page asks not to be indexed";
+}
+
+impl Reason {
+    /// Takes back a stored code.
+    #[must_use]
+    pub fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
+    }
+
+    /// Tells whether the address was turned away before any visit, so that new settings or a
+    /// better link can let it in.
+    #[must_use]
+    pub fn before_visit(self) -> bool {
+        (self as u8) < 20
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,213 @@
+//! The stored copies of robots.txt, and what they say of an address.
+
+use redb::ReadableTable;
+
+use crate::clock::Timestamp;
+use crate::robots::{AgentRules, Options, Rules};
+use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::urls::PageUrl;
+
+use super::rows::{Place, Purpose, Rank, Request};
+use super::{Frontier, Reason};
+
+/// Redirects of a robots.txt that are followed. Source: RFC 9309, 2.3.1.2.
+const ROBOTS_REDIRECTS_MAX: u8 = 5;
+
+/// What a request for a robots.txt came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RobotsAnswer {
+    /// The file.
+    Rules(Vec<u8>),
+    /// There is none (status 400 to 499 without 429), so that everything is allowed.
+    None,
+    /// It may be at another address.
+    Redirect(PageUrl),
+    /// It cannot be had, so that nothing is allowed until it can.
+    Unreachable(Reason),
+}
+
+/// What a host's robots.txt says of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may be fetched.
+    Allowed,
+    /// It must not be fetched.
+    Disallowed,
+    /// The file has to be fetched first.
+    Unknown,
+}
+
+/// The stored copy of a robots.txt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RobotsCopy {
+    /// Status of the last answer; 0 for none.
+    pub status: u16,
+    /// When the copy was fetched.
+    pub fetched: Timestamp,
+    /// When it must be fetched anew.
+    pub expires: Timestamp,
+    /// Tries in a row that did not reach it.
+    pub failures: u8,
+    /// The last good copy; empty if everything is allowed; none if there never was one.
+    pub body: Option<Vec<u8>>,
+}
+
+impl RobotsCopy {
+    fn encode(&self) -> Vec<u8> {
+        let body = self.body.as_deref().unwrap_or_default();
+        let packed = zstd::bulk::compress(body, 1).expect("compressing into memory cannot fail");
+        Encoder::new(1)
+            .number(self.status)
+            .signed(self.fetched.0)
+            .signed(self.expires.0)
+            .number(self.failures)
+            .number(self.body.is_some())
+            .number(body.len() as u64)
+            .bytes(&packed)
+            .finish()
+    }
+
+    fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("robots", 1, row)?;
+        let mut copy = Self {
+            status: row.narrow()?,
+            fetched: Timestamp(row.signed()?),
+            expires: Timestamp(row.signed()?),
+            failures: row.narrow()?,
+            body: None,
+        };
+        let has_body = row.number()? != 0;
+        let length: usize = row.narrow()?;
+        let body = zstd::bulk::decompress(row.bytes()?, length)
+            .map_err(|_| row.bad("its file cannot be decompressed"))?;
+        copy.body = has_body.then_some(body);
+        Ok(copy)
+    }
+
+    /// Reads the copy of a host.
+    pub fn read(
+        robots: &impl ReadableTable<u32, &'static [u8]>,
+        host: u32,
+    ) -> Result<Option<Self>, Error> {
+        let row = robots.get(host)?;
+        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
+    }
+}
+
+impl Frontier {
+    /// Tells what the robots.txt of `host` says of a path with its query.
+    pub(super) fn standing(
+        &mut self,
+        tables: &Tables<'_>,
+        host: u32,
+        path_and_query: &str,
+        now: Timestamp,
+    ) -> Result<Standing, Error> {
+        let options = Options { google_extras: self.config.google_extras };
+        let live = self.hosts.get(tables, host)?;
+        if live.rules.is_none() {
+            let copy = RobotsCopy::read(&tables.robots, host)?;
+            if let Some(RobotsCopy { body: Some(body), expires, .. }) = copy {
+                live.rules =
+                    Some((Rules::parse(&body, &options).for_agent(&self.config.agent), expires));
+            }
+        }
+        Ok(match &live.rules {
+            Some((rules, expires)) if now < *expires => {
+                let allowed = rules.allowed(path_and_query);
+                if allowed { Standing::Allowed } else { Standing::Disallowed }
+            }
+            _ => Standing::Unknown,
+        })
+    }
+
+    /// Records the answer to a request for the robots.txt of `of`.
+    pub(super) fn settle_robots(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (of, hops): (u32, u8),
+        (answer, status): (RobotsAnswer, u16),
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let live = self.hosts.get(tables, of)?;
+        live.row.robots_elsewhere = false;
+        live.dirty = true;
+        live.hold = true;
+        let body = match answer {
+            RobotsAnswer::Rules(body) => body,
+            RobotsAnswer::None => Vec::new(),
+            // More hops than that mean "unavailable", which allows everything.
+            RobotsAnswer::Redirect(_) if hops >= ROBOTS_REDIRECTS_MAX => Vec::new(),
+            RobotsAnswer::Redirect(target) => {
+                live.row.robots_elsewhere = true;
+                return self.ask_elsewhere(tables, (of, hops + 1), &target);
+            }
+            RobotsAnswer::Unreachable(_) => {
+                self.unreachable(tables, of, status, now)?;
+                return self.reschedule(tables, of);
+            }
+        };
+        let ttl = std::time::Duration::from_millis(self.config.robots_ttl_ms);
+        let expires = now.after(ttl);
+        let options = Options { google_extras: self.config.google_extras };
+        let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+        let live = self.hosts.get(tables, of)?;
+        let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
+        live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
+        if live.row.trouble == Some(Reason::RobotsUnreachable) {
+            live.row.trouble = None;
+            live.row.blocked_until = Timestamp(0);
+        }
+        live.rules = Some((rules, expires));
+        let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body) };
+        tables.robots.insert(of, copy.encode().as_slice())?;
+        // The pace that the file asks for holds from this very request on.
+        let crawl_delay = self.hosts.get(tables, of)?.row.crawl_delay_ms;
+        let next = now.after(self.delay(crawl_delay));
+        let live = self.hosts.get(tables, of)?;
+        if live.row.contacted {
+            live.row.next_allowed = live.row.next_allowed.max(next);
+        }
+        self.reschedule(tables, of)
+    }
+
+    fn ask_elsewhere(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (of, hops): (u32, u8),
+        target: &PageUrl,
+    ) -> Result<(), Error> {
+        let host = self.hosts.number(tables, &target.host_key())?;
+        let sequence = tables.next_number("next_request")?;
+        let place = Place { rank: Rank::Robots, depth: 0, sequence };
+        let purpose = Purpose::Robots { of, hops };
+        self.reschedule(tables, of)?;
+        self.push(tables, host, place, &Request { purpose, url: target.as_str().to_owned() })
+    }
+
+    /// Keeps the last good copy in force, or leaves the host alone; either way until the next try.
+    fn unreachable(
+        &mut self,
+        tables: &mut Tables<'_>,
+        of: u32,
+        status: u16,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let never =
+            RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
+        let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
+        let wait = self.doubled(self.config.robots_retry_ms, u32::from(copy.failures));
+        copy.status = status;
+        copy.failures = copy.failures.saturating_add(1);
+        copy.expires = now.after(wait);
+        let live = self.hosts.get(tables, of)?;
+        if copy.body.is_none() {
+            live.row.blocked_until = live.row.blocked_until.max(copy.expires);
+            live.row.trouble = Some(Reason::RobotsUnreachable);
+        } else if let Some((_, expires)) = &mut live.rules {
+            *expires = copy.expires;
+        }
+        tables.robots.insert(of, copy.encode().as_slice())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! The rows of addresses, hosts and queued requests. The order of the fields in `encode` is the
+//! stored order; ARCHITECTURE.md draws them.
+
+use crate::clock::Timestamp;
+use crate::store::{BadRow, Decoder, Encoder};
+
+use super::Reason;
+
+/// Where an address stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It waits for its first visit, or for another try.
+    Queued,
+    /// Its page is stored: number of the document.
+    Stored(u64),
+    /// It redirects to this address.
+    Redirect(String),
+    /// It is not in the corpus, and why.
+    Refused(Reason),
+}
+
+/// What is known of an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Where it stands.
+    pub state: State,
+    /// Number of its host; 0 while it was never queued.
+    pub host: u32,
+    /// Its place in the queue of its host.
+    pub place: Place,
+    /// Redirects that led to it.
+    pub hops: u8,
+    /// Tries that failed in a row.
+    pub failures: u8,
+    /// Distinct hosts that link to it.
+    pub links: u64,
+    /// Status of the last answer; 0 for none.
+    pub status: u16,
+    /// Why the last try failed, while another one is due.
+    pub trouble: Option<Reason>,
+    /// When it was first seen.
+    pub discovered: Timestamp,
+    /// When it was last visited; 0 for never.
+    pub visited: Timestamp,
+    /// It may not be visited again before this moment; 0 for no such moment.
+    pub not_before: Timestamp,
+    /// The page on which it was first seen; empty for a seed.
+    pub referrer: String,
+}
+
+/// Order in the queue of a host: the smaller place is served first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Kind of request; see [`Rank`].
+    pub rank: Rank,
+    /// Links between a seed and the address.
+    pub depth: u16,
+    /// Order of arrival.
+    pub sequence: u64,
+}
+
+/// What goes before what in the queue of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// A robots.txt that another host redirects to.
+    Robots = 0,
+    /// The target of a redirect, or another try.
+    Redirect = 1,
+    /// A seed.
+    Seed = 2,
+    /// A link.
+    Link = 3,
+}
+
+impl Rank {
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::Robots, Self::Redirect, Self::Seed, Self::Link].get(usize::from(code)).copied()
+    }
+}
+
+impl Address {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (state, number, text) = match &self.state {
+            State::Queued => (0u8, 0, ""),
+            State::Stored(document) => (1, *document, ""),
+            State::Redirect(target) => (2, 0, target.as_str()),
+            State::Refused(reason) => (3, *reason as u64, ""),
+        };
+        Encoder::new(1)
+            .number(state)
+            .number(number)
+            .text(text)
+            .number(self.host)
+            .number(self.place.rank as u64)
+            .number(self.place.depth)
+            .number(self.place.sequence)
+            .number(self.hops)
+            .number(self.failures)
+            .number(self.links)
+            .number(self.status)
+            .number(self.trouble.map_or(0, |reason| reason as u64))
+            .signed(self.discovered.0)
+            .signed(self.visited.0)
+            .signed(self.not_before.0)
+            .text(&self.referrer)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("address", 1, row)?;
+        let (state, number, text) = (row.number()?, row.number()?, row.text()?);
+        let state = match state {
+            0 => State::Queued,
+            1 => State::Stored(number),
+            2 => State::Redirect(text.to_owned()),
+            3 => State::Refused(
+                Reason::from_code(number).ok_or_else(|| row.bad("its reason is unknown"))?,
+            ),
+            _ => return Err(row.bad("its state is unknown")),
+        };
+        Ok(Self {
+            state,
+            host: row.narrow()?,
+            place: Place {
+                rank: Rank::from_code(row.narrow()?)
+                    .ok_or_else(|| row.bad("its rank is unknown"))?,
+                depth: row.narrow()?,
+                sequence: row.number()?,
+            },
+            hops: row.narrow()?,
+            failures: row.narrow()?,
+            links: row.number()?,
+            status: row.narrow()?,
+            trouble: Reason::from_code(row.number()?),
+            discovered: Timestamp(row.signed()?),
+            visited: Timestamp(row.signed()?),
+            not_before: Timestamp(row.signed()?),
+            referrer: row.text()?.to_owned(),
+        })
+    }
+}
+
+/// What is known of a host: its pace survives a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Scheme, host and port.
+    pub key: String,
+    /// A request was sent to it, or may have been.
+    pub contacted: bool,
+    /// No request before this moment.
+    pub next_allowed: Timestamp,
+    /// The host asked to be left alone until this moment, or keeps failing; 0 for neither.
+    pub blocked_until: Timestamp,
+    /// Why it is blocked.
+    pub trouble: Option<Reason>,
+    /// Delay that its robots.txt asks for, in milliseconds; 0 for none.
+    pub crawl_delay_ms: u64,
+    /// Answers in a row that said "busy".
+    pub busy: u16,
+    /// Requests in a row that got no answer.
+    pub failures: u16,
+    /// Addresses in its queue, those in flight among them.
+    pub queued: u64,
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Its robots.txt is asked for at another host.
+    pub robots_elsewhere: bool,
+    /// Its row in the schedule; 0 for none.
+    pub scheduled: Timestamp,
+}
+
+impl Host {
+    pub(super) fn new(key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            contacted: false,
+            next_allowed: Timestamp(0),
+            blocked_until: Timestamp(0),
+            trouble: None,
+            crawl_delay_ms: 0,
+            busy: 0,
+            failures: 0,
+            queued: 0,
+            answered: 0,
+            failed: 0,
+            robots_elsewhere: false,
+            scheduled: Timestamp(0),
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        Encoder::new(1)
+            .text(&self.key)
+            .number(self.contacted)
+            .signed(self.next_allowed.0)
+            .signed(self.blocked_until.0)
+            .number(self.trouble.map_or(0, |reason| reason as u64))
+            .number(self.crawl_delay_ms)
+            .number(self.busy)
+            .number(self.failures)
+            .number(self.queued)
+            .number(self.answered)
+            .number(self.failed)
+            .number(self.robots_elsewhere)
+            .signed(self.scheduled.0)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("host", 1, row)?;
+        Ok(Self {
+            key: row.text()?.to_owned(),
+            contacted: row.number()? != 0,
+            next_allowed: Timestamp(row.signed()?),
+            blocked_until: Timestamp(row.signed()?),
+            trouble: Reason::from_code(row.number()?),
+            crawl_delay_ms: row.number()?,
+            busy: row.narrow()?,
+            failures: row.narrow()?,
+            queued: row.number()?,
+            answered: row.number()?,
+            failed: row.number()?,
+            robots_elsewhere: row.number()? != 0,
+            scheduled: Timestamp(row.signed()?),
+        })
+    }
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A page.
+    Page,
+    /// The robots.txt of the host with this number, after this many redirects.
+    Robots {
+        /// Number of the host whose rules are wanted.
+        of: u32,
+        /// Redirects that led here.
+        hops: u8,
+    },
+}
+
+/// A request in the queue of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The address.
+    pub url: String,
+}
+
+impl Request {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (of, hops) = match self.purpose {
+            Purpose::Page => (0, 0),
+            Purpose::Robots { of, hops } => (of, hops),
+        };
+        Encoder::new(1).number(of).number(hops).text(&self.url).finish()
+    }
+
+    /// Reads a row. Host numbers start at 1, so that 0 stands for "no robots.txt".
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("request", 1, row)?;
+        let (of, hops) = (row.narrow()?, row.narrow()?);
+        let purpose = if of == 0 { Purpose::Page } else { Purpose::Robots { of, hops } };
+        Ok(Self { purpose, url: row.text()?.to_owned() })
+    }
+}
+
+/// Key of a queued request: host, rank, depth, sequence, all big-endian: 15 bytes.
+pub(super) fn queue_key(host: u32, place: Place) -> [u8; 15] {
+    let mut key = [0; 15];
+    key[..4].copy_from_slice(&host.to_be_bytes());
+    key[4] = place.rank as u8;
+    key[5..7].copy_from_slice(&place.depth.to_be_bytes());
+    key[7..].copy_from_slice(&place.sequence.to_be_bytes());
+    key
+}
+
+/// Takes a queue key apart.
+pub(super) fn split_queue_key(key: &[u8]) -> Result<(u32, Place), BadRow> {
+    let bad = |detail| BadRow { kind: "queue key", detail };
+    let key: [u8; 15] = key.try_into().map_err(|_| bad("it has not 15 bytes"))?;
+    let [h0, h1, h2, h3, rank, d0, d1, sequence @ ..] = key;
+    let place = Place {
+        rank: Rank::from_code(rank).ok_or_else(|| bad("its rank is unknown"))?,
+        depth: u16::from_be_bytes([d0, d1]),
+        sequence: u64::from_be_bytes(sequence),
+    };
+    Ok((u32::from_be_bytes([h0, h1, h2, h3]), place))
+}
+
+/// Key of a row that is ordered by time: milliseconds, then a host number. Times are not below 0.
+pub(super) fn time_key(time: Timestamp, host: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&time.0.max(0).to_be_bytes());
+    key[8..].copy_from_slice(&host.to_be_bytes());
+    key
+}
+
+/// Takes a time key apart.
+pub(super) fn split_time_key(key: &[u8]) -> Result<(Timestamp, u32), BadRow> {
+    let bad = BadRow { kind: "time key", detail: "it has not 12 bytes" };
+    let key: [u8; 12] = key.try_into().map_err(|_| bad)?;
+    let [t0, t1, t2, t3, t4, t5, t6, t7, host @ ..] = key;
+    let time = i64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+    Ok((Timestamp(time), u32::from_be_bytes(host)))
+}
