@@ -1,1 +1,199 @@
-//! To be written.
+//! The crawl itself: one straight line for a page.
+//!
+//! ```text
+//! offer -> lease -> visit -> sign -> judge -> join -> keep -> settle -> commit
+//!          \ ledger /\ visitors /\ signers /\-------- ledger -----------/
+//! ```
+//!
+//! Visitors are async tasks that hold nothing a crash may lose. Signers are threads that turn
+//! answers into articles. The ledger is the one thread that owns the write transaction: a page is
+//! stored with all its keys and links, or not at all.
+
+mod ledger;
+mod report;
+mod sign;
+mod visitor;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::dedup;
+use crate::extract;
+use crate::fetch::{self, Fetcher};
+use crate::frontier;
+use crate::store::{self, Store};
+use crate::urls::{Normalize, PageUrl, ScopeKind};
+
+pub use report::{HostLine, Report, SeedFailure};
+
+/// Settings of a crawl: those of the modules it joins, and its own limits.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// How far to go from the seeds.
+    pub scope: ScopeKind,
+    /// Normal form of addresses.
+    pub normalize: Normalize,
+    /// Queues and pace.
+    pub frontier: frontier::Config,
+    /// Requests.
+    pub fetch: fetch::Config,
+    /// Main text.
+    pub extract: extract::Limits,
+    /// Duplicates.
+    pub dedup: dedup::Config,
+    /// Limits of the run.
+    pub limits: Limits,
+}
+
+/// Limits of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Most pages that are visited in this run; 0 for no limit.
+    pub pages_max: u64,
+    /// Most requests under way at a time.
+    pub requests_max: usize,
+    /// Threads that sign pages; 0 for one per core.
+    pub signers: usize,
+    /// Pages in one commit at most.
+    pub batch_pages_max: usize,
+    /// Time for which a batch stays open at most.
+    pub batch_ms_max: u64,
+    /// The run ends when the next request is further away than this.
+    pub idle_wait_ms_max: u64,
+    /// After the first interrupt, time that requests under way get to end.
+    pub drain_ms_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pages_max: 0,
+            requests_max: 256,
+            signers: 0,
+            batch_pages_max: 256,
+            batch_ms_max: 50,
+            idle_wait_ms_max: 600_000,
+            drain_ms_max: 15_000,
+        }
+    }
+}
+
+/// Why a crawl could not go on. A bad page or site is never among the reasons.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// There is no HTTP client.
+    #[error(transparent)]
+    Fetch(#[from] fetch::Error),
+    /// The async runtime or a thread cannot start.
+    #[error("cannot start threads: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// Asks a running crawl to stop; shared with whoever may ask.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicU8>);
+
+impl Stop {
+    /// Asks once more: first to let requests end and commit, then to commit at once.
+    /// Returns how often it was asked.
+    pub fn ask(&self) -> u8 {
+        self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
+    }
+
+    /// Returns how often it was asked.
+    #[must_use]
+    pub fn asked(&self) -> u8 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What a running crawl has done so far, for a progress line.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Requests sent.
+    pub requests: AtomicU64,
+    /// Pages read.
+    pub pages: AtomicU64,
+    /// New documents.
+    pub new: AtomicU64,
+    /// Duplicates.
+    pub duplicates: AtomicU64,
+    /// Bytes of bodies on the wire.
+    pub bytes: AtomicU64,
+    /// Addresses that wait.
+    pub queued: AtomicU64,
+    /// Requests under way.
+    pub in_flight: AtomicU64,
+    /// Requests that failed.
+    pub failed: AtomicU64,
+}
+
+/// What surrounds a run: its clock, its stop, and where it shows what it does.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The time.
+    pub clock: Clock,
+    /// Asked to end the run early.
+    pub stop: Stop,
+    /// Numbers for a progress line.
+    pub live: Arc<Live>,
+}
+
+/// Crawls from `seeds` until the frontier is quiet or a limit is met. On a store that has been
+/// used, it goes on where that stopped.
+///
+/// # Errors
+///
+/// Only if the store fails or nothing can be started; what was committed stays.
+pub fn run(
+    store: &Store,
+    settings: &Settings,
+    seeds: &[PageUrl],
+    context: &Context,
+) -> Result<Report, Error> {
+    let fetcher = Fetcher::new(settings.fetch.clone())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
+    let requests = settings.limits.requests_max.max(1);
+
+    let (leases, handed) = async_channel::bounded(requests);
+    let (visits, visited) = async_channel::bounded(signers * 8);
+    let (signed, news) = sync_channel(signers * 16);
+
+    for _ in 0..requests {
+        let visitor = visitor::Visitor {
+            fetcher: fetcher.clone(),
+            context: context.clone(),
+            leases: handed.clone(),
+            visits: visits.clone(),
+        };
+        runtime.spawn(visitor.run());
+    }
+    drop((handed, visits));
+    let report = thread::scope(|scope| {
+        for number in 0..signers {
+            let (visited, signed) = (visited.clone(), signed.clone());
+            thread::Builder::new()
+                .name(format!("signer-{number}"))
+                .spawn_scoped(scope, move || sign::run(&visited, &signed, settings))?;
+        }
+        drop((visited, signed));
+        let ledger = ledger::Ledger::new(store, settings, context, (leases, news));
+        let report = ledger.run(seeds);
+        // Requests that are still under way are dropped; their leases are due again next time.
+        runtime.shutdown_background();
+        report
+    })?;
+    Ok(report)
+}

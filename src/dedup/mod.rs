@@ -17,7 +17,8 @@ use crate::index::{Field, K_MAX, Match, Tables as Rotated};
 use crate::store::{BadRow, Error, Tables};
 
 /// How alike two texts must be to be one document.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Config {
     /// Largest Hamming distance of fingerprints, inclusive, 0 to 3.
     pub k: u32,

@@ -17,7 +17,8 @@ use crate::text::{Idf, normalize, words};
 pub const EXTRACTOR: &str = "tfidf-words-1";
 
 /// How a text is made into features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Config {
     /// Words of the largest weight that vote in the fingerprint; at least 1.
     pub words_max: usize,

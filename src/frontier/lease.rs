@@ -89,8 +89,7 @@ impl Frontier {
             let (host, place) = split_queue_key(&key[8..])?;
             tables.later.remove(key.as_slice())?;
             self.queued -= 1;
-            let stored = tables.addresses.get(request.url.as_str())?;
-            if let Some(mut address) = stored.map(|r| Address::decode(r.value())).transpose()? {
+            if let Some(mut address) = Address::read(&tables.addresses, &request.url)? {
                 address.not_before = Timestamp(0);
                 tables.addresses.insert(request.url.as_str(), address.encode().as_slice())?;
             }
@@ -136,10 +135,8 @@ impl Frontier {
                 Ok(Head::Again)
             }
             Standing::Allowed => {
-                let hops = match tables.addresses.get(url.as_str())? {
-                    Some(row) => Address::decode(row.value())?.hops,
-                    None => 0,
-                };
+                let address = Address::read(&tables.addresses, url.as_str())?;
+                let hops = address.map_or(0, |address| address.hops);
                 Ok(lease(url, Some(place), Purpose::Page, hops))
             }
         }
@@ -203,7 +200,7 @@ impl Frontier {
         let mut due = live.row.next_allowed.max(live.row.blocked_until);
         if live.row.robots_elsewhere {
             let head = self.first_request(tables, host)?;
-            if !head.is_some_and(|(place, _)| place.rank == Rank::Robots) {
+            if head.is_none_or(|(place, _)| place.rank != Rank::Robots) {
                 return self.hosts.schedule(tables, host, None);
             }
         }
@@ -221,8 +218,7 @@ impl Frontier {
         url: &PageUrl,
     ) -> Result<(), Error> {
         self.unqueue(tables, host, place)?;
-        let stored = tables.addresses.get(url.as_str())?;
-        if let Some(mut address) = stored.map(|row| Address::decode(row.value())).transpose()? {
+        if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
             let state = State::Refused(Reason::RobotsDisallowed);
             self.recount(Some(&address.state), &state);
             address.state = state;

@@ -36,14 +36,15 @@ use hosts::Hosts;
 use seen::Seen;
 
 /// Settings of the frontier. Durations are in milliseconds where their name says so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Config {
     /// Least time between the end of an answer of a host and the next request to it.
     pub delay_ms: u64,
     /// Most requests to one host at a time.
     pub connections_per_host: usize,
-    /// Most links between a seed and an address, inclusive; none for no limit.
-    pub depth_max: Option<u16>,
+    /// Most links between a seed and an address, inclusive; 65535 for no limit.
+    pub depth_max: u16,
     /// Limits on the shape of addresses.
     pub shape: urls::Limits,
     /// Most redirects that may lead to an address.
@@ -79,7 +80,7 @@ impl Default for Config {
         Self {
             delay_ms: 1_000,
             connections_per_host: 1,
-            depth_max: None,
+            depth_max: u16::MAX,
             shape: urls::Limits::default(),
             redirects_max: 10,
             retries_max: 3,

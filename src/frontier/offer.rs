@@ -1,7 +1,5 @@
 //! Offering addresses: what is new and allowed is queued, what is known may move forward.
 
-use redb::ReadableTable as _;
-
 use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl};
@@ -61,9 +59,7 @@ impl Frontier {
             }
         }
         let refused = self.turn_away(offer);
-        let known = tables.addresses.get(offer.url.as_str())?;
-        let known = known.map(|row| Address::decode(row.value())).transpose()?;
-        let Some(mut address) = known else {
+        let Some(mut address) = Address::read(&tables.addresses, offer.url.as_str())? else {
             return self.add(tables, offer, refused, now);
         };
         let more_links = match &from {
@@ -99,7 +95,7 @@ impl Frontier {
                 OddShape::RepeatedParameter => Reason::RepeatedParameter,
             });
         }
-        if self.config.depth_max.is_some_and(|max| offer.depth > max) {
+        if self.config.depth_max < offer.depth {
             return Some(Reason::TooDeep);
         }
         if offer.hops > self.config.redirects_max {

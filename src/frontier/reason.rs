@@ -56,6 +56,7 @@ reasons! {
     Busy = 38, "busy", "the server kept answering that it is busy";
     NotAPage = 50, "not_a_page", "neither HTML nor plain text";
     NoText = 51, "no_text", "the page has no main text";
+    Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 

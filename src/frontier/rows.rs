@@ -1,8 +1,10 @@
 //! The rows of addresses, hosts and queued requests. The order of the fields in `encode` is the
 //! stored order; ARCHITECTURE.md draws them.
 
+use redb::ReadableTable;
+
 use crate::clock::Timestamp;
-use crate::store::{BadRow, Decoder, Encoder};
+use crate::store::{BadRow, Decoder, Encoder, Error};
 
 use super::Reason;
 
@@ -104,6 +106,15 @@ impl Address {
             .signed(self.not_before.0)
             .text(&self.referrer)
             .finish()
+    }
+
+    /// Reads what is known of an address.
+    pub fn read(
+        addresses: &impl ReadableTable<&'static str, &'static [u8]>,
+        url: &str,
+    ) -> Result<Option<Self>, Error> {
+        let row = addresses.get(url)?;
+        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
     }
 
     /// Reads a row.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use redb::ReadableTable as _;
-
 use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
@@ -143,8 +141,7 @@ impl Frontier {
     ) -> Result<(), Error> {
         let place = lease.place.expect("a page has a place in the queue");
         self.unqueue(tables, lease.host, place)?;
-        let stored = tables.addresses.get(lease.url.as_str())?;
-        let stored = stored.map(|row| Address::decode(row.value())).transpose()?;
+        let stored = Address::read(&tables.addresses, lease.url.as_str())?;
         let missing =
             crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
@@ -181,8 +178,9 @@ impl Frontier {
         address.state = match settlement {
             Settlement::Stored(document) => State::Stored(document),
             Settlement::Redirect(target) => State::Redirect(target.as_str().to_owned()),
-            Settlement::Refused(reason) => State::Refused(reason),
-            Settlement::Failed { reason, again: false } => State::Refused(reason),
+            Settlement::Refused(reason) | Settlement::Failed { reason, again: false } => {
+                State::Refused(reason)
+            }
             Settlement::Failed { reason, again: true } => {
                 address.failures = address.failures.saturating_add(1);
                 address.trouble = Some(reason);

@@ -8,3 +8,4 @@ impl Rules { pub fn parse(_: &[u8], _: &Options) -> Self { Self } pub fn for_age
 #[derive(Debug, Clone)]
 pub struct AgentRules;
 impl AgentRules { pub fn allowed(&self, _: &str) -> bool { true } pub fn crawl_delay(&self) -> Option<Duration> { None } }
+pub mod meta { #[derive(Default)] pub struct Directives { pub noindex: bool, pub nofollow: bool } impl Directives { pub fn merge(&self, _: &Self) -> Self { Self::default() } pub fn from_meta(_: &str, _: &str, _: &str) -> Self {Self::default()} pub fn from_header(_: &str, _: &str) -> Self {Self::default()} } }

@@ -23,7 +23,8 @@ const TRACKING: [&str; 14] = [
 ];
 
 /// Which of our own rules are applied after those of the WHATWG URL standard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Normalize {
     /// Drop `utm_*`, `gclid`, `fbclid` and their kind from the query.
     pub drop_tracking_parameters: bool,

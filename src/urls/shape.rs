@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::PageUrl;
 
 /// Limits on the shape of an address. Each bound is inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Longest address, in bytes.
     pub url_bytes_max: usize,

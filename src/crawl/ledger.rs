@@ -1,0 +1,308 @@
+//! The ledger: the thread that owns the only write transaction.
+//!
+//! A batch is one transaction: leases are filled, signed pages are judged, stored and settled as
+//! they come, and the batch closes at `batch_pages_max` pages or `batch_ms_max` milliseconds.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use async_channel::Sender;
+
+use crate::clock::Timestamp;
+use crate::clusters;
+use crate::dedup;
+use crate::frontier::{
+    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement,
+};
+use crate::store::{Store, Tables};
+use crate::urls::{PageUrl, Scope};
+
+use super::report::{Report, Tally};
+use super::sign::{Page, Signed, Yield};
+use super::{Context, Error, Settings};
+
+/// Longest time for which the ledger does not look whether it shall stop.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// Seeds that are offered in one transaction.
+const SEEDS_PER_BATCH: usize = 10_000;
+
+/// Owns the frontier and every write.
+pub(super) struct Ledger<'a> {
+    store: &'a Store,
+    settings: &'a Settings,
+    context: &'a Context,
+    leases: Sender<Lease>,
+    signed: Receiver<Signed>,
+    /// Leases that wait for the next commit.
+    held: Vec<Lease>,
+    in_flight: usize,
+    pages_leased: u64,
+    tally: Tally,
+    /// When the first interrupt was seen.
+    stopping: Option<Instant>,
+    /// When the next request is due, as of the last look.
+    next_due: Option<Timestamp>,
+}
+
+/// Whether the run goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    On,
+    Over,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        settings: &'a Settings,
+        context: &'a Context,
+        (leases, signed): (Sender<Lease>, Receiver<Signed>),
+    ) -> Self {
+        Self {
+            store,
+            settings,
+            context,
+            leases,
+            signed,
+            held: Vec::new(),
+            in_flight: 0,
+            pages_leased: 0,
+            tally: Tally::default(),
+            stopping: None,
+            next_due: None,
+        }
+    }
+
+    /// Offers the seeds, then works until the run is over.
+    pub(super) fn run(mut self, seeds: &[PageUrl]) -> Result<Report, Error> {
+        let started = self.context.clock.now();
+        let clock = Instant::now();
+        let mut frontier = self.start(seeds)?;
+        let before = Report::refused_counts(&self.store.read()?)?;
+        while self.batch(&mut frontier)? == Course::On {}
+        let context = (before, started, clock.elapsed());
+        Ok(Report::make(self.store, seeds, self.tally, context, self.next_due)?)
+    }
+
+    fn start(&mut self, seeds: &[PageUrl]) -> Result<Frontier, Error> {
+        let scope = Scope::new(self.settings.scope, seeds);
+        let now = self.context.clock.now();
+        let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        let config = self.settings.frontier.clone();
+        let mut frontier = Frontier::open(&mut tables, config, scope, now)?;
+        frontier.flush(&mut tables)?;
+        drop(tables);
+        txn.commit().map_err(crate::store::Error::from)?;
+        for some in seeds.chunks(SEEDS_PER_BATCH) {
+            let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+            let mut tables = Tables::open(&txn)?;
+            for url in some {
+                let rank = Rank::Seed;
+                let offer = Offer { url, depth: 0, rank, hops: 0, from: None, nofollow: false };
+                frontier.offer(&mut tables, &offer, now)?;
+            }
+            frontier.flush(&mut tables)?;
+            drop(tables);
+            txn.commit().map_err(crate::store::Error::from)?;
+        }
+        Ok(frontier)
+    }
+
+    /// One transaction.
+    fn batch(&mut self, frontier: &mut Frontier) -> Result<Course, Error> {
+        let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        let longest = Duration::from_millis(self.settings.limits.batch_ms_max);
+        let mut opened: Option<Instant> = None;
+        let mut pages = 0;
+        let course = loop {
+            self.lease(frontier, &mut tables)?;
+            if self.is_over() {
+                break Course::Over;
+            }
+            let age = opened.map(|opened| opened.elapsed());
+            if pages >= self.settings.limits.batch_pages_max || age.is_some_and(|a| a >= longest)
+            {
+                break Course::On;
+            }
+            let wait = self.wait(age.map(|age| longest.saturating_sub(age)));
+            match self.next(wait) {
+                Ok(Some(signed)) => {
+                    opened.get_or_insert_with(Instant::now);
+                    pages += 1;
+                    self.record(frontier, &mut tables, signed)?;
+                }
+                // Leases that are held back go out with a commit, as soon as nothing else comes.
+                Ok(None) if !self.held.is_empty() => break Course::On,
+                Ok(None) => {}
+                Err(()) => break Course::Over,
+            }
+        };
+        frontier.flush(&mut tables)?;
+        self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
+        drop(tables);
+        txn.commit().map_err(crate::store::Error::from)?;
+        for lease in std::mem::take(&mut self.held) {
+            if course == Course::On {
+                self.send(lease);
+            }
+        }
+        Ok(course)
+    }
+
+    /// Waits for a signed page. `Ok(None)` if none came in time; `Err` if none can come any more.
+    fn next(&self, wait: Duration) -> Result<Option<Signed>, ()> {
+        match self.signed.try_recv() {
+            Ok(signed) => return Ok(Some(signed)),
+            Err(TryRecvError::Disconnected) => return Err(()),
+            Err(TryRecvError::Empty) if !self.held.is_empty() => return Ok(None),
+            Err(TryRecvError::Empty) => {}
+        }
+        match self.signed.recv_timeout(wait) {
+            Ok(signed) => Ok(Some(signed)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(()),
+        }
+    }
+
+    fn wait(&self, batch: Option<Duration>) -> Duration {
+        let now = self.context.clock.now();
+        let due = self.next_due.map(|due| now.until(due).max(Duration::from_millis(1)));
+        [batch, due].into_iter().flatten().fold(LOOK_UP, Duration::min)
+    }
+
+    /// Hands out leases while there is room for requests and anything is due.
+    fn lease(&mut self, frontier: &mut Frontier, tables: &mut Tables<'_>) -> Result<(), Error> {
+        if self.context.stop.asked() > 0 {
+            self.stopping.get_or_insert_with(Instant::now);
+            return Ok(());
+        }
+        let now = self.context.clock.now();
+        let limits = &self.settings.limits;
+        while self.in_flight < limits.requests_max.max(1)
+            && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
+        {
+            let Some(lease) = frontier.lease(tables, now)? else { break };
+            self.in_flight += 1;
+            self.pages_leased += u64::from(lease.purpose == Purpose::Page);
+            if lease.after_commit {
+                self.held.push(lease);
+            } else {
+                self.send(lease);
+            }
+        }
+        self.next_due = frontier.next_due(tables)?;
+        self.context.live.in_flight.store(self.in_flight as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn send(&self, lease: Lease) {
+        // There is room for every lease in flight; a closed channel means that the run is over.
+        if self.leases.try_send(lease).is_err() {
+            tracing::debug!("no visitor is left to take a lease");
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        if let Some(since) = self.stopping {
+            let drain = Duration::from_millis(self.settings.limits.drain_ms_max);
+            return self.in_flight == self.held.len()
+                || since.elapsed() >= drain
+                || self.context.stop.asked() > 1;
+        }
+        if self.in_flight > 0 {
+            return false;
+        }
+        let now = self.context.clock.now();
+        let longest = Duration::from_millis(self.settings.limits.idle_wait_ms_max);
+        let pages_max = self.settings.limits.pages_max;
+        let full = pages_max > 0 && self.pages_leased >= pages_max;
+        full || self.next_due.is_none_or(|due| now.until(due) > longest)
+    }
+
+    fn record(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+        signed: Signed,
+    ) -> Result<(), Error> {
+        self.in_flight -= 1;
+        let Signed { lease, finished, status, yielded } = signed;
+        match yielded {
+            Yield::Settled(settlement) => {
+                self.tally.settled(&settlement);
+                frontier.settle(tables, &lease, (settlement, status), finished)?;
+            }
+            Yield::Page(page) => {
+                let settlement = self.keep(tables, &page, finished)?;
+                frontier.settle(tables, &lease, (settlement, status), finished)?;
+                let depth = lease.place.map_or(0, |place| place.depth);
+                self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a page and stores it at its place.
+    fn keep(
+        &mut self,
+        tables: &mut Tables<'_>,
+        page: &Page,
+        now: Timestamp,
+    ) -> Result<Settlement, Error> {
+        let live = &self.context.live;
+        live.pages.fetch_add(1, Ordering::Relaxed);
+        self.tally.pages += 1;
+        let refused = match page {
+            Page { noindex: true, .. } => Some(Reason::Noindex),
+            Page { article, .. } if article.words == 0 => Some(Reason::NoText),
+            _ => None,
+        };
+        if let Some(reason) = refused {
+            return Ok(Settlement::Refused(reason));
+        }
+        let address = Address::read(&tables.addresses, &page.article.address)?;
+        let links = address.map_or(0, |address| address.links);
+        let place = dedup::judge(tables, &page.article, &self.settings.dedup)?;
+        let joined = clusters::join(tables, &page.article, &place, links, now)?;
+        self.tally.joined(&place, &joined);
+        match place {
+            clusters::Place::New => live.new.fetch_add(1, Ordering::Relaxed),
+            clusters::Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
+        };
+        Ok(Settlement::Stored(joined.document))
+    }
+
+    /// Offers the links of a page.
+    fn follow(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+        (from, depth, page): (&PageUrl, u16, &Page),
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let mut risen = BTreeMap::new();
+        for (url, nofollow) in &page.links {
+            let offer = Offer {
+                url,
+                depth: depth.saturating_add(1),
+                rank: Rank::Link,
+                hops: 0,
+                from: Some(from),
+                nofollow: *nofollow,
+            };
+            if let Offered::MoreLinks { document, links } = frontier.offer(tables, &offer, now)? {
+                risen.insert(url, (document, links));
+            }
+        }
+        for (url, (document, links)) in risen {
+            let took_over = clusters::set_links(tables, document, url.as_str(), links)?;
+            self.tally.takeovers += u64::from(took_over);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! What a run has done, for people and for machines.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::clusters::{Joined, Place};
+use crate::documents::Key;
+use crate::frontier::{Address, Host, Reason, Settlement, State};
+use crate::store::{self, ReadTables, Store};
+use crate::urls::PageUrl;
+
+/// Hosts that a report names.
+const HOSTS_MAX: usize = 10;
+
+/// Redirects of a seed that are followed to find out what became of it.
+const SEED_HOPS_MAX: usize = 20;
+
+/// Counts of one run, kept by the ledger.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub pages: u64,
+    pub requests: u64,
+    pub new: u64,
+    pub by_key: BTreeMap<&'static str, u64>,
+    pub takeovers: u64,
+    pub redirects: u64,
+    pub retries: u64,
+}
+
+impl Tally {
+    pub(super) fn settled(&mut self, settlement: &Settlement) {
+        self.requests += 1;
+        match settlement {
+            Settlement::Redirect(_) => self.redirects += 1,
+            Settlement::Busy(_) | Settlement::Failed { again: true, .. } => self.retries += 1,
+            _ => {}
+        }
+    }
+
+    pub(super) fn joined(&mut self, place: &Place, joined: &Joined) {
+        match place {
+            Place::New => self.new += 1,
+            Place::Tree(joint) => {
+                *self.by_key.entry(joint.key.as_str()).or_default() += 1;
+                self.takeovers += u64::from(joined.canonical);
+            }
+        }
+    }
+}
+
+/// A seed that is not in the corpus, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeedFailure {
+    /// The seed.
+    pub url: String,
+    /// Code of the reason.
+    pub reason: String,
+}
+
+/// One line of the table of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostLine {
+    /// Scheme, host and port.
+    pub host: String,
+    /// Addresses that wait.
+    pub queued: u64,
+    /// Requests answered, over all runs.
+    pub answered: u64,
+    /// Requests that got no answer, over all runs.
+    pub failed: u64,
+    /// Why it is left alone at the moment; empty for no such reason.
+    pub trouble: String,
+}
+
+/// What a run has done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// When it began.
+    pub started: String,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Pages that were read in this run.
+    pub pages: u64,
+    /// Pages per second.
+    pub pages_per_second: f64,
+    /// New documents in this run.
+    pub new: u64,
+    /// Duplicates in this run, by the key that recognised them.
+    pub duplicates: BTreeMap<&'static str, u64>,
+    /// Times that a more popular copy became canonical in this run.
+    pub takeovers: u64,
+    /// Redirects in this run.
+    pub redirects: u64,
+    /// Tries in this run that will be, or were, made again.
+    pub retries: u64,
+    /// Addresses that are not in the corpus since this run, by reason.
+    pub refused: BTreeMap<String, i64>,
+    /// Documents in the store.
+    pub documents: u64,
+    /// Copies of documents in the store, canonical ones among them.
+    pub copies: u64,
+    /// Addresses that still wait.
+    pub queued: u64,
+    /// When the next of them may be visited; none if none waits.
+    pub next_due: Option<String>,
+    /// Seeds that are not in the corpus.
+    pub failed_seeds: Vec<SeedFailure>,
+    /// The hosts with most trouble.
+    pub hosts: Vec<HostLine>,
+}
+
+impl Report {
+    /// Returns how many addresses are refused, by reason.
+    pub(super) fn refused_counts(
+        tables: &ReadTables,
+    ) -> Result<BTreeMap<String, i64>, store::Error> {
+        let mut counts = BTreeMap::new();
+        for reason in Reason::ALL {
+            let name = State::Refused(*reason).counter();
+            let count = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
+            if count > 0 {
+                counts.insert(reason.to_string(), count.cast_signed());
+            }
+        }
+        Ok(counts)
+    }
+
+    pub(super) fn make(
+        store: &Store,
+        seeds: &[PageUrl],
+        tally: Tally,
+        (before, started, took): (BTreeMap<String, i64>, Timestamp, Duration),
+        next_due: Option<Timestamp>,
+    ) -> Result<Self, store::Error> {
+        let tables = store.read()?;
+        let mut refused = Self::refused_counts(&tables)?;
+        for (reason, count) in before {
+            *refused.entry(reason).or_default() -= count;
+        }
+        refused.retain(|_, count| *count != 0);
+        let seconds = took.as_secs_f64();
+        let counter = |name: &str| -> Result<u64, store::Error> {
+            Ok(tables.counters.get(name)?.map_or(0, |row| row.value()))
+        };
+        Ok(Self {
+            started: started.to_string(),
+            seconds,
+            pages: tally.pages,
+            pages_per_second: tally.pages as f64 / seconds.max(1e-9),
+            new: tally.new,
+            duplicates: tally.by_key,
+            takeovers: tally.takeovers,
+            redirects: tally.redirects,
+            retries: tally.retries,
+            refused,
+            documents: tables.documents.len()?,
+            copies: tables.copies.len()?,
+            queued: counter(&State::Queued.counter())?,
+            next_due: next_due.map(|due| due.to_string()),
+            failed_seeds: failed_seeds(&tables, seeds)?,
+            hosts: worst_hosts(&tables)?,
+        })
+    }
+
+    /// Returns the number of duplicates in this run.
+    #[must_use]
+    pub fn duplicates_total(&self) -> u64 {
+        self.duplicates.values().sum()
+    }
+
+    /// Returns the words for the keys that recognise duplicates.
+    #[must_use]
+    pub fn keys() -> [&'static str; 3] {
+        [Key::Exact, Key::Title, Key::Near].map(Key::as_str)
+    }
+}
+
+fn failed_seeds(
+    tables: &ReadTables,
+    seeds: &[PageUrl],
+) -> Result<Vec<SeedFailure>, store::Error> {
+    let mut failed = Vec::new();
+    for seed in seeds {
+        let mut address = Address::read(&tables.addresses, seed.as_str())?;
+        for _ in 0..SEED_HOPS_MAX {
+            let target = match &address {
+                Some(Address { state: State::Redirect(target), .. }) => target.clone(),
+                _ => break,
+            };
+            address = Address::read(&tables.addresses, &target)?;
+        }
+        let reason = match address {
+            Some(Address { state: State::Refused(reason), .. }) => reason.to_string(),
+            Some(Address { state: State::Queued, host, trouble, .. }) => {
+                let row = tables.hosts.get(host)?;
+                let host = row.map(|row| Host::decode(row.value())).transpose()?;
+                match trouble.or(host.and_then(|host| host.trouble)) {
+                    Some(trouble) => trouble.to_string(),
+                    // It merely waits its turn; the run was ended by a limit.
+                    None => continue,
+                }
+            }
+            _ => continue,
+        };
+        // A page that was fetched and asks not to be stored did not fail.
+        if reason != Reason::Noindex.as_str() && reason != Reason::NoText.as_str() {
+            failed.push(SeedFailure { url: seed.to_string(), reason });
+        }
+    }
+    Ok(failed)
+}
+
+fn worst_hosts(tables: &ReadTables) -> Result<Vec<HostLine>, store::Error> {
+    let mut worst: Vec<HostLine> = Vec::new();
+    for row in tables.hosts.iter()? {
+        let host = Host::decode(row?.1.value())?;
+        if host.queued == 0 && host.failed == 0 && host.trouble.is_none() {
+            continue;
+        }
+        worst.push(HostLine {
+            host: host.key,
+            queued: host.queued,
+            answered: host.answered,
+            failed: host.failed,
+            trouble: host.trouble.map_or(String::new(), |reason| reason.to_string()),
+        });
+        if worst.len() > HOSTS_MAX * 10 {
+            keep_worst(&mut worst);
+        }
+    }
+    keep_worst(&mut worst);
+    Ok(worst)
+}
+
+fn keep_worst(hosts: &mut Vec<HostLine>) {
+    hosts.sort_by_key(|host| {
+        (host.trouble.is_empty(), std::cmp::Reverse((host.failed, host.queued)))
+    });
+    hosts.truncate(HOSTS_MAX);
+}

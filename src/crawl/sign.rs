@@ -1,0 +1,187 @@
+//! Signing: an answer becomes an article with its links, or a settlement. Pure CPU work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use async_channel::Receiver;
+
+use crate::clock::Timestamp;
+use crate::clusters::Article;
+use crate::dedup;
+use crate::extract;
+use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::fetch::{Failure, Response};
+use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement};
+use crate::robots::meta::Directives;
+use crate::urls::PageUrl;
+
+use super::Settings;
+use super::visitor::Visit;
+
+/// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
+const RATIO_GRACE_BYTES: usize = 1 << 20;
+
+/// What the ledger has to write for one lease.
+#[derive(Debug)]
+pub(super) struct Signed {
+    pub lease: Lease,
+    pub finished: Timestamp,
+    pub status: u16,
+    pub yielded: Yield,
+}
+
+/// What a visit has yielded.
+#[derive(Debug)]
+pub(super) enum Yield {
+    /// A page.
+    Page(Box<Page>),
+    /// Nothing to judge.
+    Settled(Settlement),
+}
+
+/// A page that was read.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub article: Article,
+    pub links: Vec<(PageUrl, bool)>,
+    pub noindex: bool,
+}
+
+/// Signs visits until none can come any more, or nobody wants them.
+pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, settings: &Settings) {
+    while let Ok(visit) = visits.recv_blocking() {
+        let Visit { lease, answer, finished } = visit;
+        let status = answer.as_ref().map_or(0, |response| response.status);
+        // A page that breaks the reader is the outcome of that page, not the end of the crawl.
+        let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, settings)));
+        let yielded = yielded.unwrap_or_else(|_| {
+            tracing::error!(url = %lease.url, "the reader failed on this page");
+            Yield::Settled(Settlement::Refused(Reason::Unreadable))
+        });
+        if signed.send(Signed { lease, finished, status, yielded }).is_err() {
+            return;
+        }
+    }
+}
+
+fn sign(
+    lease: &Lease,
+    answer: Result<Response, Failure>,
+    finished: Timestamp,
+    settings: &Settings,
+) -> Yield {
+    let response = match answer {
+        Ok(response) => response,
+        Err(failure) => return Yield::Settled(failed(&failure)),
+    };
+    if let Purpose::Robots { .. } = lease.purpose {
+        let answer = robots_answer(lease, response, settings);
+        return Yield::Settled(Settlement::Robots(answer));
+    }
+    match response.status {
+        200 if response.has_body => page(lease, &response, settings),
+        200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
+        300..=399 => Yield::Settled(match target(lease, &response, settings) {
+            Some(target) => Settlement::Redirect(target),
+            None => Settlement::Refused(Reason::BadRedirect),
+        }),
+        429 | 503 => Yield::Settled(Settlement::Busy(retry_after(&response, finished))),
+        408 | 500..=599 => {
+            Yield::Settled(Settlement::Failed { reason: Reason::HttpError, again: true })
+        }
+        _ => Yield::Settled(Settlement::Refused(Reason::HttpError)),
+    }
+}
+
+fn failed(failure: &Failure) -> Settlement {
+    let (reason, again) = match failure {
+        Failure::Refused(_) => (Reason::AddressRefused, false),
+        Failure::Dns(_) => (Reason::Dns, true),
+        Failure::Connect(_) => (Reason::Connect, true),
+        Failure::Tls(_) => (Reason::Tls, true),
+        Failure::Timeout(_) => (Reason::Timeout, true),
+        Failure::BadResponse(_) => (Reason::BadResponse, true),
+    };
+    Settlement::Failed { reason, again }
+}
+
+/// What the status of a robots.txt means. Source: RFC 9309, 2.3.1; 429 as Google reads it.
+fn robots_answer(lease: &Lease, response: Response, settings: &Settings) -> RobotsAnswer {
+    match response.status {
+        200..=299 => match decoded(&response, settings) {
+            Ok((bytes, _)) => RobotsAnswer::Rules(bytes),
+            Err(_) => RobotsAnswer::Unreachable(Reason::BadEncoding),
+        },
+        300..=399 => match target(lease, &response, settings) {
+            Some(target) => RobotsAnswer::Redirect(target),
+            None => RobotsAnswer::None,
+        },
+        429 => RobotsAnswer::Unreachable(Reason::Busy),
+        400..=499 => RobotsAnswer::None,
+        _ => RobotsAnswer::Unreachable(Reason::HttpError),
+    }
+}
+
+fn target(lease: &Lease, response: &Response, settings: &Settings) -> Option<PageUrl> {
+    let location = response.location.as_deref()?;
+    lease.url.join(location, settings.normalize).ok()
+}
+
+/// Reads `Retry-After`: seconds, or a date. Source: RFC 9110, 10.2.3.
+fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
+    let text = response.retry_after.as_deref()?.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(now.until(Timestamp(date.as_millisecond())))
+}
+
+fn page(lease: &Lease, response: &Response, settings: &Settings) -> Yield {
+    let (bytes, _) = match decoded(response, settings) {
+        Ok(decoded) => decoded,
+        Err(DecodeError::Bomb { .. }) => {
+            return Yield::Settled(Settlement::Refused(Reason::Bomb));
+        }
+        Err(_) => return Yield::Settled(Settlement::Refused(Reason::BadEncoding)),
+    };
+    let input = extract::Input {
+        bytes: &bytes,
+        content_type: response.content_type.as_deref(),
+        url: Some(lease.url.url()),
+    };
+    let found = extract::page(&input, &settings.extract);
+    let directives = directives(&found, response, &settings.frontier.agent);
+    let links = found.links.into_iter().filter_map(|link| {
+        let url = PageUrl::from_url(link.url, settings.normalize).ok()?;
+        Some((url, link.nofollow || directives.nofollow))
+    });
+    let links = links.collect();
+    let address = lease.url.as_str();
+    let mut article = dedup::sign(address, &found.title, found.text, &settings.dedup);
+    article.language = found.language.unwrap_or_default();
+    article.score = found.popularity;
+    Yield::Page(Box::new(Page { article, links, noindex: directives.noindex }))
+}
+
+fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directives {
+    let mut all = Directives::default();
+    for (name, content) in &page.meta_robots {
+        all = all.merge(&Directives::from_meta(name, content, agent));
+    }
+    for tag in &response.robots_tags {
+        all = all.merge(&Directives::from_header(tag, agent));
+    }
+    all
+}
+
+fn decoded(response: &Response, settings: &Settings) -> Result<(Vec<u8>, bool), DecodeError> {
+    let limits = DecodeLimits {
+        bytes_max: settings.fetch.decoded_bytes_max,
+        ratio_max: settings.fetch.decoded_ratio_max,
+        ratio_grace_bytes: RATIO_GRACE_BYTES,
+    };
+    let decoded = decode(&response.body, &response.content_encoding, &limits, response.cut)?;
+    Ok((decoded.bytes, decoded.truncated))
+}

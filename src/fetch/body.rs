@@ -1,0 +1,106 @@
+//! The answer: its head, and as much of its body as is wanted and allowed.
+
+use reqwest::header::{self, HeaderMap};
+
+use super::{Config, Failure, text_of};
+
+/// Bytes of an unwanted body that are read so that the connection can be used again.
+const DRAIN_BYTES_MAX: u64 = 64 << 10;
+
+/// What the body is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// A page: the body of a 200 that is HTML or plain text.
+    Page,
+    /// A robots.txt: the body of any 2xx, up to this many bytes.
+    Robots(usize),
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Response {
+    /// Status code.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Content-Encoding`; empty for none.
+    pub content_encoding: String,
+    /// `Location`.
+    pub location: Option<String>,
+    /// `Retry-After`.
+    pub retry_after: Option<String>,
+    /// `X-Robots-Tag`, one for each header line.
+    pub robots_tags: Vec<String>,
+    /// `Link`, one for each header line.
+    pub links: Vec<String>,
+    /// The body as it came, still compressed; empty if it was not wanted.
+    pub body: Vec<u8>,
+    /// The body is longer than the limit and was cut.
+    pub cut: bool,
+    /// The body was read, as far as the limit allows.
+    pub has_body: bool,
+}
+
+pub(super) async fn read(
+    mut answer: reqwest::Response,
+    want: Want,
+    config: &Config,
+) -> Result<Response, Failure> {
+    let mut response = head(answer.status().as_u16(), answer.headers());
+    let limit = match want {
+        Want::Page if response.status == 200 && may_be_page(response.content_type.as_deref()) => {
+            config.body_bytes_max
+        }
+        Want::Robots(limit) if answer.status().is_success() => limit,
+        _ => {
+            if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
+                // Only to use the connection again: whether it succeeds changes nothing.
+                while let Ok(Some(_)) = answer.chunk().await {}
+            }
+            return Ok(response);
+        }
+    };
+    response.has_body = true;
+    while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::of(&error))? {
+        let room = limit - response.body.len();
+        if chunk.len() > room {
+            response.body.extend_from_slice(&chunk[..room]);
+            response.cut = true;
+            break;
+        }
+        response.body.extend_from_slice(&chunk);
+    }
+    Ok(response)
+}
+
+fn head(status: u16, headers: &HeaderMap) -> Response {
+    let all = |name: &str| {
+        let values = headers.get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    };
+    Response {
+        status,
+        content_type: text_of(headers, &header::CONTENT_TYPE),
+        content_encoding: text_of(headers, &header::CONTENT_ENCODING).unwrap_or_default(),
+        location: text_of(headers, &header::LOCATION),
+        retry_after: text_of(headers, &header::RETRY_AFTER),
+        robots_tags: all("x-robots-tag"),
+        links: all("link"),
+        ..Response::default()
+    }
+}
+
+/// Tells whether a media type may hold a page. A missing one may: many servers forget it.
+fn may_be_page(content_type: Option<&str>) -> bool {
+    let Some(content_type) = content_type else { return true };
+    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(
+        media.as_str(),
+        "" | "text/html"
+            | "application/xhtml+xml"
+            | "text/plain"
+            | "application/xml"
+            | "text/xml"
+            | "application/vnd.wap.xhtml+xml"
+    )
+}

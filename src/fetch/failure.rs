@@ -1,0 +1,60 @@
+//! The ways in which a request gets no usable answer.
+
+use std::error::Error;
+
+use super::resolve::ResolveError;
+
+/// Why a request got no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The host has only addresses that must not be contacted; which kind.
+    Refused(String),
+    /// The name cannot be resolved.
+    Dns(String),
+    /// No connection.
+    Connect(String),
+    /// No secure connection.
+    Tls(String),
+    /// A limit of time has passed; what was waited for.
+    Timeout(&'static str),
+    /// Not valid HTTP, or broken off.
+    BadResponse(String),
+}
+
+impl Failure {
+    /// Finds out what an error of the client means.
+    pub(super) fn of(error: &reqwest::Error) -> Self {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        let mut last = error.to_string();
+        while let Some(link) = cause {
+            last = link.to_string();
+            if let Some(found) = link.downcast_ref::<ResolveError>() {
+                return match found {
+                    ResolveError::Refused(class) => Self::Refused(class.clone()),
+                    ResolveError::NotFound(detail) => Self::Dns(detail.clone()),
+                };
+            }
+            if let Some(tls) = link.downcast_ref::<rustls::Error>() {
+                return Self::Tls(tls.to_string());
+            }
+            cause = inner(link);
+        }
+        if error.is_timeout() {
+            Self::Timeout(if error.is_connect() { "a connection" } else { "more of the answer" })
+        } else if error.is_connect() {
+            Self::Connect(last)
+        } else {
+            Self::BadResponse(last)
+        }
+    }
+}
+
+/// The next link of a chain of causes. An `io::Error` hides its payload from `source`.
+fn inner<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let payload = link.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    match payload {
+        Some(payload) => Some(payload),
+        None => link.source(),
+    }
+}
