@@ -21,7 +21,9 @@ pub mod clusters;
 pub mod fetch;
 pub mod frontier;
 
+pub mod check;
 pub mod dedup;
+pub mod explain;
 pub mod export;
 
 pub mod crawl;

@@ -1,2 +1,2 @@
-//! The binary `crawl`.
+//! b
 fn main() {}

@@ -125,8 +125,7 @@ impl<'a> Ledger<'a> {
                 break Course::Over;
             }
             let age = opened.map(|opened| opened.elapsed());
-            if pages >= self.settings.limits.batch_pages_max || age.is_some_and(|a| a >= longest)
-            {
+            if pages >= self.settings.limits.batch_pages_max || age.is_some_and(|a| a >= longest) {
                 break Course::On;
             }
             let wait = self.wait(age.map(|age| longest.saturating_sub(age)));

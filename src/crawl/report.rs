@@ -179,10 +179,7 @@ impl Report {
     }
 }
 
-fn failed_seeds(
-    tables: &ReadTables,
-    seeds: &[PageUrl],
-) -> Result<Vec<SeedFailure>, store::Error> {
+fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {
     let mut failed = Vec::new();
     for seed in seeds {
         let mut address = Address::read(&tables.addresses, seed.as_str())?;

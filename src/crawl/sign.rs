@@ -76,7 +76,7 @@ fn sign(
         Err(failure) => return Yield::Settled(failed(&failure)),
     };
     if let Purpose::Robots { .. } = lease.purpose {
-        let answer = robots_answer(lease, response, settings);
+        let answer = robots_answer(lease, &response, settings);
         return Yield::Settled(Settlement::Robots(answer));
     }
     match response.status {
@@ -107,13 +107,13 @@ fn failed(failure: &Failure) -> Settlement {
 }
 
 /// What the status of a robots.txt means. Source: RFC 9309, 2.3.1; 429 as Google reads it.
-fn robots_answer(lease: &Lease, response: Response, settings: &Settings) -> RobotsAnswer {
+fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> RobotsAnswer {
     match response.status {
-        200..=299 => match decoded(&response, settings) {
+        200..=299 => match decoded(response, settings) {
             Ok((bytes, _)) => RobotsAnswer::Rules(bytes),
             Err(_) => RobotsAnswer::Unreachable(Reason::BadEncoding),
         },
-        300..=399 => match target(lease, &response, settings) {
+        300..=399 => match target(lease, response, settings) {
             Some(target) => RobotsAnswer::Redirect(target),
             None => RobotsAnswer::None,
         },

@@ -5,8 +5,8 @@
 //! confirmed on the sketch of the root of its tree, so that an accident of 64 bits, or a title
 //! such as "Home", never discards a page.
 
-use std::collections::BTreeSet;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use redb::ReadableTable as _;
 

@@ -1,1 +1,224 @@
-//! To be written.
+//! The deduplicated corpus as files, with every dropped copy listed beside it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use redb::ReadableTable as _;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::documents::{Document, copies_of, read_body};
+use crate::store::{self, ReadTables, Store};
+
+/// Form of the exported documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values with a header line (RFC 4180).
+    Csv,
+}
+
+impl Format {
+    /// Returns the ending of file names.
+    #[must_use]
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// One document of the corpus.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Identifier of the document.
+    pub doc_id: String,
+    /// Address of the canonical copy.
+    pub url: String,
+    /// Title of the canonical copy.
+    pub title: String,
+    /// Main text of the canonical copy.
+    pub text: String,
+    /// Language (ISO 639-1), or empty.
+    pub language: String,
+    /// Popularity of the canonical copy.
+    pub popularity: u64,
+    /// Copies, the canonical one among them.
+    pub copies: u64,
+    /// When the first copy came.
+    pub first_seen: String,
+    /// When the newest copy came.
+    pub last_seen: String,
+}
+
+/// One copy that is not in the corpus, because another one is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dropped {
+    /// Address of the copy.
+    pub url: String,
+    /// Identifier of its document.
+    pub doc_id: String,
+    /// Address of the copy that was kept.
+    pub canonical: String,
+    /// By which key it was recognised; `first` if it was the first and lost to a better copy.
+    pub reason: &'static str,
+    /// Bits between the fingerprints.
+    pub distance: u8,
+    /// Estimated similarity of the texts, 0 to 1.
+    pub similarity: f64,
+    /// Its popularity.
+    pub popularity: u64,
+    /// Its title.
+    pub title: String,
+    /// When it came.
+    pub seen: String,
+}
+
+/// What an export wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Documents.
+    pub documents: u64,
+    /// Dropped copies.
+    pub duplicates: u64,
+    /// The file of documents.
+    pub path: PathBuf,
+    /// The file of dropped copies.
+    pub duplicates_path: PathBuf,
+}
+
+/// Why an export failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+}
+
+/// Writes `documents.jsonl` (or `.csv`) and `duplicates.jsonl` into `folder`.
+///
+/// Documents stand in the order of their numbers. Each file is written under another name and
+/// renamed when it is whole, so that a file of that name is never half a corpus.
+pub fn export(store: &Store, format: Format, folder: &Path) -> Result<Summary, Error> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    };
+    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    let tables = store.read()?;
+    let path = folder.join(format!("documents.{}", format.ending()));
+    let duplicates_path = folder.join("duplicates.jsonl");
+    let mut kept = Writer::create(&path, format).map_err(io(&path))?;
+    let mut dropped = Writer::create(&duplicates_path, Format::Jsonl).map_err(io(&path))?;
+    let mut summary = Summary { documents: 0, duplicates: 0, path, duplicates_path };
+    for row in tables.documents.iter().map_err(store::Error::from)? {
+        let (number, row) = row.map_err(store::Error::from)?;
+        let document = Document::decode(row.value()).map_err(store::Error::from)?;
+        kept.write(&row_of(&tables, &document)?).map_err(io(&summary.path))?;
+        summary.documents += 1;
+        for lost in dropped_of(&tables, number.value(), &document)? {
+            dropped.write(&lost).map_err(io(&summary.duplicates_path))?;
+            summary.duplicates += 1;
+        }
+    }
+    kept.finish().map_err(io(&summary.path))?;
+    dropped.finish().map_err(io(&summary.duplicates_path))?;
+    Ok(summary)
+}
+
+/// Returns a document as it is exported.
+pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Error> {
+    Ok(Row {
+        doc_id: document.id.to_string(),
+        url: document.canonical.clone(),
+        title: document.title.clone(),
+        text: read_body(&tables.bodies, document.content)?.unwrap_or_default(),
+        language: document.language.clone(),
+        popularity: document.popularity,
+        copies: document.copies,
+        first_seen: Timestamp::to_string(&document.first_arrival),
+        last_seen: Timestamp::to_string(&document.last_arrival),
+    })
+}
+
+/// Returns the copies of a document that are not canonical, in the order of their addresses.
+pub fn dropped_of(
+    tables: &ReadTables,
+    number: u64,
+    document: &Document,
+) -> Result<Vec<Dropped>, store::Error> {
+    let copies = copies_of(&tables.copies, number)?.into_iter();
+    let lost = copies.filter(|(address, _)| *address != document.canonical);
+    Ok(lost
+        .map(|(address, copy)| Dropped {
+            url: address,
+            doc_id: document.id.to_string(),
+            canonical: document.canonical.clone(),
+            reason: copy.key.as_str(),
+            distance: copy.distance,
+            similarity: f64::from(copy.similarity) / 1000.0,
+            popularity: copy.popularity,
+            title: copy.title,
+            seen: copy.arrival.to_string(),
+        })
+        .collect())
+}
+
+/// A file that gets its name when it is whole.
+struct Writer {
+    path: PathBuf,
+    partial: PathBuf,
+    out: Sink,
+}
+
+enum Sink {
+    Jsonl(BufWriter<File>),
+    Csv(Box<csv::Writer<File>>),
+}
+
+impl Writer {
+    fn create(path: &Path, format: Format) -> std::io::Result<Self> {
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial)?;
+        let out = match format {
+            Format::Jsonl => Sink::Jsonl(BufWriter::new(file)),
+            Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(file))),
+        };
+        Ok(Self { path: path.to_owned(), partial, out })
+    }
+
+    fn write(&mut self, row: &impl Serialize) -> std::io::Result<()> {
+        match &mut self.out {
+            Sink::Jsonl(out) => {
+                serde_json::to_writer(&mut *out, row)?;
+                out.write_all(b"\n")
+            }
+            Sink::Csv(out) => out.serialize(row).map_err(std::io::Error::other),
+        }
+    }
+
+    fn finish(self) -> std::io::Result<()> {
+        let file = match self.out {
+            Sink::Jsonl(out) => out.into_inner()?,
+            Sink::Csv(out) => out.into_inner().map_err(csv::IntoInnerError::into_error)?,
+        };
+        file.sync_all()?;
+        std::fs::rename(&self.partial, &self.path)
+    }
+}

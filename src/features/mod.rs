@@ -1,7 +1,6 @@
 //! What a text is made of, as numbers: weighted words for the simhash, and a sketch of its
 //! shingles that tells how much of one text is in another.
 
-
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -9,8 +8,6 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 use crate::text::{Idf, normalize, words};
-
-
 
 /// Name of the feature extractor, stored with the index: fingerprints of different extractors
 /// must not be mixed.
@@ -63,10 +60,7 @@ pub struct Signature {
 pub fn weighted_words(text: &str, config: Config) -> Vec<Feature> {
     let text = normalize(text);
     let heavy = heaviest(&words(&text), config);
-    heavy
-        .into_iter()
-        .map(|(word, weight)| Feature { word: word.to_owned(), weight })
-        .collect()
+    heavy.into_iter().map(|(word, weight)| Feature { word: word.to_owned(), weight }).collect()
 }
 
 /// Signs a text: one pass of segmentation serves fingerprint and sketch.

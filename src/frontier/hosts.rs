@@ -43,11 +43,7 @@ impl Hosts {
     }
 
     /// Returns the number of a host, giving it one if it is new.
-    pub(super) fn number(
-        &mut self,
-        tables: &mut Tables<'_>,
-        key: &HostKey,
-    ) -> Result<u32, Error> {
+    pub(super) fn number(&mut self, tables: &mut Tables<'_>, key: &HostKey) -> Result<u32, Error> {
         if let Some(number) = self.numbers.get(key.as_str()) {
             return Ok(*number);
         }

@@ -98,12 +98,7 @@ impl Frontier {
     }
 
     /// Looks at the first request of a host that is not in flight.
-    fn head(
-        &mut self,
-        tables: &mut Tables<'_>,
-        host: u32,
-        now: Timestamp,
-    ) -> Result<Head, Error> {
+    fn head(&mut self, tables: &mut Tables<'_>, host: u32, now: Timestamp) -> Result<Head, Error> {
         let Some((place, request)) = self.first_request(tables, host)? else {
             return Ok(Head::Idle);
         };
@@ -183,11 +178,7 @@ impl Frontier {
 
     /// Puts a host in the schedule at the moment of its next request, or takes it out if it has
     /// nothing to do or enough in flight.
-    pub(super) fn reschedule(
-        &mut self,
-        tables: &mut Tables<'_>,
-        host: u32,
-    ) -> Result<(), Error> {
+    pub(super) fn reschedule(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<(), Error> {
         let connections = self.config.connections_per_host.max(1);
         let opened = self.opened;
         let live = self.hosts.get(tables, host)?;

@@ -193,8 +193,7 @@ impl Frontier {
         status: u16,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let never =
-            RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
+        let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
         let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
         let wait = self.doubled(self.config.robots_retry_ms, u32::from(copy.failures));
         copy.status = status;

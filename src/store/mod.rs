@@ -92,7 +92,9 @@ pub enum Error {
         detail: String,
     },
     /// A setting that is fixed when a store is made differs.
-    #[error("the store was made with {name} = {stored}, not {given}: use another store or the old setting")]
+    #[error(
+        "the store was made with {name} = {stored}, not {given}: use another store or the old setting"
+    )]
     Setting {
         /// Name of the setting.
         name: &'static str,

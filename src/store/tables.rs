@@ -1,6 +1,6 @@
 //! All tables of one transaction, open at once.
 
-use redb::{ReadOnlyTable, ReadableTable as _, ReadTransaction, Table, WriteTransaction};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
     ADDRESSES, BODIES, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error, HOST_NUMBERS,

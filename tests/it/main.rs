@@ -1,5 +1,3 @@
 //! All integration tests, in one binary. `tidy` fails when a file is missing from this list.
 
-mod extract;
-mod localweb;
 mod robots;

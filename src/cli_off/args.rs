@@ -1,0 +1,252 @@
+//! What may stand on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use uniqcrawl::urls::ScopeKind;
+
+/// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
+#[derive(Debug, Parser)]
+#[command(name = "crawl", version, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Exit codes: 0 done; 1 failed; 2 bad usage or input; 3 finished, but some \
+    seeds could not be crawled; 130 interrupted and safely stopped.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub crawl: CrawlArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Log more: -v what happens, -vv every request
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Print no progress and log errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Write log lines as JSON
+    #[arg(long, global = true)]
+    pub log_json: bool,
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct StoreArg {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR", default_value = "store")]
+    pub store: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CrawlArgs {
+    /// File of addresses to start from, one a line, `#` for comments, `-` for standard input
+    #[arg(long, value_name = "FILE", required = true)]
+    pub seeds: Vec<PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArg,
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// Write the final report to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// Settings that can be given on the command line.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct Overrides {
+    /// Settings file (see config/crawl.toml); the flags below win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How far to go from the seeds
+    #[arg(long, value_name = "KIND")]
+    pub scope: Option<ScopeArg>,
+    /// Visit at most this many pages in this run
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Follow at most this many links from a seed
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u16>,
+    /// Least time between the end of a host's answer and the next request to it: 500ms, 1s, 0
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub delay: Option<Duration>,
+    /// Requests to one host at a time
+    #[arg(long, value_name = "N")]
+    pub connections_per_host: Option<usize>,
+    /// Contact private and loopback addresses
+    #[arg(long)]
+    pub allow_private: bool,
+    /// Page or mailbox where webmasters reach you; it stands in the user agent
+    #[arg(long, value_name = "ADDRESS")]
+    pub contact: Option<String>,
+}
+
+/// How far to go from the seeds.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// The hosts of the seeds
+    Host,
+    /// The registrable domains of the seeds
+    Domain,
+    /// Below the folders of the seeds
+    Prefix,
+    /// Everywhere
+    Any,
+}
+
+impl From<ScopeArg> for ScopeKind {
+    fn from(arg: ScopeArg) -> Self {
+        match arg {
+            ScopeArg::Host => Self::Host,
+            ScopeArg::Domain => Self::Domain,
+            ScopeArg::Prefix => Self::Prefix,
+            ScopeArg::Any => Self::Any,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Crawl a small web that runs on this machine: no network needed
+    Demo(DemoArgs),
+    /// Write the deduplicated corpus, and the list of dropped copies beside it
+    Export(ExportArgs),
+    /// Tell why an address was crawled or not
+    Explain(ExplainArgs),
+    /// Show a document with all its copies
+    Inspect(InspectArgs),
+    /// Show what is in a store
+    Stats(StoreArg),
+    /// Check every invariant of a store
+    Check(StoreArg),
+    /// Show the effective settings and where each comes from
+    Config(Overrides),
+    /// Ask what a robots.txt allows
+    Robots {
+        #[command(subcommand)]
+        command: RobotsCommand,
+    },
+    /// Print the fingerprint of a text
+    Simhash(SimhashArgs),
+    /// Print the main text of an HTML page
+    Extract(ExtractArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Folder of the store; it must not have one yet
+    #[arg(long, value_name = "DIR", default_value = "demo-store")]
+    pub store: PathBuf,
+    /// Keep the small web running after the crawl, until Ctrl-C
+    #[arg(long)]
+    pub serve: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Form of the documents
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+    pub format: FormatArg,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// One JSON object a line
+    Jsonl,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// The address
+    pub url: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// The document: a docId, or the address of any copy
+    pub document: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RobotsCommand {
+    /// Tell for each address whether a robots.txt allows it, and by which line
+    Test(RobotsArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RobotsArgs {
+    /// The robots.txt file
+    #[arg(required_unless_present = "jsonl")]
+    pub file: Option<PathBuf>,
+    /// Product token of the crawler
+    #[arg(long, value_name = "NAME", default_value = "uniqcrawl")]
+    pub agent: String,
+    /// Addresses, or paths
+    #[arg(required_unless_present = "jsonl")]
+    pub urls: Vec<String>,
+    /// Read lines {"robots_base64","checks":[[agent,url],...]}; print a line of 0 and 1 for each
+    #[arg(long, conflicts_with_all = ["file", "urls"])]
+    pub jsonl: bool,
+    /// Follow RFC 9309 only, without what Google's parser adds
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SimhashArgs {
+    /// The text; standard input if it is not given
+    pub file: Option<PathBuf>,
+    /// Show the heaviest words and their weights
+    #[arg(long)]
+    pub words: bool,
+    /// Read lines {"id","text"}; print a line {"id","simhash"} for each
+    #[arg(long, conflicts_with = "file")]
+    pub jsonl: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExtractArgs {
+    /// The page; standard input if it is not given
+    pub file: Option<PathBuf>,
+    /// Address of the page, to resolve its links
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Content-Type header of the page
+    #[arg(long, value_name = "TYPE")]
+    pub content_type: Option<String>,
+    /// Read lines {"id","url","html"} or {"id","html_base64"}; print a line for each, in order
+    #[arg(long, conflicts_with = "file")]
+    pub jsonl: bool,
+}
+
+/// Reads `500ms`, `1s`, `2m`, `1h`, or a bare number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("`{other}` is no unit: use ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
+    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is too long"))
+}

@@ -1,0 +1,127 @@
+//! `crawl --seeds`.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use uniqcrawl::config::Config;
+use uniqcrawl::crawl::{self, Context, Report};
+use uniqcrawl::features::EXTRACTOR;
+use uniqcrawl::fetch::HOME;
+use uniqcrawl::store::Store;
+use uniqcrawl::urls::PageUrl;
+
+use super::args::CrawlArgs;
+use super::exit::Exit;
+use super::progress::Progress;
+use super::screen::{self, number};
+use super::{seeds, settings};
+
+/// `crawl --seeds FILE`.
+pub(super) fn crawl(args: CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
+    let config = settings::effective(&args.overrides)?.config;
+    let seeds = seeds::read(&args.seeds)?;
+    if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
+        eprintln!("note: set --contact, so that webmasters can reach you and not only block you");
+    }
+    let (report, exit) = run(&config, &args.store.store, &seeds, quiet)?;
+    if let Some(path) = &args.report {
+        let text = serde_json::to_string_pretty(&report)?;
+        let written = std::fs::write(path, text + "\n");
+        written.with_context(|| format!("cannot write the report to {}", path.display()))?;
+    }
+    if json {
+        screen::json(&report)?;
+    } else {
+        show(&report, &args.store.store)?;
+    }
+    Ok(exit)
+}
+
+/// Runs a crawl with a progress line, and stops it at Ctrl-C.
+pub(super) fn run(
+    config: &Config,
+    folder: &Path,
+    seeds: &[PageUrl],
+    quiet: bool,
+) -> Result<(Report, Exit)> {
+    let store = Store::open_or_create(folder, config.cache_bytes())?;
+    store.fix_setting("features", EXTRACTOR)?;
+    let context = Context::default();
+    let progress = Progress::start(&context, quiet)?;
+    let report = crawl::run(&store, &config.settings(), seeds, &context);
+    progress.end();
+    let report = report?;
+    let exit = if context.stop.asked() > 0 {
+        Exit::Interrupted
+    } else if report.failed_seeds.is_empty() {
+        Exit::Done
+    } else {
+        Exit::SeedsFailed
+    };
+    Ok((report, exit))
+}
+
+/// Prints the summary of a run.
+pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
+    println!(
+        "{} pages in {:.1} s ({:.1} pages/s)",
+        number(report.pages),
+        report.seconds,
+        report.pages_per_second
+    );
+    let mut facts = vec![("new documents", number(report.new))];
+    facts.push(("duplicates", number(report.duplicates_total())));
+    for key in Report::keys() {
+        if let Some(count) = report.duplicates.get(key) {
+            facts.push((key, number(*count)));
+        }
+    }
+    facts.push(("taken over by a better copy", number(report.takeovers)));
+    facts.push(("redirects", number(report.redirects)));
+    if report.retries > 0 {
+        facts.push(("tries to be repeated", number(report.retries)));
+    }
+    if let Some(peak) = screen::peak_memory() {
+        facts.push(("peak memory", screen::bytes(peak)));
+    }
+    screen::facts(facts)?;
+    if !report.refused.is_empty() {
+        println!("addresses not in the corpus, by reason:");
+        let refused = report.refused.iter();
+        screen::facts(refused.map(|(reason, count)| (reason.as_str(), count.to_string())))?;
+    }
+    println!("the store {} has", folder.display());
+    let waiting = match &report.next_due {
+        Some(due) if report.queued > 0 => format!("{} (next at {due})", number(report.queued)),
+        _ => number(report.queued),
+    };
+    screen::facts([
+        ("documents", number(report.documents)),
+        ("copies", number(report.copies)),
+        ("addresses that wait", waiting),
+    ])?;
+    show_hosts(report);
+    for seed in &report.failed_seeds {
+        println!("seed not crawled: {} ({})", seed.url, seed.reason);
+    }
+    Ok(())
+}
+
+fn show_hosts(report: &Report) {
+    if report.hosts.is_empty() {
+        return;
+    }
+    println!("hosts with trouble or a queue:");
+    let width = report.hosts.iter().map(|host| host.host.len()).max().unwrap_or(0);
+    println!("  {:<width$}  {:>9}  {:>9}  {:>9}  trouble", "host", "answered", "failed", "waiting");
+    for host in &report.hosts {
+        println!(
+            "  {:<width$}  {:>9}  {:>9}  {:>9}  {}",
+            host.host,
+            number(host.answered),
+            number(host.failed),
+            number(host.queued),
+            host.trouble
+        );
+    }
+}

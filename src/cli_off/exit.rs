@@ -1,0 +1,56 @@
+//! Exit codes. Scripts depend on them.
+
+use std::process::ExitCode;
+
+use uniqcrawl::{config, fetch, store};
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All done.
+    Done = 0,
+    /// It failed.
+    Failed = 1,
+    /// Bad usage or input.
+    Usage = 2,
+    /// Finished, but some seeds could not be crawled.
+    SeedsFailed = 3,
+    /// Interrupted and safely stopped.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Bad usage or input, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub String);
+
+/// Returns the code for an error: 2 where the input is at fault, else 1.
+pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    let input = error.chain().any(|cause| {
+        let store_input = matches!(
+            cause.downcast_ref::<store::Error>(),
+            Some(
+                store::Error::Missing(_)
+                    | store::Error::Setting { .. }
+                    | store::Error::NewerFormat { .. }
+            )
+        );
+        store_input
+            || cause.is::<Usage>()
+            || cause.is::<config::Error>()
+            || matches!(cause.downcast_ref::<fetch::Error>(), Some(fetch::Error::UserAgent(_)))
+    });
+    if input { Exit::Usage } else { Exit::Failed }
+}
+
+/// Tells whether the reader of our output went away, as `head` does.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.into_iter().any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}

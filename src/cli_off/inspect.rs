@@ -1,0 +1,167 @@
+//! Commands that look into a store: export, explain, inspect, stats, check.
+
+use anyhow::Result;
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use uniqcrawl::check;
+use uniqcrawl::config::Config;
+use uniqcrawl::documents::{DocId, read_document};
+use uniqcrawl::explain;
+use uniqcrawl::export::{self, Format};
+use uniqcrawl::frontier::{Address, State};
+use uniqcrawl::store::{ReadTables, Store};
+use uniqcrawl::urls::PageUrl;
+
+use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
+use super::exit::{Exit, Usage};
+use super::screen::{self, bytes, number};
+
+/// Characters of a text that `inspect` shows.
+const EXCERPT_CHARS: usize = 300;
+
+fn open(arg: &StoreArg) -> Result<Store> {
+    Ok(Store::open(&arg.store, Config::default().cache_bytes())?)
+}
+
+/// `crawl export`.
+pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
+    let format = match args.format {
+        FormatArg::Jsonl => Format::Jsonl,
+        FormatArg::Csv => Format::Csv,
+    };
+    let summary = export::export(&open(&args.store)?, format, &args.out)?;
+    if json {
+        return screen::json(&summary);
+    }
+    println!("{} documents in {}", number(summary.documents), summary.path.display());
+    let path = summary.duplicates_path.display();
+    println!("{} dropped copies in {path}", number(summary.duplicates));
+    Ok(Exit::Done)
+}
+
+fn parse_url(text: &str) -> Result<PageUrl> {
+    PageUrl::parse(text).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// `crawl explain URL`.
+pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
+    let url = parse_url(&args.url)?;
+    let store = open(&args.store)?;
+    let found = explain::explain(&store.read()?, &url)?;
+    if json {
+        return screen::json(&found);
+    }
+    println!("{}", found.url);
+    println!("{}: {}", found.state, found.summary);
+    screen::facts(found.facts.iter().map(|(name, value)| (name.as_str(), value.clone())))?;
+    Ok(Exit::Done)
+}
+
+/// `crawl inspect DOCID|URL`.
+pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
+    let store = open(&args.store)?;
+    let tables = store.read()?;
+    let number = document_number(&tables, &args.document)?;
+    let document = read_document(&tables.documents, number)?;
+    let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
+    let row = export::row_of(&tables, &document)?;
+    let dropped = export::dropped_of(&tables, number, &document)?;
+    if json {
+        return screen::json(&serde_json::json!({"document": row, "dropped": dropped}));
+    }
+    println!("{}", row.title);
+    let excerpt: String = row.text.chars().take(EXCERPT_CHARS).collect();
+    let more = if excerpt.len() < row.text.len() { " ..." } else { "" };
+    screen::facts([
+        ("docId", row.doc_id),
+        ("canonical", row.url),
+        ("popularity", row.popularity.to_string()),
+        ("language", row.language),
+        ("copies", row.copies.to_string()),
+        ("first seen", row.first_seen),
+        ("last seen", row.last_seen),
+        ("text", format!("{}{more}", excerpt.replace('\n', " "))),
+    ])?;
+    for copy in dropped {
+        println!(
+            "  copy  {}  ({}, {} bits, similarity {:.2}, popularity {})",
+            copy.url, copy.reason, copy.distance, copy.similarity, copy.popularity
+        );
+    }
+    Ok(Exit::Done)
+}
+
+fn document_number(tables: &ReadTables, text: &str) -> Result<u64> {
+    let unknown = || Usage(format!("no document `{text}` in the store"));
+    if let Ok(id) = text.parse::<DocId>() {
+        let number = tables.doc_ids.get(id.0)?.map(|row| row.value());
+        return number.ok_or_else(|| unknown().into());
+    }
+    if !text.contains("://") {
+        let detail = format!("`{text}` is neither a docId nor an address");
+        return Err(Usage(detail).into());
+    }
+    match Address::read(&tables.addresses, parse_url(text)?.as_str())? {
+        Some(Address { state: State::Stored(number), .. }) => Ok(number),
+        _ => Err(unknown().into()),
+    }
+}
+
+/// `crawl stats`.
+pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
+    let store = open(args)?;
+    let size = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
+    let tables = store.read()?;
+    let mut facts = vec![
+        ("documents".to_owned(), tables.documents.len()?),
+        ("copies".to_owned(), tables.copies.len()?),
+        ("contents".to_owned(), tables.contents.len()?),
+        ("hosts".to_owned(), tables.hosts.len()?),
+        ("links between hosts".to_owned(), tables.inlinks.len()?),
+        ("addresses".to_owned(), tables.addresses.len()?),
+    ];
+    for row in tables.counters.iter()? {
+        let (name, count) = row?;
+        if count.value() > 0 {
+            facts.push((name.value().to_owned(), count.value()));
+        }
+    }
+    facts.push(("file bytes".to_owned(), size));
+    if json {
+        let map: serde_json::Map<_, _> =
+            facts.into_iter().map(|(name, count)| (name, count.into())).collect();
+        return screen::json(&map);
+    }
+    println!("{}", store.path().display());
+    screen::facts(facts.iter().map(|(name, count)| {
+        let value = if name == "file bytes" { bytes(*count) } else { number(*count) };
+        (name.trim_end_matches(" bytes"), value)
+    }))?;
+    Ok(Exit::Done)
+}
+
+/// `crawl check`.
+pub(super) fn check(args: &StoreArg, json: bool) -> Result<Exit> {
+    let mut store = open(args)?;
+    let clean = store.check_pages()?;
+    let mut findings = check::check(&store.read()?)?;
+    if !clean {
+        findings.faults += 1;
+        findings.listed.insert(0, "the file had damaged pages, which were repaired".to_owned());
+    }
+    let exit = if findings.faults == 0 { Exit::Done } else { Exit::Failed };
+    if json {
+        screen::json(&findings)?;
+        return Ok(exit);
+    }
+    let rows = findings.rows.iter().map(|(table, rows)| (*table, number(*rows)));
+    println!("rows looked at");
+    screen::facts(rows)?;
+    for fault in &findings.listed {
+        println!("fault: {fault}");
+    }
+    match findings.faults {
+        0 => println!("clean: every invariant holds"),
+        faults => println!("{faults} faults"),
+    }
+    Ok(exit)
+}

@@ -1,0 +1,63 @@
+//! The command line: arguments, exit codes, and one file for each group of commands.
+
+mod args;
+mod crawl;
+
+mod exit;
+mod inspect;
+mod pages;
+mod progress;
+mod robots;
+mod screen;
+mod seeds;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{Args, Command};
+use exit::Exit;
+
+/// Parses the arguments, runs the command, and turns its end into an exit code.
+pub(crate) fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are no errors to clap's own exit code.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    screen::start_log(args.verbose, args.quiet, args.log_json);
+    match run(args) {
+        Ok(exit) => exit.into(),
+        Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            exit::of(&error).into()
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    let json = args.json;
+    match args.command {
+        None => crawl::crawl(args.crawl, json, args.quiet),
+        Some(Command::Export(export)) => inspect::export(&export, json),
+        Some(Command::Explain(explain)) => inspect::explain(&explain, json),
+        Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),
+        Some(Command::Stats(stats)) => inspect::stats(&stats, json),
+        Some(Command::Check(check)) => inspect::check(&check, json),
+        Some(Command::Config(config)) => settings::show(&config, json),
+        Some(Command::Robots { command }) => robots::run(command, json),
+        Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
+        Some(Command::Extract(extract)) => pages::extract(&extract, json),
+        Some(Command::Completions { shell }) => {
+            let out = &mut std::io::stdout();
+            clap_complete::generate(shell, &mut Args::command(), "crawl", out);
+            Ok(Exit::Done)
+        }
+    }
+}

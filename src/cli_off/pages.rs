@@ -1,0 +1,125 @@
+//! Commands on single texts and pages, and on lines of them: simhash, extract.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+use uniqcrawl::extract::{self, Input, Limits};
+use uniqcrawl::features::{self, EXTRACTOR};
+use uniqcrawl::urls::PageUrl;
+
+use super::args::{ExtractArgs, SimhashArgs};
+use super::exit::{Exit, Usage};
+use super::screen;
+
+/// Heaviest words that `simhash --words` shows.
+const WORDS_SHOWN: usize = 20;
+
+fn read(path: Option<&Path>) -> Result<Vec<u8>> {
+    let Some(path) = path else {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    };
+    std::fs::read(path)
+        .map_err(|error| Usage(error.to_string()))
+        .with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Answers each line of standard input with one line, which is written at once.
+fn lines(mut answer: impl FnMut(&str) -> String) -> Result<Exit> {
+    let mut input = std::io::stdin().lock();
+    let mut out = std::io::stdout().lock();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            return Ok(Exit::Done);
+        }
+        let text = String::from_utf8_lossy(&line);
+        writeln!(out, "{}", answer(text.trim_end_matches(['\n', '\r'])))?;
+        out.flush()?;
+    }
+}
+
+/// `crawl simhash`.
+pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
+    let config = features::Config::default();
+    if args.jsonl {
+        return lines(|line| simhash_line(line, config));
+    }
+    let bytes = read(args.file.as_deref())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let signature = features::sign(&text, config);
+    let heavy = features::weighted_words(&text, config);
+    if json {
+        let words: Vec<_> = heavy
+            .iter()
+            .map(|feature| serde_json::json!({"word": feature.word, "weight": feature.weight}))
+            .collect();
+        return screen::json(&serde_json::json!({
+            "simhash": signature.fingerprint.to_string(),
+            "features": EXTRACTOR,
+            "words": signature.words,
+            "weights": words,
+        }));
+    }
+    println!("{}", signature.fingerprint);
+    if args.words {
+        for feature in heavy.iter().take(WORDS_SHOWN) {
+            println!("  {:8.3}  {}", feature.weight, feature.word);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Deserialize)]
+struct TextLine {
+    #[serde(default)]
+    id: serde_json::Value,
+    text: String,
+}
+
+fn simhash_line(line: &str, config: features::Config) -> String {
+    let answer = match serde_json::from_str::<TextLine>(line) {
+        Ok(TextLine { id, text }) => {
+            let signature = features::sign(&text, config);
+            serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
+        }
+        Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),
+    };
+    answer.to_string()
+}
+
+/// `crawl extract`.
+pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
+    if args.jsonl {
+        return lines(extract::batch_line);
+    }
+    let bytes = read(args.file.as_deref())?;
+    let url = match &args.url {
+        Some(text) => Some(PageUrl::parse(text).map_err(|error| Usage(error.to_string()))?),
+        None => None,
+    };
+    let input = Input {
+        bytes: &bytes,
+        content_type: args.content_type.as_deref(),
+        url: url.as_ref().map(PageUrl::url),
+    };
+    let page = extract::page(&input, &Limits::default());
+    if json {
+        return screen::json(&serde_json::json!({
+            "title": page.title,
+            "text": page.text,
+            "language": page.language,
+            "charset": page.charset.name,
+            "canonical": page.canonical,
+            "popularity": page.popularity,
+            "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
+        }));
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", page.text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,68 @@
+//! Settings from file and flags, and `crawl config`.
+
+use anyhow::Result;
+use uniqcrawl::config::{Config, Sourced};
+
+use super::args::Overrides;
+use super::exit::Exit;
+use super::screen;
+
+/// Reads the settings file and applies the flags.
+pub(super) fn effective(flags: &Overrides) -> Result<Sourced> {
+    let mut sourced = Sourced::read(flags.config.as_deref())?;
+    sourced.apply(|config| overlay(config, flags));
+    Ok(sourced)
+}
+
+fn overlay(config: &mut Config, flags: &Overrides) {
+    if let Some(scope) = flags.scope {
+        config.crawl.scope = scope.into();
+    }
+    if let Some(pages) = flags.max_pages {
+        config.crawl.limits.pages_max = pages;
+    }
+    if let Some(depth) = flags.max_depth {
+        config.frontier.depth_max = depth;
+    }
+    if let Some(delay) = flags.delay {
+        config.frontier.delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    }
+    if let Some(connections) = flags.connections_per_host {
+        config.frontier.connections_per_host = connections;
+        config.fetch.idle_connections_per_host = connections;
+    }
+    if flags.allow_private {
+        config.fetch.allow_private = true;
+    }
+    if let Some(contact) = &flags.contact {
+        config.fetch.contact.clone_from(contact);
+    }
+}
+
+/// `crawl config`.
+pub(super) fn show(flags: &Overrides, json: bool) -> Result<Exit> {
+    let sourced = effective(flags)?;
+    if json {
+        let lines = sourced.lines().into_iter();
+        let all: Vec<_> = lines
+            .map(|(key, value, source)| {
+                serde_json::json!({"key": key, "value": value, "source": source.to_string()})
+            })
+            .collect();
+        return screen::json(&all);
+    }
+    let lines = sourced.lines();
+    let width = lines.iter().map(|(key, value, _)| key.len() + value.len() + 3).max();
+    let mut section = String::new();
+    for (key, value, source) in &lines {
+        let (group, name) = key.split_once('.').unwrap_or(("", key));
+        if group != section {
+            let gap = if section.is_empty() { "" } else { "\n" };
+            println!("{gap}[{group}]");
+            group.clone_into(&mut section);
+        }
+        let line = format!("{name} = {value}");
+        println!("{line:<width$}  # {source}", width = width.unwrap_or(0).min(60));
+    }
+    Ok(Exit::Done)
+}

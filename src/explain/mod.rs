@@ -1,0 +1,151 @@
+//! Why an address was crawled or not: everything the store knows of it, in words.
+
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::documents::{read_copy, read_document};
+use crate::frontier::{Address, Host, Reason, RobotsCopy, State};
+use crate::store::{Error, ReadTables};
+use crate::urls::PageUrl;
+
+/// What is known of an address.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The address in normal form.
+    pub url: String,
+    /// `unknown`, `queued`, `stored`, `duplicate`, `redirect` or `refused`.
+    pub state: &'static str,
+    /// Code of the reason, if it was refused or its last try failed.
+    pub reason: Option<&'static str>,
+    /// One sentence.
+    pub summary: String,
+    /// Further facts, in order.
+    pub facts: Vec<(String, String)>,
+}
+
+/// Explains an address.
+pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error> {
+    let mut facts = Vec::new();
+    let Some(address) = Address::read(&tables.addresses, url.as_str())? else {
+        let summary = "no page that was crawled links to it, and it is no seed".to_owned();
+        host_facts(tables, url, &mut facts)?;
+        let (url, state) = (url.to_string(), "unknown");
+        return Ok(Explanation { url, state, reason: None, summary, facts });
+    };
+    let mut reason = address.trouble.map(Reason::as_str);
+    let (state, summary) = match &address.state {
+        State::Queued => ("queued", waiting(&address)),
+        State::Redirect(target) => {
+            reason = None;
+            ("redirect", format!("it redirects to {target}"))
+        }
+        State::Refused(why) => {
+            reason = Some(why.as_str());
+            ("refused", format!("not in the corpus: {}", why.describe()))
+        }
+        State::Stored(document) => {
+            reason = None;
+            stored(tables, url, *document, &mut facts)?
+        }
+    };
+    address_facts(&address, &mut facts);
+    host_facts(tables, url, &mut facts)?;
+    Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
+}
+
+fn waiting(address: &Address) -> String {
+    match (address.trouble, address.not_before) {
+        (Some(trouble), Timestamp(0)) => {
+            format!("waits for another try, after: {}", trouble.describe())
+        }
+        (Some(trouble), time) => {
+            format!("waits for another try at {time}, after: {}", trouble.describe())
+        }
+        _ => "waits in the queue of its host".to_owned(),
+    }
+}
+
+fn stored(
+    tables: &ReadTables,
+    url: &PageUrl,
+    number: u64,
+    facts: &mut Vec<(String, String)>,
+) -> Result<(&'static str, String), Error> {
+    let Some(document) = read_document(&tables.documents, number)? else {
+        return Ok(("stored", format!("its document {number} is missing: run `crawl check`")));
+    };
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    fact("docId", document.id.to_string());
+    fact("title", document.title.clone());
+    fact("copies", document.copies.to_string());
+    let copy = read_copy(&tables.copies, number, url.as_str())?;
+    if let Some(copy) = &copy {
+        fact("popularity", copy.popularity.to_string());
+        fact("recognised by", copy.key.as_str().to_owned());
+        fact("distance", format!("{} bits", copy.distance));
+        fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
+    }
+    if document.canonical == url.as_str() {
+        return Ok(("stored", "it is the canonical copy of its document".to_owned()));
+    }
+    fact("canonical popularity", document.popularity.to_string());
+    Ok(("duplicate", format!("a copy of {}", document.canonical)))
+}
+
+fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    fact("discovered", address.discovered.to_string());
+    if address.referrer.is_empty() {
+        fact("found", "it is a seed".to_owned());
+    } else {
+        fact("found on", address.referrer.clone());
+    }
+    fact("depth", address.place.depth.to_string());
+    if address.hops > 0 {
+        fact("redirects before it", address.hops.to_string());
+    }
+    fact("linking hosts", address.links.to_string());
+    if address.visited.0 != 0 {
+        fact("visited", address.visited.to_string());
+        fact("status", address.status.to_string());
+    }
+    if address.failures > 0 {
+        fact("failed tries", address.failures.to_string());
+    }
+}
+
+fn host_facts(
+    tables: &ReadTables,
+    url: &PageUrl,
+    facts: &mut Vec<(String, String)>,
+) -> Result<(), Error> {
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    let key = url.host_key();
+    let Some(number) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
+        fact("host", format!("{key} is not known"));
+        return Ok(());
+    };
+    let Some(row) = tables.hosts.get(number)? else { return Ok(()) };
+    let host = Host::decode(row.value())?;
+    fact("host", host.key.clone());
+    fact("host queue", host.queued.to_string());
+    if host.next_allowed.0 != 0 {
+        fact("host next request", host.next_allowed.max(host.blocked_until).to_string());
+    }
+    if let Some(trouble) = host.trouble {
+        fact("host left alone", format!("until {}: {}", host.blocked_until, trouble.describe()));
+    }
+    if host.crawl_delay_ms > 0 {
+        fact("crawl delay", format!("{} ms", host.crawl_delay_ms));
+    }
+    if let Some(copy) = RobotsCopy::read(&tables.robots, number)? {
+        let kind = match &copy.body {
+            None => "unreachable",
+            Some(body) if body.is_empty() => "allows everything",
+            Some(_) => "has rules",
+        };
+        fact("robots.txt", format!("{kind} (status {}, {})", copy.status, copy.fetched));
+    }
+    Ok(())
+}
