@@ -1,2 +1,11 @@
-//! b
-fn main() {}
+//! The binary `crawl`: the only part that prints, exits or reads the environment.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the part that prints")]
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -106,6 +106,7 @@ pub struct Stop(Arc<AtomicU8>);
 impl Stop {
     /// Asks once more: first to let requests end and commit, then to commit at once.
     /// Returns how often it was asked.
+    #[must_use]
     pub fn ask(&self) -> u8 {
         self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }

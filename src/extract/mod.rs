@@ -1,27 +1,144 @@
-//! stub
-#![allow(missing_docs, clippy::all, clippy::pedantic)]
+//! Bytes of a page in; title, main text, language, links and directives out, from one parse.
+//!
+//! The tree is walked once into flat arrays in document order: the end of each subtree and sums
+//! over it are known, so that every question about a block is a subtraction. Pure: no I/O.
+
+mod batch;
+mod blocks;
+mod charset;
+mod head;
+mod language;
+mod links;
+mod main_text;
+mod nesting;
+mod popularity;
+mod render;
+mod tree;
+
+use scraper::Html;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+pub use batch::batch_line;
+pub use charset::{Charset, CharsetSource, decode};
+pub use links::Link;
+
+/// A page as it came.
+#[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
+    /// Its bytes, after `Content-Encoding`.
     pub bytes: &'a [u8],
+    /// Its `Content-Type` header.
     pub content_type: Option<&'a str>,
-    pub url: Option<&'a url::Url>,
+    /// Its address, which its links are relative to.
+    pub url: Option<&'a Url>,
 }
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+
+/// Limits on one page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {}
-pub struct Link {
-    pub url: url::Url,
-    pub nofollow: bool,
+pub struct Limits {
+    /// Bytes that are read; the rest is cut.
+    pub input_bytes_max: usize,
+    /// Elements and texts that are looked at.
+    pub nodes_max: usize,
+    /// Links that are kept.
+    pub links_max: usize,
+    /// Bytes of main text that are kept.
+    pub text_bytes_max: usize,
 }
-#[derive(Default)]
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            input_bytes_max: 8 << 20,
+            nodes_max: 500_000,
+            links_max: 10_000,
+            text_bytes_max: 4 << 20,
+        }
+    }
+}
+
+/// What a page holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
+    /// Title, without the name of the site where that can be told; may be empty.
     pub title: String,
+    /// Main text, one line a block; empty only if the page has no text.
     pub text: String,
+    /// Language (ISO 639-1), if it can be told.
     pub language: Option<String>,
+    /// Character encoding, and how it was found out.
+    pub charset: Charset,
+    /// Links, in the order of the page, each address once.
     pub links: Vec<Link>,
+    /// Address that the page calls its canonical one.
     pub canonical: Option<String>,
+    /// Directives for crawlers: name and content of the `<meta>` elements.
     pub meta_robots: Vec<(String, String)>,
+    /// Times that the page was read, or another score that it shows of itself.
     pub popularity: Option<u64>,
+    /// The page is longer than the limits.
+    pub truncated: bool,
 }
-pub fn page(_: &Input<'_>, _: &Limits) -> Page {
-    Page::default()
+
+/// Reads a page. Never fails: a page without structure is plain text, one without text is empty.
+///
+/// Bounded: the input is cut at `input_bytes_max`, and elements nested deeper than 512 levels are
+/// flattened as browsers do, because parsing is quadratic in the depth.
+#[must_use]
+pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
+    let bytes = &input.bytes[..input.bytes.len().min(limits.input_bytes_max)];
+    let mut truncated = bytes.len() < input.bytes.len();
+    let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
+    let (text, charset) = charset::decode(bytes, input.content_type, tld);
+    if is_plain_text(input.content_type) {
+        return plain(&text, charset, truncated, limits);
+    }
+    let html = Html::parse_document(&nesting::flattened(&text));
+    let tree = tree::Tree::new(&html, limits.nodes_max);
+    truncated |= tree.truncated;
+    let head = head::Head::read(&tree);
+    let blocks = blocks::Blocks::new(&tree);
+    let mut main = main_text::main_text(&tree, &blocks);
+    cut(&mut main, limits.text_bytes_max);
+    let base = links::base(&head, input.url);
+    Page {
+        title: head.best_title(&tree),
+        language: language::of(&main, head.language.as_deref()),
+        popularity: popularity::of(&tree, &head),
+        links: links::links(&tree, base.as_ref(), limits.links_max),
+        canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
+        meta_robots: head.robots,
+        text: main,
+        charset,
+        truncated,
+    }
+}
+
+fn is_plain_text(content_type: Option<&str>) -> bool {
+    let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    media.trim().eq_ignore_ascii_case("text/plain")
+}
+
+fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page {
+    let mut text = render::collapse_lines(text);
+    cut(&mut text, limits.text_bytes_max);
+    Page {
+        title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
+        language: language::of(&text, None),
+        text,
+        charset,
+        links: Vec::new(),
+        canonical: None,
+        meta_robots: Vec::new(),
+        popularity: None,
+        truncated,
+    }
+}
+
+fn cut(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+    }
 }

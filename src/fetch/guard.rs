@@ -1,11 +1,202 @@
-//! stub
-#![allow(missing_docs)]
-#[derive(Debug, Clone, Copy)]
+//! Which IP addresses may be contacted at all.
+//!
+//! Source: the IANA special-purpose address registries (RFC 6890 and its updates).
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The address of the metadata service of cloud providers: it hands out credentials.
+const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// What kind of special address it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// This machine, or a network that is not the public one.
+    Private(&'static str),
+    /// Nothing that any crawl could want.
+    Never(&'static str),
+}
+
+/// An address that must not be contacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub struct Refused {
+    /// The address.
+    pub ip: IpAddr,
+    /// Its kind.
+    pub class: Class,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Class::Private(kind) | Class::Never(kind)) = self.class;
+        write!(f, "{} is a {kind} address", self.ip)
+    }
+}
+
+/// Decides which addresses are contacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
+    /// Loopback and private networks may be contacted.
     pub allow_private: bool,
 }
+
 impl Guard {
-    pub fn check(self, _: std::net::IpAddr) -> Result<(), String> {
-        Ok(())
+    /// Checks one address.
+    pub fn check(self, ip: IpAddr) -> Result<(), Refused> {
+        match class(ip) {
+            None => Ok(()),
+            Some(Class::Private(_)) if self.allow_private => Ok(()),
+            Some(class) => Err(Refused { ip, class }),
+        }
+    }
+}
+
+/// Returns what is special about an address; none for a public one.
+#[must_use]
+pub fn class(ip: IpAddr) -> Option<Class> {
+    match ip {
+        IpAddr::V4(ip) => class_v4(ip),
+        IpAddr::V6(ip) => class_v6(ip),
+    }
+}
+
+fn class_v4(ip: Ipv4Addr) -> Option<Class> {
+    use Class::{Never, Private};
+    if ip == METADATA {
+        return Some(Never("cloud metadata"));
+    }
+    Some(match ip.octets() {
+        [0, ..] => Never("this-network"),
+        [127, ..] => Private("loopback"),
+        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => Private("private"),
+        [100, 64..=127, ..] => Private("shared (carrier NAT)"),
+        [169, 254, ..] => Private("link-local"),
+        [192, 0, 0, _] => Never("protocol assignment"),
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Never("documentation"),
+        [198, 18..=19, ..] => Never("benchmarking"),
+        [192, 88, 99, _] => Never("6to4 relay"),
+        [224..=239, ..] => Never("multicast"),
+        [240..=255, ..] => Never("reserved"),
+        _ => return None,
+    })
+}
+
+fn class_v6(ip: Ipv6Addr) -> Option<Class> {
+    use Class::{Never, Private};
+    if let Some(inner) = embedded_v4(ip) {
+        return class_v4(inner);
+    }
+    Some(match ip.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0] => Never("unspecified"),
+        [0, 0, 0, 0, 0, 0, 0, 1] => Private("loopback"),
+        [0xFC00..=0xFDFF, ..] => Private("unique local"),
+        [0xFE80..=0xFEBF, ..] => Private("link-local"),
+        [0xFEC0..=0xFEFF, ..] => Private("site-local"),
+        [0xFF00..=0xFFFF, ..] => Never("multicast"),
+        [0x2001, 0xDB8, ..] | [0x3FFF, 0..=0xFFF, ..] => Never("documentation"),
+        [0x0100, 0, 0, 0, ..] => Never("discard-only"),
+        _ => return None,
+    })
+}
+
+/// The IPv4 address inside a mapped, NAT64, 6to4 or Teredo address.
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let from = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0xFFFF, high, low] | [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => {
+            Some(from(high, low))
+        }
+        [0x2002, high, low, ..] => Some(from(high, low)),
+        // Teredo stores the client's address with all bits flipped.
+        [0x2001, 0, _, _, _, _, high, low] => Some(from(!high, !low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ip: &str, private: bool, public: bool) {
+        let ip: IpAddr = ip.parse().unwrap();
+        assert_eq!(Guard { allow_private: true }.check(ip).is_ok(), private, "{ip} if allowed");
+        assert_eq!(Guard { allow_private: false }.check(ip).is_ok(), public, "{ip}");
+    }
+
+    #[test]
+    fn public_addresses_pass_at_both_borders_of_every_range() {
+        for ip in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "223.255.255.255",
+            "198.17.0.1",
+            "198.20.0.0",
+            "2606:4700::1111",
+            "fbff::1",
+            "64:ff9b::101:101",
+        ] {
+            check(ip, true, true);
+        }
+    }
+
+    #[test]
+    fn private_addresses_pass_only_if_allowed() {
+        for ip in [
+            "127.0.0.1",
+            "127.255.255.255",
+            "10.0.0.0",
+            "10.255.255.255",
+            "172.16.0.0",
+            "172.31.255.255",
+            "192.168.0.0",
+            "192.168.255.255",
+            "100.64.0.0",
+            "100.127.255.255",
+            "169.254.0.1",
+            "::1",
+            "fc00::1",
+            "fdff::1",
+            "fe80::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+        ] {
+            check(ip, true, false);
+        }
+    }
+
+    #[test]
+    fn some_addresses_never_pass() {
+        for ip in [
+            "0.0.0.0",
+            "169.254.169.254",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.0",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::",
+            "ff02::1",
+            "2001:db8::1",
+            "::ffff:169.254.169.254",
+            "2001:0:1:2:3:4:5601:5601",
+        ] {
+            check(ip, false, false);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::text::decode_base64;
+
 use super::{Options, Rules};
 
 /// Why a line cannot be answered.
@@ -29,7 +31,7 @@ struct Line {
 /// check: `1` allowed, `0` not. Further elements of a check are passed over.
 pub fn batch_line(line: &str, options: &Options) -> Result<String, BatchError> {
     let line: Line = serde_json::from_str(line)?;
-    let body = decode(&line.robots_base64).ok_or(BatchError::Base64)?;
+    let body = decode_base64(&line.robots_base64).ok_or(BatchError::Base64)?;
     let rules = Rules::parse(&body, options);
     let mut answer = String::with_capacity(line.checks.len());
     for (number, check) in line.checks.iter().enumerate() {
@@ -40,27 +42,4 @@ pub fn batch_line(line: &str, options: &Options) -> Result<String, BatchError> {
         answer.push(if rules.verdict(agent, url).allowed { '1' } else { '0' });
     }
     Ok(answer)
-}
-
-/// Decodes base64 with or without padding; white space is passed over. Source: RFC 4648.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0u32, 0);
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
 }

@@ -45,6 +45,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let json = args.json;
     match args.command {
         None => crawl::crawl(args.crawl, json, args.quiet),
+        Some(Command::Demo(_)) => Ok(Exit::Failed),
         Some(Command::Export(export)) => inspect::export(&export, json),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),

@@ -1,0 +1,55 @@
+//! Many pages at once, as lines of JSON.
+
+use serde::Deserialize;
+use url::Url;
+
+use super::{Input, Limits, page};
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: serde_json::Value,
+    url: Option<String>,
+    html: Option<String>,
+    #[serde(alias = "html_b64")]
+    html_base64: Option<String>,
+    content_type: Option<String>,
+}
+
+/// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
+/// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
+/// `error`.
+#[must_use]
+pub fn batch_line(line: &str) -> String {
+    let line: Line = match serde_json::from_str(line) {
+        Ok(line) => line,
+        Err(error) => {
+            return serde_json::json!({"id": null, "error": error.to_string()}).to_string();
+        }
+    };
+    let bytes = match (&line.html, &line.html_base64) {
+        (Some(html), _) => Some(html.as_bytes().to_vec()),
+        (None, Some(coded)) => crate::text::decode_base64(coded),
+        (None, None) => None,
+    };
+    let Some(bytes) = bytes else {
+        let error = "the line has neither `html` nor `html_base64`";
+        return serde_json::json!({"id": line.id, "error": error}).to_string();
+    };
+    let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
+    let input =
+        Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
+    let page = page(&input, &Limits::default());
+    serde_json::json!({
+        "id": line.id,
+        "title": page.title,
+        "text": page.text,
+        "author": null,
+        "date": null,
+        "language": page.language,
+        "charset": page.charset.name,
+        "canonical": page.canonical,
+        "popularity": page.popularity,
+    })
+    .to_string()
+}

@@ -1,0 +1,105 @@
+//! The links of a page.
+
+use std::collections::HashSet;
+
+use url::Url;
+
+use super::head::Head;
+use super::tree::{Item, Tree};
+
+/// Longest link that is looked at, in bytes.
+const LINK_BYTES_MAX: usize = 4_096;
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads: absolute, http or https, without fragment.
+    pub url: Url,
+    /// It is marked `rel=nofollow`.
+    pub nofollow: bool,
+}
+
+/// Returns the address that relative links of a page are relative to.
+pub(super) fn base(head: &Head, page: Option<&Url>) -> Option<Url> {
+    let own = head.base.as_deref().and_then(|href| match page {
+        Some(page) => page.join(href.trim()).ok(),
+        None => Url::parse(href.trim()).ok(),
+    });
+    own.or_else(|| page.cloned())
+}
+
+/// Makes a link absolute.
+pub(super) fn join(base: Option<&Url>, href: &str) -> Option<String> {
+    resolve(base, href).map(String::from)
+}
+
+fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
+    let href = href.trim();
+    if href.is_empty() || href.starts_with('#') || href.len() > LINK_BYTES_MAX {
+        return None;
+    }
+    let mut url = match base {
+        Some(base) => base.join(href).ok()?,
+        None => Url::parse(href).ok()?,
+    };
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    url.set_fragment(None);
+    Some(url)
+}
+
+/// Returns the links in the order of the page, each address once. A link that stands there both
+/// with and without nofollow is one without.
+pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    let mut seen: HashSet<(&str, bool)> = HashSet::new();
+    for item in &tree.items {
+        let Some(href) = target(item) else { continue };
+        let nofollow = has_word(item, "rel", "nofollow");
+        // Most repeated links are repeated to the letter.
+        if !seen.insert((href, nofollow)) {
+            continue;
+        }
+        let Some(url) = resolve(base, href) else { continue };
+        links.push(Link { url, nofollow });
+        if links.len() >= links_max {
+            break;
+        }
+    }
+    let followed: HashSet<Url> =
+        links.iter().filter(|link| !link.nofollow).map(|link| link.url.clone()).collect();
+    let mut kept = HashSet::new();
+    links.retain(|link| {
+        (!link.nofollow || !followed.contains(&link.url)) && kept.insert(link.url.clone())
+    });
+    links
+}
+
+fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
+    match item.name() {
+        "a" | "area" => item.attribute("href"),
+        "frame" | "iframe" => item.attribute("src"),
+        "link" if has_word(item, "rel", "next") || has_word(item, "rel", "prev") => {
+            item.attribute("href")
+        }
+        "meta" => refresh(item),
+        _ => None,
+    }
+}
+
+/// The target of `<meta http-equiv="refresh" content="0; url=...">`.
+fn refresh<'a>(item: &Item<'a>) -> Option<&'a str> {
+    let equiv = item.attribute("http-equiv")?;
+    if !equiv.trim().eq_ignore_ascii_case("refresh") {
+        return None;
+    }
+    let content = item.attribute("content")?;
+    let at = content.to_ascii_lowercase().find("url=")?;
+    Some(content[at + 4..].trim().trim_matches(['"', '\'']))
+}
+
+fn has_word(item: &Item<'_>, attribute: &str, word: &str) -> bool {
+    let value = item.attribute(attribute).unwrap_or_default();
+    value.split_ascii_whitespace().any(|other| other.eq_ignore_ascii_case(word))
+}

@@ -1,0 +1,108 @@
+//! The parsed page as flat arrays in document order.
+
+use scraper::{Html, Node, node::Element};
+
+use ego_tree::iter::Edge;
+
+/// A node: an element or a text.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    /// What it is.
+    pub kind: Kind<'a>,
+    /// Index of the element around it; its own at the root.
+    pub parent: usize,
+    /// Index past its last descendant.
+    pub end: usize,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(super) enum Kind<'a> {
+    /// An element.
+    Element(&'a Element),
+    /// A text.
+    Text(&'a str),
+}
+
+impl<'a> Item<'a> {
+    /// Returns the name of an element, and an empty one for a text.
+    pub(super) fn name(&self) -> &'a str {
+        match self.kind {
+            Kind::Element(element) => element.name(),
+            Kind::Text(_) => "",
+        }
+    }
+
+    /// Returns an attribute of an element.
+    pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
+        match self.kind {
+            Kind::Element(element) => element.attr(name),
+            Kind::Text(_) => None,
+        }
+    }
+}
+
+/// All nodes in document order.
+#[derive(Debug)]
+pub(super) struct Tree<'a> {
+    pub items: Vec<Item<'a>>,
+    /// There were more nodes than the limit.
+    pub truncated: bool,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(html: &'a Html, nodes_max: usize) -> Self {
+        let mut items: Vec<Item<'a>> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let mut truncated = false;
+        for edge in html.tree.root().traverse() {
+            match edge {
+                Edge::Open(node) => {
+                    let kind = match node.value() {
+                        Node::Element(element) => Kind::Element(element),
+                        Node::Text(text) => Kind::Text(text),
+                        _ => continue,
+                    };
+                    if items.len() >= nodes_max {
+                        truncated = true;
+                        break;
+                    }
+                    let index = items.len();
+                    let parent = open.last().copied().unwrap_or(index);
+                    if matches!(kind, Kind::Element(_)) {
+                        open.push(index);
+                    }
+                    items.push(Item { kind, parent, end: index + 1 });
+                }
+                Edge::Close(node) if node.value().is_element() => {
+                    let index = open.pop().expect("every element that closes was opened");
+                    items[index].end = items.len();
+                }
+                Edge::Close(_) => {}
+            }
+        }
+        for index in open {
+            items[index].end = items.len();
+        }
+        Self { items, truncated }
+    }
+
+    /// Returns the text below a node with white space collapsed, at most `chars_max` characters.
+    pub(super) fn text_of(&self, index: usize, chars_max: usize) -> String {
+        let mut out = String::new();
+        for item in &self.items[index..self.items[index].end] {
+            if let Kind::Text(text) = item.kind {
+                for word in text.split_whitespace() {
+                    if !out.is_empty() {
+                        out.push(' ');
+                    }
+                    out.push_str(word);
+                }
+                if out.chars().count() > chars_max {
+                    return out.chars().take(chars_max).collect();
+                }
+            }
+        }
+        out
+    }
+}
