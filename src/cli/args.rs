@@ -65,6 +65,9 @@ pub(crate) struct Overrides {
     /// Visit at most this many pages in this run
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
+    /// Let in at most this many addresses of one host (0 for no limit)
+    #[arg(long, value_name = "N")]
+    pub max_pages_per_host: Option<u64>,
     /// Follow at most this many links from a seed
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u16>,
@@ -201,7 +204,7 @@ pub(crate) struct RobotsArgs {
     /// Addresses, or paths
     #[arg(required_unless_present = "jsonl")]
     pub urls: Vec<String>,
-    /// Read lines {"robots_base64","checks":[[agent,url],...]}; print a line of 0 and 1 for each
+    /// Read lines `{"robots_base64","checks":[[agent,url],...]}`; print a line of 0 and 1 for each
     #[arg(long, conflicts_with_all = ["file", "urls"])]
     pub jsonl: bool,
     /// Follow RFC 9309 only, without what Google's parser adds
@@ -216,7 +219,7 @@ pub(crate) struct SimhashArgs {
     /// Show the heaviest words and their weights
     #[arg(long)]
     pub words: bool,
-    /// Read lines {"id","text"}; print a line {"id","simhash"} for each
+    /// Read lines `{"id","text"}`; print a line `{"id","simhash"}` for each
     #[arg(long, conflicts_with = "file")]
     pub jsonl: bool,
 }
@@ -231,7 +234,7 @@ pub(crate) struct ExtractArgs {
     /// Content-Type header of the page
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
-    /// Read lines {"id","url","html"} or {"id","html_base64"}; print a line for each, in order
+    /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
     #[arg(long, conflicts_with = "file")]
     pub jsonl: bool,
 }

@@ -17,7 +17,7 @@ use super::screen::{self, number};
 use super::{seeds, settings};
 
 /// `crawl --seeds FILE`.
-pub(super) fn crawl(args: CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
+pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = settings::effective(&args.overrides)?.config;
     let seeds = seeds::read(&args.seeds)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {

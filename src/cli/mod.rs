@@ -2,6 +2,7 @@
 
 mod args;
 mod crawl;
+mod demo;
 
 mod exit;
 mod inspect;
@@ -44,8 +45,8 @@ pub(crate) fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<Exit> {
     let json = args.json;
     match args.command {
-        None => crawl::crawl(args.crawl, json, args.quiet),
-        Some(Command::Demo(_)) => Ok(Exit::Failed),
+        None => crawl::crawl(&args.crawl, json, args.quiet),
+        Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
         Some(Command::Export(export)) => inspect::export(&export, json),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),

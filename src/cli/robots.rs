@@ -13,15 +13,15 @@ use super::screen;
 pub(super) fn run(command: RobotsCommand, json: bool) -> Result<Exit> {
     let RobotsCommand::Test(args) = command;
     let options = Options { google_extras: !args.strict };
-    if args.jsonl { batch(&options) } else { test(&args, &options, json) }
+    if args.jsonl { batch(options) } else { test(&args, options, json) }
 }
 
-fn test(args: &RobotsArgs, options: &Options, json: bool) -> Result<Exit> {
+fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
     let path = args.file.as_deref().ok_or_else(|| Usage("no robots.txt is given".to_owned()))?;
     let body = std::fs::read(path)
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let rules = Rules::parse(&body, options);
+    let rules = Rules::parse(&body, &options);
     let mut answers = Vec::new();
     for url in &args.urls {
         let verdict = rules.verdict(&args.agent, url);
@@ -45,10 +45,10 @@ fn test(args: &RobotsArgs, options: &Options, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn batch(options: &Options) -> Result<Exit> {
+fn batch(options: Options) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
-        let answer = robots::batch_line(&line?, options)
+        let answer = robots::batch_line(&line?, &options)
             .map_err(|error| Usage(format!("line {}: {error}", number + 1)))?;
         writeln!(out, "{answer}")?;
     }

@@ -21,6 +21,9 @@ fn overlay(config: &mut Config, flags: &Overrides) {
     if let Some(pages) = flags.max_pages {
         config.crawl.limits.pages_max = pages;
     }
+    if let Some(addresses) = flags.max_pages_per_host {
+        config.frontier.host_addresses_max = addresses;
+    }
     if let Some(depth) = flags.max_depth {
         config.frontier.depth_max = depth;
     }

@@ -45,6 +45,9 @@ pub struct Config {
     pub connections_per_host: usize,
     /// Most links between a seed and an address, inclusive; 65535 for no limit.
     pub depth_max: u16,
+    /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
+    /// without end ends. 0 for no limit.
+    pub host_addresses_max: u64,
     /// Limits on the shape of addresses.
     pub shape: urls::Limits,
     /// Most redirects that may lead to an address.
@@ -81,6 +84,7 @@ impl Default for Config {
             delay_ms: 1_000,
             connections_per_host: 1,
             depth_max: u16::MAX,
+            host_addresses_max: 1_000_000,
             shape: urls::Limits::default(),
             redirects_max: 10,
             retries_max: 3,

@@ -58,7 +58,10 @@ impl Frontier {
                 return Ok(Offered::Known);
             }
         }
-        let refused = self.turn_away(offer);
+        let refused = match self.turn_away(offer) {
+            None if offer.rank == Rank::Link => self.over_budget(tables, offer.url)?,
+            refused => refused,
+        };
         let Some(mut address) = Address::read(&tables.addresses, offer.url.as_str())? else {
             return self.add(tables, offer, refused, now);
         };
@@ -102,6 +105,21 @@ impl Frontier {
             return Some(Reason::TooManyRedirects);
         }
         offer.nofollow.then_some(Reason::Nofollow)
+    }
+
+    /// Tells whether the host of a link has no room for another address.
+    fn over_budget(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &PageUrl,
+    ) -> Result<Option<Reason>, Error> {
+        let most = self.config.host_addresses_max;
+        if most == 0 {
+            return Ok(None);
+        }
+        let host = self.hosts.number(tables, &url.host_key())?;
+        let full = self.hosts.get(tables, host)?.row.admitted >= most;
+        Ok(full.then_some(Reason::HostBudget))
     }
 
     fn add(
@@ -180,6 +198,9 @@ impl Frontier {
     ) -> Result<(), Error> {
         address.host = self.hosts.number(tables, &url.host_key())?;
         address.place.sequence = tables.next_number("next_request")?;
+        if address.place.rank == Rank::Link {
+            self.hosts.get(tables, address.host)?.row.admitted += 1;
+        }
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         let request = Request { purpose: Purpose::Page, url: url.as_str().to_owned() };
         self.push(tables, address.host, address.place, &request)

@@ -39,7 +39,7 @@ reasons! {
     RepeatedSegment = 5, "repeated_segment", "one path segment repeats, as in a trap";
     RepeatedParameter = 6, "repeated_parameter", "one query parameter repeats, as in a trap";
     Nofollow = 7, "nofollow", "every link to it is marked nofollow";
-    NotHttp = 8, "not_http", "neither http nor https";
+    HostBudget = 8, "host_budget", "its host has as many addresses as the limit allows";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";

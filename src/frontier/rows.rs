@@ -173,6 +173,8 @@ pub struct Host {
     pub failures: u16,
     /// Addresses in its queue, those in flight among them.
     pub queued: u64,
+    /// Links to it that were ever let into its queue.
+    pub admitted: u64,
     /// Requests that were answered.
     pub answered: u64,
     /// Requests that failed.
@@ -195,6 +197,7 @@ impl Host {
             busy: 0,
             failures: 0,
             queued: 0,
+            admitted: 0,
             answered: 0,
             failed: 0,
             robots_elsewhere: false,
@@ -213,6 +216,7 @@ impl Host {
             .number(self.busy)
             .number(self.failures)
             .number(self.queued)
+            .number(self.admitted)
             .number(self.answered)
             .number(self.failed)
             .number(self.robots_elsewhere)
@@ -233,6 +237,7 @@ impl Host {
             busy: row.narrow()?,
             failures: row.narrow()?,
             queued: row.number()?,
+            admitted: row.number()?,
             answered: row.number()?,
             failed: row.number()?,
             robots_elsewhere: row.number()? != 0,

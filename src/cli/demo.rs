@@ -1,0 +1,70 @@
+//! `crawl demo`: the real crawler on a small web of its own.
+
+use anyhow::Result;
+use uniqcrawl::config::Config;
+use uniqcrawl::localweb::{LocalWeb, demo};
+use uniqcrawl::store::Store;
+use uniqcrawl::urls::PageUrl;
+
+use super::args::DemoArgs;
+use super::crawl;
+use super::exit::{Exit, Usage};
+use super::screen;
+
+/// Settings that fit a web of 200 pages on this machine.
+fn config() -> Config {
+    let mut config = Config::default();
+    config.fetch.allow_private = true;
+    config.frontier.delay_ms = 20;
+    // The calendar of the trap has no end: this is where it ends.
+    config.frontier.host_addresses_max = 60;
+    config
+}
+
+/// `crawl demo`.
+pub(super) fn demo(args: &DemoArgs, json: bool, quiet: bool) -> Result<Exit> {
+    if args.store.join("store.redb").exists() {
+        let text = format!("{} has a store: remove it, or name another", args.store.display());
+        return Err(Usage(text).into());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let web = runtime.block_on(LocalWeb::start(demo::HOSTS, demo::sites))?;
+    let seeds: Result<Vec<PageUrl>, _> =
+        (0..web.hosts()).map(|host| PageUrl::parse(&web.url(host))).collect();
+    if !json && !quiet {
+        println!("a web of {} hosts runs on this machine:", web.hosts());
+        screen::facts(demo::NAMES.iter().enumerate().map(|(host, name)| (*name, web.url(host))))?;
+        println!();
+    }
+    let (report, exit) = crawl::run(&config(), &args.store, &seeds?, quiet)?;
+    if json {
+        screen::json(&report)?;
+    } else {
+        crawl::show(&report, &args.store)?;
+        next_steps(args, &web)?;
+    }
+    if args.serve {
+        println!("the web is still there; Ctrl-C ends it");
+        runtime.block_on(tokio::signal::ctrl_c())?;
+    }
+    runtime.block_on(web.stop());
+    Ok(exit)
+}
+
+fn next_steps(args: &DemoArgs, web: &LocalWeb) -> Result<()> {
+    let store = args.store.display();
+    let mirror = format!("{}story/1", web.url(2));
+    println!("\ntry next:");
+    for command in [
+        format!("crawl export --store {store} --out corpus"),
+        format!("crawl explain --store {store} {mirror}"),
+        format!("crawl explain --store {store} {}private/secret", web.url(9)),
+        format!("crawl inspect --store {store} {mirror}"),
+        format!("crawl check --store {store}"),
+    ] {
+        println!("  {command}");
+    }
+    // The store must be readable by these very commands.
+    drop(Store::open(&args.store, Config::default().cache_bytes())?);
+    Ok(())
+}
