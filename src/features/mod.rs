@@ -32,7 +32,7 @@ impl Default for Config {
 pub struct Feature {
     /// The word, in normal form.
     pub word: String,
-    /// `(1 + ln tf) * idf`; greater than zero.
+    /// Term count times IDF; greater than zero.
     pub weight: f32,
 }
 
@@ -51,9 +51,8 @@ pub struct Signature {
 
 /// Returns the features of a text, heaviest first; equal weights in the order of the words.
 ///
-/// The weight is `(1 + ln tf) * idf`, of which the `words_max` largest are kept. Plain term
-/// frequency lets a few common words decide every bit, which fills a few buckets of the index
-/// with everything.
+/// The weight is the count of the word times its IDF, of which the `words_max` largest are kept.
+/// (The share of the word in the text would give the same fingerprint.)
 ///
 /// Source: the text on simhash engineering (TF-IDF, top N).
 #[must_use]
@@ -86,7 +85,7 @@ fn heaviest<'a>(words: &[&'a str], config: Config) -> Vec<(&'a str, f32)> {
     let idf = Idf::built_in();
     let mut heavy: Vec<(&str, f32)> = counts
         .into_iter()
-        .map(|(word, count)| (word, (1.0 + (count as f32).ln()) * idf.of(word)))
+        .map(|(word, count)| (word, count as f32 * idf.of(word)))
         .filter(|(_, weight)| *weight > 0.0)
         .collect();
     heavy.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));

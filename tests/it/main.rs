@@ -1,3 +1,16 @@
 //! All integration tests, in one binary. `tidy` fails when a file is missing from this list.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod cli;
+mod crawl;
+mod dedup;
+mod extract;
+mod hostile;
+mod index;
+mod kill;
 mod robots;
+mod store;
+mod support;
+mod tidy;
+mod urls;

@@ -231,18 +231,21 @@ const CHINESE_TIMES: [&str; 16] = [
     "历时半年，",
 ];
 
+fn mixed(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}
+
 impl Words {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        // Not a multiple of the step of the generator, or streams would be shifts of each other.
+        Self(mixed(seed ^ 0x5DEE_CE66_D1CE_4E5B))
     }
 
     fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
-        list[(bits % list.len() as u64) as usize]
+        list[(mixed(self.0) % list.len() as u64) as usize]
     }
 
     /// A title of four words or so.

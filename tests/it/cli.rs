@@ -1,0 +1,230 @@
+//! The command line: exit codes, errors that name the thing, output that scripts read.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::localweb::Site;
+
+use crate::support::{Web, crawl, page, prose};
+
+fn text(output: &Output) -> String {
+    let streams = [&output.stdout, &output.stderr];
+    streams.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+#[track_caller]
+fn fails(arguments: &[&str], folder: &Path, code: i32, says: &[&str]) {
+    let output = crawl(arguments, folder);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    for word in says {
+        assert!(text.contains(word), "{arguments:?} does not say `{word}`: {text}");
+    }
+}
+
+fn site() -> Web {
+    Web::one(
+        Site::new()
+            .robots("User-agent: *\nDisallow: /no\n")
+            .html("/", page("Front page", &prose(1, 80), &["/a", "/b", "/no", "/gone"]))
+            .html("/a", page("Story, \"quoted\"", &prose(2, 80), &[]))
+            .html("/b", page("Story again", &prose(2, 80), &[])),
+    )
+}
+
+#[test]
+fn bad_usage_ends_with_2_and_names_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("empty.txt"), "# nothing\n\n").unwrap();
+    fs::write(path.join("bad.toml"), "[frontier]\ndelay = 5\n").unwrap();
+    fs::write(path.join("type.toml"), "[frontier]\ndelay_ms = \"x\"\n").unwrap();
+    fs::write(path.join("s.txt"), "http://127.0.0.1:9/\n").unwrap();
+    fails(&[], path, 2, &["--seeds"]);
+    fails(&["--seeds", "none.txt"], path, 2, &["none.txt", "No such file"]);
+    fails(&["--seeds", "empty.txt"], path, 2, &["empty.txt", "no address"]);
+    fails(&["--seeds", "s.txt", "--delay", "5x"], path, 2, &["`x`"]);
+    fails(&["--seeds", "s.txt", "--config", "no.toml"], path, 2, &["no.toml"]);
+    fails(
+        &["config", "--config", "bad.toml"],
+        path,
+        2,
+        &["bad.toml", "frontier.delay", "delay_ms"],
+    );
+    fails(&["config", "--config", "type.toml"], path, 2, &["type.toml", "delay_ms"]);
+    fails(&["stats", "--store", "nowhere"], path, 2, &["nowhere"]);
+    fails(&["explain", "--store", "nowhere", "x"], path, 2, &["`x` is no address"]);
+    fails(&["robots", "test", "none", "/x"], path, 2, &["none"]);
+    assert!(!path.join("nowhere").exists() && !path.join("store").exists());
+}
+
+#[test]
+fn lines_that_are_no_addresses_are_named_and_the_rest_goes_on() {
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    let seeds = format!("# seeds\nexample.com\n{}\nmailto:x@y\n", web.web.url(0));
+    fs::write(folder.path().join("s.txt"), seeds).unwrap();
+    let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
+    let output = crawl(&arguments, folder.path());
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("s.txt:2: `example.com`") && text.contains("s.txt:4: "), "{text}");
+    assert!(text.contains("3 pages in"), "{text}");
+}
+
+#[test]
+fn a_crawl_can_be_explained_inspected_checked_and_exported() {
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("s.txt"), web.web.url(0)).unwrap();
+    let arguments =
+        ["--seeds", "s.txt", "--allow-private", "--delay", "0", "--json", "--report", "r.json"];
+    let report: serde_json::Value =
+        serde_json::from_slice(&crawl(&arguments, path).stdout).unwrap();
+    assert_eq!(
+        report,
+        serde_json::from_slice::<serde_json::Value>(&fs::read(path.join("r.json")).unwrap())
+            .unwrap()
+    );
+    assert_eq!((&report["pages"], &report["documents"]), (&3.into(), &2.into()));
+    assert_eq!(report["refused"]["robots_disallowed"], 1);
+
+    let explain = |target: &str| {
+        let url = web.url(0, target).to_string();
+        text(&crawl(&["explain", &url], path))
+    };
+    assert!(explain("/no").contains("robots.txt of the host disallows it"));
+    assert!(explain("/gone").contains("404"));
+    assert!(explain("/b").contains("a copy of") && explain("/b").contains("exact_content"));
+    assert!(explain("/unknown").contains("unknown"));
+    let copy = web.url(0, "/b").to_string();
+    let inspected = text(&crawl(&["inspect", &copy], path));
+    assert!(inspected.contains("docId") && inspected.contains("copy  "), "{inspected}");
+    fails(&["inspect", "0000000000000000-0000000000000000"], path, 2, &["no document"]);
+    fails(&["inspect", "what"], path, 2, &["neither a docId nor an address"]);
+    fails(&["check"], path, 0, &["clean: every invariant holds"]);
+    fails(&["stats"], path, 0, &["addresses.refused.robots_disallowed"]);
+
+    let out = crawl(&["export", "--out", "corpus", "--json"], path);
+    assert!(out.status.success(), "{}", text(&out));
+    let lines = fs::read_to_string(path.join("corpus/documents.jsonl")).unwrap();
+    let rows: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| !row["text"].as_str().unwrap().is_empty()));
+    let dropped = fs::read_to_string(path.join("corpus/duplicates.jsonl")).unwrap();
+    let dropped: serde_json::Value = serde_json::from_str(dropped.trim()).unwrap();
+    assert_eq!(dropped["url"], copy);
+    assert_eq!(
+        dropped["docId"],
+        rows.iter().find(|row| row["url"] == dropped["canonical"]).unwrap()["docId"]
+    );
+
+    assert!(crawl(&["export", "--format", "csv", "--out", "corpus"], path).status.success());
+    let mut csv = csv::Reader::from_path(path.join("corpus/documents.csv")).unwrap();
+    let records: Vec<csv::StringRecord> = csv.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().any(|record| &record[2] == "Story, \"quoted\""), "{records:?}");
+}
+
+#[test]
+fn seeds_that_cannot_be_crawled_end_with_3() {
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.txt"), web.url(0, "/gone").as_str()).unwrap();
+    let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
+    fails(&arguments, folder.path(), 3, &["seed not crawled", "/gone", "http_error"]);
+}
+
+#[test]
+fn a_store_or_report_that_cannot_be_written_is_named() {
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("s.txt"), web.web.url(0)).unwrap();
+    fs::write(path.join("file"), "").unwrap();
+    let base = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
+    fails(&[&base[..], &["--store", "file/store"]].concat(), path, 1, &["file/store"]);
+    fails(&[&base[..], &["--store", "/proc/nothing"]].concat(), path, 1, &["/proc/nothing"]);
+    fails(&[&base[..], &["--report", "no/dir/r.json"]].concat(), path, 1, &["no/dir/r.json"]);
+    fs::create_dir(path.join("bad")).unwrap();
+    fs::write(path.join("bad/store.redb"), "not a store").unwrap();
+    fails(&[&base[..], &["--store", "bad"]].concat(), path, 1, &["bad/store.redb", "damaged"]);
+    assert_eq!(fs::read(path.join("bad/store.redb")).unwrap(), b"not a store");
+}
+
+#[test]
+fn a_full_disk_stops_the_crawl_and_loses_nothing() {
+    // The limit of file sizes stands in for a full disk: the write fails in the same place.
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.txt"), web.web.url(0)).unwrap();
+    let command = format!(
+        "ulimit -f 1000; exec {} --seeds s.txt --allow-private --delay 0 --quiet",
+        env!("CARGO_BIN_EXE_crawl")
+    );
+    let limited = std::process::Command::new("bash")
+        .args(["-c", &format!("trap '' XFSZ; {command}")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(limited.status.code(), Some(1), "{}", text(&limited));
+    let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
+    fails(&arguments, folder.path(), 0, &["3 pages in"]);
+    fails(&["check"], folder.path(), 0, &["clean"]);
+}
+
+#[test]
+fn the_settings_file_in_the_repository_is_the_code() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/crawl.toml");
+    let sourced = Sourced::read(Some(&file)).unwrap();
+    assert_eq!(sourced.config, Config::default(), "the file shows other values than the defaults");
+    let text = fs::read_to_string(&file).unwrap();
+    for (key, _, source) in sourced.lines() {
+        assert_eq!(source.to_string(), "file", "{key} is not in config/crawl.toml");
+        let name = key.rsplit('.').next().unwrap();
+        let line = text.lines().position(|line| line.starts_with(&format!("{name} ="))).unwrap();
+        let before = text.lines().nth(line - 1).unwrap();
+        assert!(before.starts_with("# "), "{key} has no reason above it");
+    }
+}
+
+#[test]
+fn settings_show_where_they_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("c.toml"), "[frontier]\ndelay_ms = 5\nretries_max = 9\n").unwrap();
+    let out = crawl(&["config", "--config", "c.toml", "--delay", "2s"], folder.path());
+    let text = text(&out);
+    let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert!(line("delay_ms").contains("2000") && line("delay_ms").ends_with("command line"));
+    assert!(line("retries_max").contains('9') && line("retries_max").ends_with("file"));
+    assert!(line("redirects_max").ends_with("default"));
+}
+
+#[test]
+fn the_readme_shows_the_help_word_for_word() {
+    let help = crawl(&["--help"], Path::new("/"));
+    let help = String::from_utf8(help.stdout).unwrap();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    assert!(readme.unwrap().contains(help.trim_end()), "README.md does not show:\n{help}");
+}
+
+#[test]
+fn texts_and_rules_are_answered_on_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("t.txt"), "the quick brown fox jumps over the lazy dog").unwrap();
+    fs::write(path.join("r.txt"), "User-agent: *\nDisallow: /x\n").unwrap();
+    fs::write(path.join("p.html"), "<title>T</title><p>Hello</p>").unwrap();
+    let print = text(&crawl(&["simhash", "t.txt", "--words"], path));
+    let first = print.lines().next().unwrap();
+    assert!(first.len() == 16 && u64::from_str_radix(first, 16).is_ok() && print.contains("fox"));
+    let rules = text(&crawl(&["robots", "test", "r.txt", "/x/1", "/y"], path));
+    assert!(rules.contains("disallowed  /x/1  (line 2: Disallow: /x)"), "{rules}");
+    assert!(rules.contains("allowed     /y  (no rule)"), "{rules}");
+    assert_eq!(text(&crawl(&["extract", "p.html"], path)), "Hello\n");
+    assert!(text(&crawl(&["completions", "bash"], path)).contains("crawl"));
+}

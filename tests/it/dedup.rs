@@ -1,0 +1,176 @@
+//! Judging and joining articles: which are one document, and which copy of it is kept.
+
+use uniqcrawl::clock::Timestamp;
+use uniqcrawl::clusters::{self, Article, Joined, Place};
+use uniqcrawl::dedup::{self, Config};
+use uniqcrawl::documents::{DocId, Key, copies_of, read_body, read_document};
+use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::store::Tables;
+
+use crate::support::{Crawled, prose};
+
+/// A store under judgement, one article after the other.
+struct Judge {
+    crawled: Crawled,
+    config: Config,
+    time: i64,
+}
+
+impl Judge {
+    fn new() -> Self {
+        Self { crawled: Crawled::new(), config: Config::default(), time: 0 }
+    }
+
+    fn sign(&self, address: &str, title: &str, text: &str) -> Article {
+        dedup::sign(address, title, text.to_owned(), &self.config)
+    }
+
+    fn add(&mut self, article: &Article, links: u64) -> (Place, Joined) {
+        self.time += 1;
+        let txn = self.crawled.store.db().begin_write().unwrap();
+        let mut tables = Tables::open(&txn).unwrap();
+        let place = dedup::judge(&tables, article, &self.config).unwrap();
+        let now = Timestamp(self.time);
+        let joined = clusters::join(&mut tables, article, &place, links, now).unwrap();
+        drop(tables);
+        txn.commit().unwrap();
+
+        (place, joined)
+    }
+
+    fn key(&mut self, address: &str, title: &str, text: &str) -> Option<Key> {
+        let article = self.sign(address, title, text);
+        match self.add(&article, 0).0 {
+            Place::New => None,
+            Place::Tree(joint) => Some(joint.key),
+        }
+    }
+}
+
+#[test]
+fn the_same_text_in_another_form_is_an_exact_copy() {
+    let mut judge = Judge::new();
+    let text = prose(1, 60);
+    assert_eq!(judge.key("a", "One", &text), None);
+    let form = text.to_uppercase().replace(' ', "\u{3000}\n");
+    assert_eq!(judge.key("b", "Two", &form), Some(Key::Exact));
+    assert_eq!(judge.key("c", "Three", &prose(2, 60)), None);
+}
+
+#[test]
+fn a_near_title_joins_only_texts_that_are_alike() {
+    let mut judge = Judge::new();
+    let text = prose(1, 200);
+    judge.key("a", "The harbour bridge opens", &text);
+    let edited = format!("Updated today. {}", text.replace("ba", "bo"));
+    assert_eq!(judge.key("b", "The harbour bridge opens", &edited), None);
+    let close = format!("Updated today at nine. {text} Read more in our paper.");
+    assert_eq!(judge.key("c", "The harbour bridge opens", &close), Some(Key::Title));
+}
+
+#[test]
+fn chinese_copies_with_small_edits_are_one_document() {
+    let text = "海量网络文本去重系统把重复的文章找出来，只保留热度最高的一份。系统先计算标题和正文的指纹，\
+        再在四张表里查找汉明距离不超过三的指纹，最后用正文的词组确认它们确实相同。这样既不会丢掉原创文章，\
+        也不会把同一篇文章保存很多遍。编辑常常只改动标题、时间或者广告，正文几乎不变。"
+        .repeat(2);
+    let mut judge = Judge::new();
+    assert_eq!(judge.key("a", "网页去重系统上线", &text), None);
+    let reprint = format!("本报讯 2026年11月21日 {text}（责任编辑：王）");
+    let key = judge.key("b", "网页去重系统上线", &reprint);
+    assert_eq!(key, Some(Key::Title));
+    assert_eq!(judge.key("c", "渔港的灯塔", &"渔港的灯塔在夜里亮起来了。".repeat(9)), None);
+}
+
+#[test]
+fn short_texts_are_copies_only_if_they_are_equal() {
+    let mut judge = Judge::new();
+    assert_eq!(judge.key("a", "Home", "Welcome to our page"), None);
+    assert_eq!(judge.key("b", "Home", "Welcome to our pages"), None);
+    assert_eq!(judge.key("c", "Home", "welcome to our page"), Some(Key::Exact));
+}
+
+#[test]
+fn an_accident_of_the_fingerprint_joins_nothing() {
+    let mut judge = Judge::new();
+    let mut first = judge.sign("a", "A", &prose(1, 100));
+    let mut second = judge.sign("b", "B", &prose(2, 100));
+    (first.fingerprint, second.fingerprint) = (Fingerprint(7), Fingerprint(7));
+    judge.add(&first, 0);
+    assert_eq!(judge.add(&second, 0).0, Place::New);
+}
+
+#[test]
+fn the_tree_with_most_copies_takes_a_text_that_two_would_take() {
+    let mut judge = Judge::new();
+    let text = prose(1, 100);
+    // Alike enough for a sketch, and five bits apart: two trees, with the third between them.
+    let article = |judge: &Judge, address: &str, add: &str, bits: u64| {
+        let mut article = judge.sign(address, "", &format!("{text} {add}"));
+        article.fingerprint = Fingerprint(bits);
+        article
+    };
+    let old = article(&judge, "old", "uno", 0b0_0000);
+    let large = article(&judge, "large", "due", 0b1_1111);
+    let old = judge.add(&old, 0).1.document;
+    let large = judge.add(&large, 0).1.document;
+    assert_ne!(old, large);
+    let copy = article(&judge, "copy", "due", 0b1_1111);
+    assert_eq!(judge.add(&copy, 0).1.document, large);
+    let between = article(&judge, "between", "tre", 0b0_0111);
+    assert_eq!(judge.add(&between, 0).1.document, large);
+}
+
+#[test]
+fn the_older_tree_takes_a_text_if_both_have_as_many_copies() {
+    let mut judge = Judge::new();
+    let text = prose(1, 100);
+    let mut documents = Vec::new();
+    for (address, bits) in [("old", 0b1_1111), ("new", 0b0_0000), ("between", 0b0_0111)] {
+        let mut article = judge.sign(address, "", &format!("{text} {address}"));
+        article.fingerprint = Fingerprint(bits);
+        documents.push(judge.add(&article, 0).1.document);
+    }
+    assert_eq!(documents[2], documents[0]);
+}
+
+#[test]
+fn the_most_popular_copy_is_kept_and_may_come_later() {
+    let mut judge = Judge::new();
+    let text = prose(1, 80);
+    let first = judge.sign("http://a/first", "One", &text);
+    let (_, first) = judge.add(&first, 1);
+    let mut scored = judge.sign("http://b/second", "Two", &text);
+    scored.score = Some(50);
+    let (_, second) = judge.add(&scored, 0);
+    assert_eq!((second.document, second.canonical), (first.document, true));
+    let (_, third) = judge.add(&judge.sign("http://c/third", "Three", &text), 20);
+    assert!(!third.canonical);
+
+    let txn = judge.crawled.store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let number = first.document;
+    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 50).unwrap());
+    assert!(clusters::set_links(&mut tables, number, "http://c/third", 51).unwrap());
+    assert!(!clusters::set_links(&mut tables, number, "http://b/second", 99).unwrap(), "scored");
+    let document = read_document(&tables.documents, number).unwrap().unwrap();
+    assert_eq!((document.canonical.as_str(), document.title.as_str()), ("http://c/third", "Three"));
+    assert_eq!(document.id, DocId::of("http://a/first", "One", scored.hash));
+    assert_eq!(copies_of(&tables.copies, number).unwrap().len(), 3);
+}
+
+#[test]
+fn the_text_of_every_near_copy_can_be_read_back() {
+    let mut judge = Judge::new();
+    let text = prose(1, 300);
+    judge.add(&judge.sign("a", "One two", &text), 0);
+    let near = format!("{text} And one line more.");
+    let mut article = judge.sign("b", "One two", &near);
+    article.score = Some(9);
+    let (place, joined) = judge.add(&article, 0);
+    assert!(matches!(place, Place::Tree(_)) && joined.canonical);
+    let tables = judge.crawled.store.read().unwrap();
+    let document = read_document(&tables.documents, joined.document).unwrap().unwrap();
+    assert_eq!(read_body(&tables.bodies, document.content).unwrap(), Some(near));
+    assert_eq!(read_body(&tables.bodies, document.root).unwrap(), Some(text));
+}

@@ -1,0 +1,92 @@
+//! Stores that cannot be opened: each a clear error, and nothing overwritten.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use uniqcrawl::store::{Error, META, Store};
+
+fn made() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open_or_create(folder.path(), 1 << 24).unwrap());
+    let path = folder.path().join("store.redb");
+    (folder, path)
+}
+
+/// Opens a damaged store and asserts that its bytes stay as they are.
+#[track_caller]
+fn refuses(folder: &Path) -> Error {
+    let path = folder.join("store.redb");
+    let before = fs::read(&path).unwrap();
+    let error = Store::open_or_create(folder, 1 << 24).err().expect("it must not be opened");
+    assert!(error.to_string().contains("store.redb"), "{error}");
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+    error
+}
+
+#[test]
+fn a_missing_store_is_an_error_where_one_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Store::open(folder.path(), 1 << 24).unwrap_err();
+    assert!(matches!(error, Error::Missing(_)), "{error}");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn a_foreign_or_empty_file_is_left_as_it_is() {
+    let (folder, path) = made();
+    for bytes in [&b"this is not a database, and it is long enough to be one"[..], b"redb", b""] {
+        fs::write(&path, bytes).unwrap();
+        assert!(matches!(refuses(folder.path()), Error::Corrupt { .. }));
+    }
+}
+
+#[test]
+fn a_truncated_store_is_left_as_it_is() {
+    let (folder, path) = made();
+    let whole = fs::read(&path).unwrap();
+    for length in [20, 300, 4096, whole.len() / 2, whole.len() - 4096] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = refuses(folder.path());
+        assert!(matches!(error, Error::Corrupt { .. }), "{length}: {error}");
+    }
+}
+
+#[test]
+fn a_damaged_header_is_refused() {
+    let (folder, path) = made();
+    let whole = fs::read(&path).unwrap();
+    let mut bytes = whole.clone();
+    bytes[64..320].fill(0xAA);
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(refuses(folder.path()), Error::Corrupt { .. }));
+}
+
+#[test]
+fn a_store_of_a_newer_format_is_refused() {
+    let (folder, _) = made();
+    let store = Store::open(folder.path(), 1 << 24).unwrap();
+    let txn = store.db().begin_write().unwrap();
+    txn.open_table(META).unwrap().insert("format", 999u64.to_be_bytes().as_slice()).unwrap();
+    txn.commit().unwrap();
+    drop(store);
+    let error = Store::open(folder.path(), 1 << 24).unwrap_err();
+    assert!(matches!(error, Error::NewerFormat { found: 999, .. }), "{error}");
+}
+
+#[test]
+fn a_store_in_use_is_refused() {
+    let (folder, _) = made();
+    let _held = Store::open(folder.path(), 1 << 24).unwrap();
+    let error = Store::open(folder.path(), 1 << 24).unwrap_err();
+    assert!(matches!(error, Error::InUse(_)), "{error}");
+}
+
+#[test]
+fn a_setting_that_is_fixed_cannot_be_changed() {
+    let (folder, _) = made();
+    let store = Store::open(folder.path(), 1 << 24).unwrap();
+    store.fix_setting("features", "one").unwrap();
+    store.fix_setting("features", "one").unwrap();
+    let error = store.fix_setting("features", "two").unwrap_err().to_string();
+    assert!(error.contains("one") && error.contains("two"), "{error}");
+}

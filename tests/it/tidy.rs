@@ -1,0 +1,144 @@
+//! The habits of this repository, enforced: layers, sizes, headers, no forgotten test file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rank of each module of the library. A module uses only modules of lower ranks.
+const RANKS: [(&str, u32); 20] = [
+    ("clock", 0),
+    ("localweb", 0),
+    ("simhash", 0),
+    ("sketch", 0),
+    ("store", 0),
+    ("text", 0),
+    ("urls", 0),
+    ("documents", 1),
+    ("extract", 1),
+    ("features", 1),
+    ("index", 1),
+    ("robots", 1),
+    ("clusters", 2),
+    ("fetch", 2),
+    ("frontier", 2),
+    ("check", 3),
+    ("dedup", 3),
+    ("explain", 3),
+    ("export", 3),
+    ("crawl", 4),
+];
+
+/// `config` joins the settings of all modules; only the binary is above it.
+const TOP: (&str, u32) = ("config", 7);
+
+const LINE_MAX: usize = 100;
+const FILE_MAX: usize = 500;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rust_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            files.push((path, text));
+        }
+    }
+    files
+}
+
+fn ranks() -> BTreeMap<&'static str, u32> {
+    RANKS.into_iter().chain([TOP]).collect()
+}
+
+#[test]
+fn modules_use_only_lower_layers() {
+    let ranks = ranks();
+    let source = root().join("src");
+    let mut faults = Vec::new();
+    for (path, text) in rust_files(&source) {
+        let inside = path.strip_prefix(&source).unwrap();
+        let module = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+        if matches!(module.as_str(), "main.rs" | "cli" | "lib.rs") {
+            continue;
+        }
+        let rank = ranks.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no rank"));
+        for used in ranks.keys().filter(|used| **used != module) {
+            let named =
+                [format!("crate::{used}::"), format!("crate::{used};"), format!("crate::{used} ")];
+            let grouped = text.contains("use crate::{")
+                && text.split("use crate::{").skip(1).any(|group| {
+                    let group = group.split('}').next().unwrap();
+                    group.split([',', ' ', '\n']).any(|word| word == *used)
+                });
+            if (named.iter().any(|name| text.contains(name)) || grouped) && ranks[used] >= *rank {
+                faults.push(format!("{} uses {used}, which is not below it", inside.display()));
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn every_module_stands_in_the_list_of_ranks() {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let mut declared: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    declared.sort_unstable();
+    assert_eq!(declared, ranks().into_keys().collect::<Vec<_>>());
+}
+
+#[test]
+fn files_have_a_header_and_a_bearable_size() {
+    let mut faults = Vec::new();
+    for folder in ["src", "tests"] {
+        for (path, text) in rust_files(&root().join(folder)) {
+            let name = path.display();
+            if !text.starts_with("//! ") {
+                faults.push(format!("{name} does not say what it is for"));
+            }
+            let code = text.lines().filter(|line| !line.trim().is_empty()).count();
+            if code > FILE_MAX {
+                faults.push(format!("{name} has {code} lines"));
+            }
+            // Tests may have a long line of data, which reads better whole.
+            let long = text.lines().position(|line| line.chars().count() > LINE_MAX);
+            if let Some(long) = long.filter(|_| folder == "src") {
+                faults.push(format!("{name}:{} is a long line", long + 1));
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn only_the_binary_prints_or_reads_the_environment() {
+    for (path, text) in rust_files(&root().join("src")) {
+        let binary = path.components().any(|part| part.as_os_str() == "cli");
+        if binary || path.ends_with("main.rs") {
+            continue;
+        }
+        for call in ["println!", "print!(", "env::var", "process::exit"] {
+            assert!(!text.contains(call), "{} has {call}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = root().join("tests/it");
+    let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    for (path, text) in rust_files(&folder) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if name != "main" {
+            assert!(main.contains(&format!("mod {name};")), "{name} is not in main.rs");
+        }
+        let skipped = ["#[ig", "nore"].concat();
+        assert!(!text.contains(&skipped), "{name} skips a test");
+    }
+}
