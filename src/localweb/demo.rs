@@ -81,7 +81,7 @@ fn layout(title: &str, site: &str, body: &str) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <title>{title} | {site}</title></head><body>\
          <nav><a href=\"/\">Home</a> <a href=\"/about\">About {site}</a></nav>\n\
-         <main>{body}</main>\n<footer>Copyright {site}. All rights reserved.</footer></body></html>\n"
+         <main>{body}</main>\n<footer>Copyright {site}. All rights reserved.</footer>\n"
     )
 }
 
@@ -212,7 +212,8 @@ fn manual() -> Site {
 fn trap() -> Site {
     let links = list((1..=3).map(|n| (format!("/note/{n}"), format!("Note {n}"))));
     let front = format!(
-        "<h1>Calendar</h1><p>{}</p>{links}<a href=\"/month/1\">Calendar</a> <a href=\"deep/\">Deep</a>",
+        "<h1>Calendar</h1><p>{}</p>{links}\
+         <a href=\"/month/1\">Months</a> <a href=\"deep/\">Deep</a>",
         Words::new(908).paragraph(50)
     );
     let site = Site::new().html("/", layout("Calendar", "Calendar", &front));
@@ -250,7 +251,8 @@ fn rules() -> Site {
     let text = |seed| [Words::new(seed).paragraph(90)];
     let front = format!(
         "<h1>Rules</h1><p>{}</p><a href=\"/open\">open</a> <a href=\"/private/secret\">secret</a> \
-         <a href=\"/noindex\">noindex</a> <a href=\"/gone\">gone</a> <a href=\"/moved/1\">moved</a>",
+         <a href=\"/noindex\">noindex</a> <a href=\"/gone\">gone</a> \
+         <a href=\"/moved/1\">moved</a>",
         Words::new(910).paragraph(50)
     );
     let noindex = "<html><head><meta name=\"robots\" content=\"noindex\"><title>No</title></head>\

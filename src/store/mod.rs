@@ -7,7 +7,7 @@ mod codec;
 mod tables;
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ pub enum Error {
     #[error("the store {} is in use by another process", .0.display())]
     InUse(PathBuf),
     /// Made by a newer version of this program.
-    #[error("the store {} has format {found}, newer than {FORMAT}: use a newer crawl", path.display())]
+    #[error("the store {} has format {found}, a newer one than {FORMAT}", path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -92,9 +92,7 @@ pub enum Error {
         detail: String,
     },
     /// A setting that is fixed when a store is made differs.
-    #[error(
-        "the store was made with {name} = {stored}, not {given}: use another store or the old setting"
-    )]
+    #[error("the store was made with {name} = {stored}, not {given}: name another store")]
     Setting {
         /// Name of the setting.
         name: &'static str,
@@ -154,24 +152,12 @@ impl Store {
         if !exists && !create {
             return Err(Error::Missing(folder.to_owned()));
         }
-        if exists {
-            check_magic(&path)?;
+        if !exists {
+            make(&path, cache_bytes)?;
         }
-        // A damaged file must end in an error that names it, also where redb asserts.
-        let opened = catch_unwind(AssertUnwindSafe(|| {
-            let mut builder = Database::builder();
-            builder.set_cache_size(cache_bytes);
-            if exists { builder.open(&path) } else { builder.create(&path) }
-        }));
-        let db = match opened {
-            Ok(Ok(db)) => db,
-            Ok(Err(error)) => return Err(open_error(path, error)),
-            Err(panic) => {
-                return Err(Error::Corrupt { path, detail: panic_text(panic.as_ref()) });
-            }
-        };
-        let store = Self { db, path };
-        store.check_format(!exists)?;
+        check_magic(&path)?;
+        let store = Self { db: open_database(&path, cache_bytes)?, path };
+        store.check_format()?;
         Ok(store)
     }
 
@@ -215,18 +201,13 @@ impl Store {
         Ok(())
     }
 
-    fn check_format(&self, new: bool) -> Result<(), Error> {
-        if new {
-            return self.make_tables();
-        }
+    fn check_format(&self) -> Result<(), Error> {
         let txn = self.db.begin_read()?;
         let corrupt =
             |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
         let meta = match txn.open_table(META) {
-            Ok(meta) => meta,
-            // Killed between the making of the file and its first commit: still empty.
-            Err(redb::TableError::TableDoesNotExist(_)) => return self.make_tables(),
-            Err(error) => return Err(error.into()),
+            Err(redb::TableError::TableDoesNotExist(_)) => return Err(corrupt("it is no store")),
+            meta => meta?,
         };
         let row = meta.get("format")?.ok_or_else(|| corrupt("it has no format number"))?;
         let bytes = row.value().try_into().map_err(|_| corrupt("its format number is odd"))?;
@@ -236,13 +217,38 @@ impl Store {
         }
         Ok(())
     }
+}
 
-    /// Makes every table, so that readers never meet a missing one.
-    fn make_tables(&self) -> Result<(), Error> {
-        let txn = self.db.begin_write()?;
-        Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
-        txn.commit()?;
-        Ok(())
+/// Makes a store with every table, so that readers never meet a missing one. It gets its name
+/// when it is whole: neither a crash nor a full disk leaves half a store behind.
+fn make(path: &Path, cache_bytes: usize) -> Result<(), Error> {
+    let partial = path.with_extension("partial");
+    let io = |source| Error::Io { path: partial.clone(), source };
+    match fs::remove_file(&partial) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+        _ => {}
+    }
+    let mut builder = Database::builder();
+    let db = builder.set_cache_size(cache_bytes).create(&partial);
+    let db = db.map_err(|error| open_error(partial.clone(), error))?;
+    let txn = db.begin_write()?;
+    Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
+    txn.commit()?;
+    drop(db);
+    fs::rename(&partial, path).map_err(io)
+}
+
+/// Opens the file. Where redb asserts, a damaged file still ends in an error that names it.
+fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        Database::builder().set_cache_size(cache_bytes).open(path)
+    }));
+    match opened {
+        Ok(Ok(db)) => Ok(db),
+        Ok(Err(error)) => Err(open_error(path.to_owned(), error)),
+        Err(panic) => {
+            Err(Error::Corrupt { path: path.to_owned(), detail: panic_text(panic.as_ref()) })
+        }
     }
 }
 
@@ -251,7 +257,7 @@ fn check_magic(path: &Path) -> Result<(), Error> {
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
     match read {
         Ok(()) if start == MAGIC => Ok(()),
-        Err(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+        Err(source) if source.kind() != ErrorKind::UnexpectedEof => {
             Err(Error::Io { path: path.to_owned(), source })
         }
         _ => Err(Error::Corrupt {
@@ -264,7 +270,11 @@ fn check_magic(path: &Path) -> Result<(), Error> {
 fn open_error(path: PathBuf, error: DatabaseError) -> Error {
     match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse(path),
-        DatabaseError::Storage(redb::StorageError::Io(source)) => Error::Io { path, source },
+        DatabaseError::Storage(redb::StorageError::Io(source))
+            if !matches!(source.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) =>
+        {
+            Error::Io { path, source }
+        }
         other => Error::Corrupt { path, detail: other.to_string() },
     }
 }

@@ -30,7 +30,7 @@ fn site() -> Web {
             .robots("User-agent: *\nDisallow: /no\n")
             .html("/", page("Front page", &prose(1, 80), &["/a", "/b", "/no", "/gone"]))
             .html("/a", page("Story, \"quoted\"", &prose(2, 80), &[]))
-            .html("/b", page("Story again", &prose(2, 80), &[])),
+            .html("/b", page("Story, \"quoted\"", &prose(2, 80), &[])),
     )
 }
 
@@ -159,11 +159,16 @@ fn a_store_or_report_that_cannot_be_written_is_named() {
 #[test]
 fn a_full_disk_stops_the_crawl_and_loses_nothing() {
     // The limit of file sizes stands in for a full disk: the write fails in the same place.
-    let web = site();
+    let links: Vec<String> = (0..150).map(|n| format!("/p/{n}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let front = Site::new().html("/", page("Front", &prose(1, 80), &links));
+    let web = Web::one((0..150).fold(front, |site, n| {
+        site.html(&format!("/p/{n}"), page("P", &prose(n + 10, 3_000), &[]))
+    }));
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.txt"), web.web.url(0)).unwrap();
     let command = format!(
-        "ulimit -f 1000; exec {} --seeds s.txt --allow-private --delay 0 --quiet",
+        "ulimit -f 1200; exec {} --seeds s.txt --allow-private --delay 0 --quiet",
         env!("CARGO_BIN_EXE_crawl")
     );
     let limited = std::process::Command::new("bash")
@@ -173,7 +178,8 @@ fn a_full_disk_stops_the_crawl_and_loses_nothing() {
         .unwrap();
     assert_eq!(limited.status.code(), Some(1), "{}", text(&limited));
     let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
-    fails(&arguments, folder.path(), 0, &["3 pages in"]);
+    fails(&["check"], folder.path(), 0, &["clean"]);
+    fails(&arguments, folder.path(), 0, &["documents            151"]);
     fails(&["check"], folder.path(), 0, &["clean"]);
 }
 

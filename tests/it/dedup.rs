@@ -150,7 +150,7 @@ fn the_most_popular_copy_is_kept_and_may_come_later() {
     let txn = judge.crawled.store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
     let number = first.document;
-    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 50).unwrap());
+    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 49).unwrap());
     assert!(clusters::set_links(&mut tables, number, "http://c/third", 51).unwrap());
     assert!(!clusters::set_links(&mut tables, number, "http://b/second", 99).unwrap(), "scored");
     let document = read_document(&tables.documents, number).unwrap().unwrap();

@@ -55,7 +55,11 @@ fn charset(label: &str, name: &str, text: &str) {
         let page = read_bytes(&bytes, content_type);
         assert_eq!(page.text, text, "{label} by {source:?}");
         assert_eq!(page.charset.replacements, 0, "{label} by {source:?}");
-        assert_eq!((page.charset.name, page.charset.source), (name, source), "{label}");
+        assert_eq!(page.charset.source, source, "{label}");
+        // Statistics may name a superset that gives the same text.
+        if source != CharsetSource::Detected {
+            assert_eq!(page.charset.name, name, "{label}");
+        }
     }
 }
 
@@ -83,7 +87,7 @@ fn other_charsets_are_read_however_they_are_declared() {
     charset("euc-jp", "EUC-JP", &JAPANESE.repeat(4));
     charset("euc-kr", "EUC-KR", &KOREAN.repeat(4));
     charset("windows-1251", "windows-1251", &RUSSIAN.repeat(4));
-    charset("koi8-r", "KOI8-U", &RUSSIAN.repeat(4));
+    charset("koi8-r", "KOI8-R", &RUSSIAN.repeat(4));
 }
 
 #[test]
