@@ -10,6 +10,30 @@ use super::tree::{Item, Tree};
 /// Longest link that is looked at, in bytes.
 const LINK_BYTES_MAX: usize = 4_096;
 
+/// Relations of `<link>` elements that lead to pages, and not to parts of this one.
+///
+/// Source: HTML 4.01, 6.12, and the microformats wiki's registry of relations.
+const PAGE_RELATIONS: [&str; 18] = [
+    "next",
+    "prev",
+    "previous",
+    "up",
+    "first",
+    "last",
+    "start",
+    "index",
+    "contents",
+    "toc",
+    "chapter",
+    "section",
+    "appendix",
+    "glossary",
+    "help",
+    "search",
+    "author",
+    "copyright",
+];
+
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -80,7 +104,7 @@ fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
     match item.name() {
         "a" | "area" => item.attribute("href"),
         "frame" | "iframe" => item.attribute("src"),
-        "link" if has_word(item, "rel", "next") || has_word(item, "rel", "prev") => {
+        "link" if PAGE_RELATIONS.iter().any(|word| has_word(item, "rel", word)) => {
             item.attribute("href")
         }
         "meta" => refresh(item),
