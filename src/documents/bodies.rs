@@ -5,12 +5,21 @@
 //! Row of `bodies`: version 1, number of the base content plus one (0: none), length of the text
 //! in bytes, zstd frame.
 
+use std::cell::RefCell;
+
 use redb::{ReadableTable, Table};
+use zstd::bulk::Compressor;
 
 use crate::store::{Decoder, Encoder, Error};
 
 /// zstd level of stored texts: the fastest that still halves prose.
 const LEVEL: i32 = 1;
+
+thread_local! {
+    // Making a compressor costs as much as compressing a page.
+    static PLAIN: RefCell<Compressor<'static>> =
+        RefCell::new(Compressor::new(LEVEL).expect("memory for a compressor"));
+}
 
 /// Writes the text of `content`, compressed against the text of `base` if there is one.
 pub fn write_body(
@@ -21,9 +30,9 @@ pub fn write_body(
 ) -> Result<(), Error> {
     let base_text = base.map(|base| read_body(bodies, base)).transpose()?.flatten();
     let packed = match &base_text {
-        Some(base_text) => zstd::bulk::Compressor::with_dictionary(LEVEL, base_text.as_bytes())
+        Some(base_text) => Compressor::with_dictionary(LEVEL, base_text.as_bytes())
             .and_then(|mut compressor| compressor.compress(text.as_bytes())),
-        None => zstd::bulk::compress(text.as_bytes(), LEVEL),
+        None => PLAIN.with_borrow_mut(|compressor| compressor.compress(text.as_bytes())),
     };
     let packed = packed.expect("compressing into memory cannot fail");
     let base = if base_text.is_some() { base.map_or(0, |base| base + 1) } else { 0 };

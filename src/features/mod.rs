@@ -2,6 +2,7 @@
 //! shingles that tells how much of one text is in another.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -58,8 +59,10 @@ pub struct Signature {
 #[must_use]
 pub fn weighted_words(text: &str, config: Config) -> Vec<Feature> {
     let text = normalize(text);
-    let heavy = heaviest(&words(&text), config);
-    heavy.into_iter().map(|(word, weight)| Feature { word: word.to_owned(), weight }).collect()
+    let words = words(&text);
+    let hashes = hashes(&words);
+    let heavy = heaviest(&words, &hashes, config).into_iter();
+    heavy.map(|(_, word, weight)| Feature { word: word.to_owned(), weight }).collect()
 }
 
 /// Signs a text: one pass of segmentation serves fingerprint and sketch.
@@ -67,28 +70,58 @@ pub fn weighted_words(text: &str, config: Config) -> Vec<Feature> {
 pub fn sign(text: &str, config: Config) -> Signature {
     let text = normalize(text);
     let words = words(&text);
-    let features = heaviest(&words, config);
-    let hashes = features.iter().map(|(word, weight)| (xxh3_64(word.as_bytes()), *weight));
+    let hashes = hashes(&words);
+    let heavy = heaviest(&words, &hashes, config).into_iter();
     Signature {
         hash: xxh3_128(text.as_bytes()),
-        fingerprint: Fingerprint::of(hashes),
-        sketch: Sketch::of(&words),
+        fingerprint: Fingerprint::of(heavy.map(|(hash, _, weight)| (hash, weight))),
+        sketch: Sketch::of(&hashes),
         words: u32::try_from(words.len()).unwrap_or(u32::MAX),
     }
 }
 
-fn heaviest<'a>(words: &[&'a str], config: Config) -> Vec<(&'a str, f32)> {
-    let mut counts: HashMap<&str, u32> = HashMap::with_capacity(words.len() / 2);
-    for word in words {
-        *counts.entry(word).or_default() += 1;
+fn hashes(words: &[&str]) -> Vec<u64> {
+    words.iter().map(|word| xxh3_64(word.as_bytes())).collect()
+}
+
+fn heaviest<'a>(words: &[&'a str], hashes: &[u64], config: Config) -> Vec<(u64, &'a str, f32)> {
+    let mut counts: HashMap<u64, (u32, &'a str), Hashed> =
+        HashMap::with_capacity_and_hasher(words.len() / 2, Hashed::default());
+    for (word, hash) in words.iter().zip(hashes) {
+        counts.entry(*hash).or_insert((0, word)).0 += 1;
     }
     let idf = Idf::built_in();
-    let mut heavy: Vec<(&str, f32)> = counts
+    let mut heavy: Vec<(u64, &str, f32)> = counts
         .into_iter()
-        .map(|(word, count)| (word, count as f32 * idf.of(word)))
-        .filter(|(_, weight)| *weight > 0.0)
+        .map(|(hash, (count, word))| (hash, word, count as f32 * idf.of(word)))
+        .filter(|(_, _, weight)| *weight > 0.0)
         .collect();
-    heavy.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    heavy.truncate(config.words_max);
+    let order =
+        |a: &(u64, &str, f32), b: &(u64, &str, f32)| b.2.total_cmp(&a.2).then_with(|| a.1.cmp(b.1));
+    if heavy.len() > config.words_max {
+        heavy.select_nth_unstable_by(config.words_max, order);
+        heavy.truncate(config.words_max);
+    }
+    heavy.sort_unstable_by(order);
     heavy
+}
+
+/// Keys that are hashes already need no further hashing.
+type Hashed = BuildHasherDefault<Identity>;
+
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }

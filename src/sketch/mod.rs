@@ -3,8 +3,6 @@
 //! Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, Li, "Densifying
 //! One Permutation Hashing via Rotation", ICML 2014; Li, König, "b-Bit Minwise Hashing", WWW 2010.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 /// Slots of a sketch.
 const SLOTS: usize = 128;
 
@@ -17,11 +15,10 @@ const CHANCE: f32 = 1.0 / 256.0;
 pub struct Sketch(pub [u8; 128]);
 
 impl Sketch {
-    /// Makes the sketch of a text, given its words. One word counts as one shingle; no words give
-    /// a sketch of zeros.
+    /// Makes the sketch of a text, given 64-bit hashes of its words in their order. One word counts
+    /// as one shingle; no words give a sketch of zeros.
     #[must_use]
-    pub fn of(words: &[&str]) -> Self {
-        let hashes: Vec<u64> = words.iter().map(|word| xxh3_64(word.as_bytes())).collect();
+    pub fn of(hashes: &[u64]) -> Self {
         let mut least = [u64::MAX; SLOTS];
         let mut add = |hash: u64| {
             // The top bits choose the slot, the others are the value.
@@ -29,7 +26,7 @@ impl Sketch {
             let value = hash & (u64::MAX >> 7);
             least[slot] = least[slot].min(value);
         };
-        match hashes.as_slice() {
+        match hashes {
             [] => return Self([0; SLOTS]),
             [only] => add(mix(*only)),
             many => {

@@ -106,6 +106,9 @@ static BUILT_IN: LazyLock<Idf> = LazyLock::new(|| {
     Idf { table, median }
 });
 
+/// Longest word that is looked for among the stop words, which are short.
+const STOP_WORD_BYTES_MAX: usize = 6;
+
 /// A word that no table has, so that its weight is the median.
 const UNKNOWN: &str = "zzqx";
 
@@ -121,18 +124,22 @@ impl Idf {
     }
 
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
-    /// 0 if it is a stop word.
+    /// 0 if it is a stop word. The table is of Chinese words: all others have the median.
     #[must_use]
     pub fn of(&self, word: &str) -> f32 {
+        if word.is_ascii() {
+            let is_stop_word =
+                word.len() <= STOP_WORD_BYTES_MAX && DEFAULT_STOP_WORDS.contains(word);
+            return if is_stop_word { 0.0 } else { self.median };
+        }
+        if !word.chars().any(is_han) {
+            return self.median;
+        }
         let key = xxh3_64(word.as_bytes());
         if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&key).copied()) {
             return idf;
         }
-        let idf = if DEFAULT_STOP_WORDS.contains(word) {
-            0.0
-        } else {
-            sole_weight(&self.table, word).unwrap_or(self.median)
-        };
+        let idf = sole_weight(&self.table, word).unwrap_or(self.median);
         CACHE.with_borrow_mut(|cache| {
             if cache.len() >= IDF_CACHE_MAX {
                 cache.clear();

@@ -4,16 +4,20 @@ use std::net::SocketAddr;
 
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
 
-const WORDS: [&str; 48] = [
-    "harbour", "orchard", "lantern", "compass", "meadow", "turbine", "ledger", "glacier", "anvil",
-    "pottery", "cathedral", "railway", "sparrow", "lagoon", "almanac", "furnace", "quarry",
-    "vineyard", "beacon", "mosaic", "caravan", "theatre", "citadel", "plateau", "estuary",
-    "bakery", "archive", "parliament", "telescope", "harvest", "museum", "ferry", "workshop",
-    "library", "market", "bridge", "garden", "tower", "village", "island", "opened", "measured",
-    "repaired", "painted", "quiet", "granite", "narrow", "distant",
-];
+/// Words of the language of this site: made of syllables, the first ones much more usual.
+fn vocabulary() -> Vec<String> {
+    const SYLLABLES: [&str; 20] = [
+        "ba", "cor", "del", "fi", "gra", "hol", "in", "ju", "ka", "lem", "mo", "nar", "os", "pi",
+        "qua", "ret", "sil", "tu", "ver", "zo",
+    ];
+    let word = |n: usize| {
+        let parts = [n % 20, n / 20 % 20, n / 400 % 20];
+        parts[..if n < 400 { 2 } else { 3 }].iter().map(|at| SYLLABLES[*at]).collect()
+    };
+    (0..6_000).map(word).collect()
+}
 
-fn page(number: u64, pages: u64) -> String {
+fn page(number: u64, pages: u64, words: &[String]) -> String {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     let mut next = || {
         state ^= state << 13;
@@ -25,12 +29,9 @@ fn page(number: u64, pages: u64) -> String {
     while html.len() < 12_000 {
         html.push_str("<p>");
         for _ in 0..40 {
-            let bits = next();
-            html.push_str(WORDS[(bits % 48) as usize]);
-            // A quarter of the words are of this page alone, so that no page is like another.
-            if bits & 0x300_0000 == 0 {
-                html.push_str(&(bits >> 40).to_string());
-            }
+            // The square of a uniform number favours the small ones, as usage does.
+            let uniform = (next() >> 11) as f64 / (1u64 << 53) as f64;
+            html.push_str(&words[(uniform * uniform * words.len() as f64) as usize]);
             html.push(' ');
         }
         html.push_str("</p>\n");
@@ -56,9 +57,10 @@ async fn main() {
     let address: SocketAddr =
         arguments.next().expect("site ADDRESS [PAGES]").parse().expect("an address and port");
     let pages: u64 = arguments.next().map_or(5_000, |n| n.parse().expect("a number of pages"));
-    let front = Site::new().page("/", Page::html(page(0, pages))).robots("User-agent: *\nAllow: /\n");
+    let words = vocabulary();
+    let front = Site::new().page("/", Page::html(page(0, pages, &words))).robots("User-agent: *\nAllow: /\n");
     let site = (0..pages).fold(front, |site, number| {
-        site.page(&format!("/p/{number}"), Page::html(page(number, pages)))
+        site.page(&format!("/p/{number}"), Page::html(page(number, pages, &words)))
     });
     let _web = LocalWeb::start_at(address, site).await.expect("the address can be bound");
     println!("http://{address}/");
