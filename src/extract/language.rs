@@ -3,7 +3,7 @@
 use crate::text::is_han;
 
 /// Characters that are looked at.
-const CHARS_MAX: usize = 600;
+const CHARS_MAX: usize = 300;
 
 /// Letters that a text must have before statistics are believed.
 const LETTERS_MIN: usize = 40;

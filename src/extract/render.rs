@@ -80,6 +80,9 @@ enum Pending {
 
 impl Out {
     fn text(&mut self, text: &str) {
+        if self.pre == 0 && text.is_ascii() && !text.contains('\0') {
+            return self.ascii(text);
+        }
         for c in text.chars() {
             match c {
                 '\n' if self.pre > 0 => self.line(),
@@ -94,7 +97,29 @@ impl Out {
         }
     }
 
+    /// The usual case: whole words at a time.
+    fn ascii(&mut self, text: &str) {
+        if text.starts_with(|c: char| c.is_ascii_whitespace()) {
+            self.pending = self.pending.max(Pending::Blank);
+        }
+        for word in text.split_ascii_whitespace() {
+            self.space();
+            self.text.push_str(word);
+            self.pending = Pending::Blank;
+        }
+        // What follows the last word directly belongs to it.
+        if self.filled && !text.ends_with(|c: char| c.is_ascii_whitespace()) && !text.is_empty() {
+            self.pending = Pending::Nothing;
+        }
+    }
+
     fn write(&mut self, c: char) {
+        self.space();
+        self.text.push(c);
+    }
+
+    /// Writes the white space that is pending, because something follows it.
+    fn space(&mut self) {
         match self.pending {
             _ if self.text.is_empty() => {}
             Pending::Line => self.text.push('\n'),
@@ -104,7 +129,6 @@ impl Out {
         }
         self.pending = Pending::Nothing;
         self.filled = true;
-        self.text.push(c);
     }
 
     fn line(&mut self) {

@@ -18,7 +18,13 @@ pub use words::{Idf, is_han, words};
 pub fn normalize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     if text.is_ascii() {
-        push_collapsed(&mut out, text.chars().map(|c| c.to_ascii_lowercase()));
+        for word in text.split_ascii_whitespace() {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(word);
+        }
+        out.make_ascii_lowercase();
     } else {
         push_collapsed(&mut out, text.nfkc().flat_map(char::to_lowercase));
     }

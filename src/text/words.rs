@@ -25,20 +25,42 @@ const IDF_CACHE_MAX: usize = 400_000;
 #[must_use]
 pub fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::with_capacity(text.len() / 6);
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let kind = Kind::of(first);
-        let end = rest.find(|c| Kind::of(c) != kind).unwrap_or(rest.len());
-        let (run, after) = rest.split_at(end);
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at].is_ascii() && !bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let rest = &text[at..];
+        let kind = Kind::of(rest.chars().next().expect("`at` is before the end"));
+        let run = &rest[..run_end(rest, kind)];
         match kind {
             Kind::Word => words.push(run),
             Kind::Han => words.extend(JIEBA.cut(run, true).iter().map(|token| token.word)),
             Kind::Unspaced => push_shingles(&mut words, run),
             Kind::Other => {}
         }
-        rest = after;
+        at += run.len();
     }
     words
+}
+
+/// Where the run of characters of one kind at the start of `rest` ends.
+fn run_end(rest: &str, kind: Kind) -> usize {
+    // Most runs are ASCII words, which need no decoding.
+    let plain = match kind {
+        Kind::Word => rest.bytes().take_while(u8::is_ascii_alphanumeric).count(),
+        _ => 0,
+    };
+    match rest.as_bytes().get(plain) {
+        None => plain,
+        Some(byte) if plain > 0 && byte.is_ascii() => plain,
+        Some(_) => {
+            let end = rest[plain..].find(|c| Kind::of(c) != kind);
+            end.map_or(rest.len(), |end| plain + end)
+        }
+    }
 }
 
 /// Tells whether `c` is a Chinese character. Source: Unicode blocks CJK Unified Ideographs,
@@ -93,24 +115,21 @@ fn push_shingles<'a>(words: &mut Vec<&'a str>, run: &'a str) {
 ///
 /// Source: jieba's `idf.txt`; the median rule is that of the text on simhash engineering.
 #[derive(Debug)]
-pub struct Idf {
-    table: TfIdf,
-    median: f32,
-}
+pub struct Idf(());
 
-static BUILT_IN: LazyLock<Idf> = LazyLock::new(|| {
+/// Median of the table: what a word has that it does not know.
+const MEDIAN_IDF: f32 = 11.739_204;
+
+/// jieba's table, loaded at the first Chinese word: a crawl of other scripts never needs it.
+static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
     let config = KeywordExtractConfig::builder().min_keyword_length(1).use_hmm(false).build();
     let mut table = TfIdf::default();
     *table.config_mut() = config;
-    let median = sole_weight(&table, UNKNOWN).expect("a word of letters is one keyword");
-    Idf { table, median }
+    table
 });
 
 /// Longest word that is looked for among the stop words, which are short.
 const STOP_WORD_BYTES_MAX: usize = 6;
-
-/// A word that no table has, so that its weight is the median.
-const UNKNOWN: &str = "zzqx";
 
 thread_local! {
     static CACHE: RefCell<HashMap<u64, f32>> = RefCell::default();
@@ -120,7 +139,7 @@ impl Idf {
     /// Returns the built-in table.
     #[must_use]
     pub fn built_in() -> &'static Self {
-        &BUILT_IN
+        &Self(())
     }
 
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
@@ -130,16 +149,16 @@ impl Idf {
         if word.is_ascii() {
             let is_stop_word =
                 word.len() <= STOP_WORD_BYTES_MAX && DEFAULT_STOP_WORDS.contains(word);
-            return if is_stop_word { 0.0 } else { self.median };
+            return if is_stop_word { 0.0 } else { MEDIAN_IDF };
         }
         if !word.chars().any(is_han) {
-            return self.median;
+            return MEDIAN_IDF;
         }
         let key = xxh3_64(word.as_bytes());
         if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&key).copied()) {
             return idf;
         }
-        let idf = sole_weight(&self.table, word).unwrap_or(self.median);
+        let idf = sole_weight(word).unwrap_or(MEDIAN_IDF);
         CACHE.with_borrow_mut(|cache| {
             if cache.len() >= IDF_CACHE_MAX {
                 cache.clear();
@@ -152,9 +171,29 @@ impl Idf {
 
 /// The table can only be asked for the keywords of a text. A text of one word has a term
 /// frequency of 1, so that the weight of its only keyword is that word's IDF.
-fn sole_weight(table: &TfIdf, word: &str) -> Option<f32> {
-    match table.extract_keywords(&JIEBA, word, 2, Vec::new()).as_slice() {
+fn sole_weight(word: &str) -> Option<f32> {
+    match TABLE.extract_keywords(&JIEBA, word, 2, Vec::new()).as_slice() {
         [only] if only.keyword == word => Some(only.weight as f32),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_that_of_the_table() {
+        // A word that no table has weighs the median.
+        let unknown = sole_weight("zzqx").unwrap();
+        assert!((unknown - MEDIAN_IDF).abs() < 1e-5, "{unknown}");
+    }
+
+    #[test]
+    fn rare_words_weigh_more_than_usual_ones() {
+        let idf = Idf::built_in();
+        assert!(idf.of("去重") >= idf.of("系统") && idf.of("系统") > idf.of("的"));
+        assert!((idf.of("unheard") - MEDIAN_IDF).abs() < f32::EPSILON);
+        assert!(idf.of("the").abs() < f32::EPSILON);
     }
 }
