@@ -1,11 +1,13 @@
 //! Text before it is compared: normal form, words, and how much of it there is.
 
 mod base64;
+mod usual;
 mod words;
 
 use unicode_normalization::UnicodeNormalization;
 
 pub use base64::decode_base64;
+pub use usual::{USUAL_WORDS, is_usual};
 pub use words::{Idf, is_han, words};
 
 /// Brings a text into the form in which texts are compared: Unicode NFKC (full-width forms become

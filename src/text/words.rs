@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use jieba_rs::{DEFAULT_STOP_WORDS, Jieba, KeywordExtract, KeywordExtractConfig, TfIdf};
+use jieba_rs::{Jieba, KeywordExtract, KeywordExtractConfig, TfIdf};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::is_usual;
 
 /// The segmenter with its built-in dictionary: 5 MB, loaded at the first Chinese text.
 static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
@@ -128,9 +130,6 @@ static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
     table
 });
 
-/// Longest word that is looked for among the stop words, which are short.
-const STOP_WORD_BYTES_MAX: usize = 6;
-
 thread_local! {
     static CACHE: RefCell<HashMap<u64, f32>> = RefCell::default();
 }
@@ -143,15 +142,13 @@ impl Idf {
     }
 
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
-    /// 0 if it is a stop word. The table is of Chinese words: all others have the median.
+    /// 0 if it is a usual word of its language. The table is of Chinese words: all others have the median.
     #[must_use]
     pub fn of(&self, word: &str) -> f32 {
-        if word.is_ascii() {
-            let is_stop_word =
-                word.len() <= STOP_WORD_BYTES_MAX && DEFAULT_STOP_WORDS.contains(word);
-            return if is_stop_word { 0.0 } else { MEDIAN_IDF };
+        if is_usual(word) {
+            return 0.0;
         }
-        if !word.chars().any(is_han) {
+        if word.is_ascii() || !word.chars().any(is_han) {
             return MEDIAN_IDF;
         }
         let key = xxh3_64(word.as_bytes());

@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
 
+/// Words that make up a third of any English text.
+const USUAL: [&str; 12] =
+    ["the", "of", "and", "to", "in", "is", "that", "for", "with", "as", "was", "by"];
+
 /// Words of the language of this site: made of syllables, the first ones much more usual.
 fn vocabulary() -> Vec<String> {
     const SYLLABLES: [&str; 20] = [
@@ -29,6 +33,12 @@ fn page(number: u64, pages: u64, words: &[String]) -> String {
     while html.len() < 12_000 {
         html.push_str("<p>");
         for _ in 0..40 {
+            let bits = next();
+            if bits % 3 == 0 {
+                html.push_str(USUAL[(bits / 3 % 12) as usize]);
+                html.push(' ');
+                continue;
+            }
             // The square of a uniform number favours the small ones, as usage does.
             let uniform = (next() >> 11) as f64 / (1u64 << 53) as f64;
             html.push_str(&words[(uniform * uniform * words.len() as f64) as usize]);

@@ -1,0 +1,46 @@
+//! Words without which no longer text of a language gets by: they tell the language of a text,
+//! and nothing of what it is about.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use jieba_rs::DEFAULT_STOP_WORDS;
+
+/// The usual words of some languages that are written with Latin letters (ISO 639-1).
+pub const USUAL_WORDS: [(&str, &[&str]); 8] = [
+    (
+        "en",
+        &[
+            "the", "of", "and", "is", "that", "for", "with", "this", "are", "was", "by", "from",
+            "he", "his", "she", "her", "had", "has", "have", "but", "they", "were", "their",
+            "which", "would", "there", "been", "when", "who", "will", "more", "if", "its", "into",
+            "than", "other", "some", "could", "these", "about",
+        ],
+    ),
+    ("de", &["der", "und", "die", "das", "ist", "nicht", "mit", "auf", "eine", "ein", "zu", "von"]),
+    ("fr", &["les", "des", "est", "et", "une", "dans", "pour", "qui", "pas", "sur", "du", "au"]),
+    ("es", &["los", "el", "las", "por", "una", "con", "para", "del", "como", "más", "y", "es"]),
+    ("it", &["il", "di", "che", "della", "sono", "gli", "nel", "alla", "più", "anche", "è", "dei"]),
+    ("pt", &["os", "uma", "não", "dos", "mais", "foi", "ao", "pela", "são", "em", "na", "da"]),
+    (
+        "nl",
+        &["het", "een", "van", "niet", "zijn", "voor", "met", "aan", "ook", "maar", "bij", "naar"],
+    ),
+    ("pl", &["się", "nie", "jest", "że", "oraz", "dla", "przez", "ale", "jak", "po", "od", "tym"]),
+];
+
+static ALL: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let own = USUAL_WORDS.iter().flat_map(|(_, words)| words.iter().copied());
+    own.chain(DEFAULT_STOP_WORDS.iter().map(String::as_str)).collect()
+});
+
+/// The longest of them, in bytes.
+static LONGEST: LazyLock<usize> =
+    LazyLock::new(|| ALL.iter().map(|word| word.len()).max().unwrap_or(0));
+
+/// Tells whether a normalised word is a usual one of any of the languages, or one of jieba's stop
+/// words.
+#[must_use]
+pub fn is_usual(word: &str) -> bool {
+    word.len() <= *LONGEST && ALL.contains(word)
+}
