@@ -20,12 +20,9 @@ pub const USUAL_WORDS: [(&str, &[&str]); 8] = [
     ("de", &["der", "und", "die", "das", "ist", "nicht", "mit", "auf", "eine", "ein", "zu", "von"]),
     ("fr", &["les", "des", "est", "et", "une", "dans", "pour", "qui", "pas", "sur", "du", "au"]),
     ("es", &["los", "el", "las", "por", "una", "con", "para", "del", "como", "más", "y", "es"]),
-    ("it", &["il", "di", "che", "della", "sono", "gli", "nel", "alla", "più", "anche", "è", "dei"]),
+    ("it", &["il", "di", "che", "della", "sono", "gli", "nel", "alla", "più", "anche", "è"]),
     ("pt", &["os", "uma", "não", "dos", "mais", "foi", "ao", "pela", "são", "em", "na", "da"]),
-    (
-        "nl",
-        &["het", "een", "van", "niet", "zijn", "voor", "met", "aan", "ook", "maar", "bij", "naar"],
-    ),
+    ("nl", &["het", "een", "van", "niet", "zijn", "voor", "met", "aan", "ook", "maar", "bij"]),
     ("pl", &["się", "nie", "jest", "że", "oraz", "dla", "przez", "ale", "jak", "po", "od", "tym"]),
 ];
 
