@@ -142,7 +142,8 @@ impl Idf {
     }
 
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
-    /// 0 if it is a usual word of its language. The table is of Chinese words: all others have the median.
+    /// 0 if it is a usual word of its language. The table is of Chinese words: all others have
+    /// the median.
     #[must_use]
     pub fn of(&self, word: &str) -> f32 {
         if is_usual(word) {
