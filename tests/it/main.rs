@@ -1,6 +1,8 @@
 //! All integration tests, in one binary. `tidy` fails when a file is missing from this list.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::print_stderr, reason = "a test says what it had no data for")]
+#![allow(clippy::format_collect, reason = "pages of tests are small")]
 
 mod cli;
 mod crawl;

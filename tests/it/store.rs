@@ -17,7 +17,7 @@ fn made() -> (tempfile::TempDir, PathBuf) {
 fn refuses(folder: &Path) -> Error {
     let path = folder.join("store.redb");
     let before = fs::read(&path).unwrap();
-    let error = Store::open_or_create(folder, 1 << 24).err().expect("it must not be opened");
+    let error = Store::open_or_create(folder, 1 << 24).expect_err("it must not be opened");
     assert!(error.to_string().contains("store.redb"), "{error}");
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
     error

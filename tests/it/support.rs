@@ -1,6 +1,7 @@
 //! A web and a crawl for one test.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -134,11 +135,8 @@ pub(crate) fn prose(seed: u64, words: usize) -> String {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        text.push_str(&format!(
-            "{}{}",
-            ["ba", "ko", "ri", "tu", "me"][(state % 5) as usize],
-            state % 977
-        ));
+        let syllable = ["ba", "ko", "ri", "tu", "me"][(state % 5) as usize];
+        write!(text, "{syllable}{}", state % 977).unwrap();
         text.push_str(if number % 12 == 11 { ". " } else { " " });
     }
     text
