@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use uniqcrawl::localweb::demo;
+use uniqcrawl::localweb::{Site, demo};
 use uniqcrawl::store::Store;
 
-use crate::support::{Web, clusters, crawl};
+use crate::support::{Web, clusters, crawl, page, prose};
 
 const DELAY: Duration = Duration::from_millis(25);
 
@@ -60,4 +60,29 @@ fn a_crawl_that_is_killed_again_and_again_ends_like_one_that_is_not() {
             web.assert_gaps(host, DELAY);
         }
     }
+}
+
+#[test]
+fn a_host_is_not_contacted_inside_its_delay_after_a_kill() {
+    let delay = Duration::from_millis(1_500);
+    let web = Web::one(Site::new().html("/", page("Front", &prose(1, 60), &["/a"])));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
+    // Each life of the process sends one request, and is killed as soon as the server has it.
+    for life in 1..=3 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
+            .args(["--seeds", "seeds.txt", "--allow-private", "--delay", "1500ms", "--quiet"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        while web.web.requests().len() < life && started.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(web.web.requests().len() >= 3);
+    web.assert_gaps(0, delay);
 }
