@@ -5,49 +5,24 @@
 //! to send: lying lengths, bodies without end, one byte a second, broken compression.
 
 pub mod demo;
+mod record;
 mod serve;
 mod site;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use record::Record;
+pub use record::Request;
 pub use site::{Body, Handler, Page, Site};
-
-/// Requests that are recorded at most, so that a long run does not fill the memory.
-const RECORDED_MAX: usize = 2_000_000;
-
-/// A request as the server saw it.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Number of the host, in the order of [`LocalWeb::start`].
-    pub host: usize,
-    /// Method.
-    pub method: String,
-    /// Path with query, as it came.
-    pub target: String,
-    /// Header lines: lower-case name and value.
-    pub headers: Vec<(String, String)>,
-    /// When the request was complete.
-    pub started: Instant,
-    /// When the answer was written.
-    pub finished: Instant,
-}
-
-impl Request {
-    /// Returns the value of a header.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
-type Record = Arc<Mutex<Vec<Request>>>;
 
 /// A running web. It stops when it is dropped.
 #[derive(Debug)]
@@ -120,36 +95,46 @@ impl LocalWeb {
         self.addresses.len()
     }
 
-    /// Returns all requests so far, in the order in which they were finished.
+    /// Returns all requests so far, in the order in which they came.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.record.lock().expect("no holder of this lock panics").clone()
+        self.record.requests(|_| true)
+    }
+
+    /// Returns all requests to one host so far, in the order in which they came.
+    #[must_use]
+    pub fn requests_of(&self, host: usize) -> Vec<Request> {
+        self.record.requests(|request| request.host == host)
     }
 
     /// Forgets all requests so far.
     pub fn forget(&self) {
-        self.record.lock().expect("no holder of this lock panics").clear();
+        self.record.forget();
+    }
+
+    /// Records no further requests, for a server that is to be quick or to run for long.
+    pub fn stop_recording(&self) {
+        self.record.stop();
     }
 
     /// Returns how often each path of a host was asked for, robots.txt among them.
     #[must_use]
-    pub fn targets(&self, host: usize) -> std::collections::BTreeMap<String, usize> {
-        let mut targets = std::collections::BTreeMap::new();
-        for request in self.requests().into_iter().filter(|request| request.host == host) {
-            *targets.entry(request.target).or_default() += 1;
-        }
-        targets
+    pub fn targets(&self, host: usize) -> BTreeMap<String, usize> {
+        self.record.targets(host)
     }
 
     /// Returns the shortest time between the end of an answer of a host and the start of its next
     /// request; zero if requests overlapped; none if there were fewer than two.
     #[must_use]
     pub fn least_gap(&self, host: usize) -> Option<Duration> {
-        let mut requests: Vec<Request> =
-            self.requests().into_iter().filter(|request| request.host == host).collect();
-        requests.sort_by_key(|request| request.started);
-        let pairs = requests.windows(2);
-        pairs.map(|pair| pair[1].started.saturating_duration_since(pair[0].finished)).min()
+        record::least_gap(self.requests_of(host))
+    }
+
+    /// Returns how many requests to a host were open at the same time at most; zero if it was never
+    /// asked.
+    #[must_use]
+    pub fn most_at_once(&self, host: usize) -> usize {
+        record::most_at_once(&self.requests_of(host))
     }
 
     /// Stops the web and waits until its ports are free.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -11,16 +11,22 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::site::{Body, Page, Site};
-use super::{RECORDED_MAX, Record, Request};
+use super::{Record, Request};
 
 /// Bytes of a request at most.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Wait after a failed accept, such as one for want of file handles, which would fail again at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, host: usize, record: Record) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
         let (site, record) = (site.clone(), record.clone());
         connections.spawn(async move {
             // A client that goes away in the middle is its own affair.
@@ -37,36 +43,59 @@ async fn converse(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::with_capacity(1024);
-    loop {
-        let end = loop {
-            if let Some(at) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
-                break at + 4;
-            }
-            if buffer.len() > HEAD_BYTES_MAX || stream.read_buf(&mut buffer).await? == 0 {
-                return Ok(());
-            }
-        };
-        let head: Vec<u8> = buffer.drain(..end).collect();
-        let Some(mut request) = parse(&head, host) else { return Ok(()) };
+    while let Some(end) = read_head(&mut stream, &mut buffer).await? {
+        let request = parse(&buffer[..end], host);
+        buffer.drain(..end);
+        let Some(request) = request else { return Ok(()) };
+        let entry = record.begin(&request);
         let page = site.answer(&request);
-        sleep(page.delay).await;
+        // Without a timer, which would round even no delay up to a millisecond.
+        if !page.delay.is_zero() {
+            sleep(page.delay).await;
+        }
         // The end of the answer is noted before its last bytes can reach the client, so that a
         // quick client is never seen to ask before it was answered.
-        let stays = answer(&mut stream, &page, request.method == "HEAD", || {
-            request.finished = Instant::now();
-            note(record, &request);
-        });
-        if !stays.await? {
+        let done = || record.end(entry);
+        let stays = match answer(&mut stream, &page, request.method == "HEAD", done).await {
+            Ok(stays) => stays,
+            Err(error) => {
+                // The client went away: for it the answer ends here.
+                record.end(entry);
+                return Err(error);
+            }
+        };
+        if !stays {
             return Ok(());
+        }
+        if wants_close(&request) {
+            return stream.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+/// Reads until a whole head is in `buffer` and returns its length; none at the end of the
+/// connection and for a head that is too long. What follows the head stays for the next request.
+async fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    let mut searched = 0;
+    loop {
+        if let Some(at) = buffer[searched..].windows(4).position(|four| four == b"\r\n\r\n") {
+            return Ok(Some(searched + at + 4));
+        }
+        // The end of the head may have come in part.
+        searched = buffer.len().saturating_sub(3);
+        if buffer.len() > HEAD_BYTES_MAX || stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
         }
     }
 }
 
-fn note(record: &Record, request: &Request) {
-    let mut record = record.lock().expect("no holder of this lock panics");
-    if record.len() < RECORDED_MAX {
-        record.push(request.clone());
-    }
+/// Whether the connection ends after this request: the client asks for it, or sends a body, which
+/// nobody here reads and which must not be taken for the next request.
+fn wants_close(request: &Request) -> bool {
+    let body = request.header("content-length").is_some_and(|length| length != "0")
+        || request.header("transfer-encoding").is_some();
+    body || request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
 }
 
 fn parse(head: &[u8], host: usize) -> Option<Request> {
@@ -81,8 +110,8 @@ fn parse(head: &[u8], host: usize) -> Option<Request> {
     Some(Request { host, method, target, headers, started: now, finished: now })
 }
 
-/// Sends an answer; `done` is called before its last bytes. Returns whether the connection stays
-/// open.
+/// Sends an answer; `done` is called before its last bytes, and not at all if the client goes away
+/// before. Returns whether the connection stays open.
 async fn answer(
     stream: &mut TcpStream,
     page: &Page,
@@ -96,37 +125,42 @@ async fn answer(
                 answer.extend_from_slice(bytes);
             }
             done();
+            // One write: a head that travels alone costs the client a wake-up.
             stream.write_all(&answer).await?;
             return Ok(true);
         }
         Body::Lying { declared, bytes } => {
+            let mut answer = head(page, Some(*declared)).into_bytes();
+            answer.extend_from_slice(bytes);
             done();
-            stream.write_all(head(page, Some(*declared)).as_bytes()).await?;
-            stream.write_all(bytes).await?;
+            stream.write_all(&answer).await?;
         }
         Body::Endless(bytes) => {
-            done();
             stream.write_all(head(page, None).as_bytes()).await?;
             loop {
                 stream.write_all(bytes).await?;
             }
         }
         Body::Drip { bytes, every } => {
-            done();
             stream.write_all(head(page, Some(bytes.len())).as_bytes()).await?;
-            for byte in bytes {
+            let (last, before) = bytes
+                .split_last()
+                .map_or((&[][..], &[][..]), |(last, before)| (std::slice::from_ref(last), before));
+            for byte in before {
                 stream.write_all(&[*byte]).await?;
                 sleep(*every).await;
             }
+            done();
+            stream.write_all(last).await?;
         }
         Body::Raw(bytes) => {
             done();
             stream.write_all(bytes).await?;
         }
         Body::Hang => {
-            done();
             // Until the client closes its side.
             while stream.read(&mut [0; 256]).await? > 0 {}
+            done();
         }
         Body::Close => done(),
     }

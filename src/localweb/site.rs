@@ -1,5 +1,6 @@
 //! A host as a table of pages.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -154,9 +155,11 @@ impl Site {
         self.pages.keys().map(String::as_str)
     }
 
-    pub(super) fn answer(&self, request: &Request) -> Page {
+    /// Pages of the table are lent, not copied: thousands a second are asked for.
+    pub(super) fn answer(&self, request: &Request) -> Cow<'_, Page> {
         let own = self.handler.as_ref().and_then(|handler| handler(request));
-        own.or_else(|| self.pages.get(&request.target).cloned())
-            .unwrap_or_else(|| Page::status(404))
+        own.map(Cow::Owned)
+            .or_else(|| self.pages.get(&request.target).map(Cow::Borrowed))
+            .unwrap_or_else(|| Cow::Owned(Page::status(404)))
     }
 }
