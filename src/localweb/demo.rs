@@ -3,6 +3,8 @@
 //!
 //! All texts are made from word lists by a seeded generator: the same on every machine.
 
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::time::Duration;
@@ -55,8 +57,9 @@ pub fn truth() -> Truth {
     let mut all: Vec<_> = copies(2, 1, NEWS, "story").collect();
     all.extend(copies(3, 1, EDITED, "story"));
     all.extend(copies(5, 4, REPRINTS, "xinwen"));
-    // Three articles on the host with the trap, two on the host with rules.
-    Truth { articles: NEWS + CHINESE + MANUAL + SLOW + 3 + 2, copies: all }
+    // The portal has a page about itself, the host with the trap has three articles, that with
+    // rules has two that may be fetched.
+    Truth { articles: NEWS + CHINESE + MANUAL + SLOW + 1 + 3 + 2, copies: all }
 }
 
 /// Makes the sites, given the base address of each host.

@@ -16,7 +16,7 @@ use super::{Record, Request};
 /// Bytes of a request at most.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Wait after a failed accept, such as one for want of file handles, which would fail again at once.
+/// Wait after a failed accept, such as one for want of file handles, which would fail again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, host: usize, record: Record) {
