@@ -13,6 +13,8 @@ trap 'kill $site; rm -rf "$work"' EXIT
 until [ -s "$work/site" ]; do sleep 0.1; done
 url=http://127.0.0.1:$port/
 echo "$url" > "$work/seeds"
+# The server alone: it must do several times what a crawler asks of it.
+echo "server alone: $(benches/rivals/target/release/load "127.0.0.1:$port" 3 16 "$pages")"
 
 measure() { # NAME COMMAND...: prints seconds, CPU seconds, peak KiB
   local name=$1; shift

@@ -72,7 +72,8 @@ async fn main() {
     let site = (0..pages).fold(front, |site, number| {
         site.page(&format!("/p/{number}"), Page::html(page(number, pages, &words)))
     });
-    let _web = LocalWeb::start_at(address, site).await.expect("the address can be bound");
+    let web = LocalWeb::start_at(address, site).await.expect("the address can be bound");
+    web.stop_recording();
     println!("http://{address}/");
     std::future::pending::<()>().await;
 }
