@@ -51,15 +51,22 @@ impl Clock {
         Self::Hand(Arc::new(AtomicI64::new(start.0)))
     }
 
-    /// Returns the present moment.
+    /// Returns the present moment, cut to whole milliseconds.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match self {
-            Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-            }
+            Self::System => timestamp(now_since_1970().as_millis()),
             Self::Hand(millis) => Timestamp(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Returns the first whole millisecond that is not before the present moment: a wait that is
+    /// counted from here is never too short.
+    #[must_use]
+    pub fn now_rounded_up(&self) -> Timestamp {
+        match self {
+            Self::System => timestamp(now_since_1970().as_nanos().div_ceil(1_000_000)),
+            Self::Hand(_) => self.now(),
         }
     }
 
@@ -69,5 +76,30 @@ impl Clock {
             let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
             millis.fetch_add(by, Ordering::SeqCst);
         }
+    }
+}
+
+fn now_since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn timestamp(millis: u128) -> Timestamp {
+    Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_from_the_rounded_moment_is_never_too_short() {
+        let clock = Clock::System;
+        for _ in 0..1_000 {
+            let (before, rounded, after) = (now_since_1970(), clock.now_rounded_up(), clock.now());
+            assert!(u128::from(rounded.0.unsigned_abs()) * 1_000_000 >= before.as_nanos());
+            assert!(rounded.0 <= after.0 + 1);
+        }
+        let hand = Clock::hand(Timestamp(7));
+        assert_eq!((hand.now(), hand.now_rounded_up()), (Timestamp(7), Timestamp(7)));
     }
 }

@@ -89,7 +89,7 @@ impl<'a> Ledger<'a> {
 
     fn start(&mut self, seeds: &[PageUrl]) -> Result<Frontier, Error> {
         let scope = Scope::new(self.settings.scope, seeds);
-        let now = self.context.clock.now();
+        let now = self.context.clock.now_rounded_up();
         let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let config = self.settings.frontier.clone();

@@ -37,7 +37,7 @@ impl Visitor {
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
             };
             let answer = self.fetcher.visit(&lease.url, want).await;
-            let finished = self.context.clock.now();
+            let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;
             live.requests.fetch_add(1, Ordering::Relaxed);
             match &answer {

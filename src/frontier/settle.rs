@@ -49,7 +49,7 @@ impl Settlement {
 const DOUBLINGS_MAX: u32 = 16;
 
 impl Frontier {
-    /// Settles a lease. `finished` is the end of the answer; `status` is 0 without one.
+    /// Settles a lease. `finished` is the end of the answer, rounded up; `status` is 0 without one.
     pub fn settle(
         &mut self,
         tables: &mut Tables<'_>,
@@ -89,9 +89,6 @@ impl Frontier {
         let row = &self.hosts.get(tables, lease.host)?.row;
         let (crawl_delay, busy, failures) = (row.crawl_delay_ms, row.busy, row.failures);
         let delay = self.delay(crawl_delay);
-        // The clock counts whole milliseconds: one more, so that none is missing.
-        let rest = Duration::from_millis(u64::from(!delay.is_zero()));
-        let next = finished.after(delay + rest);
         let block = match settlement {
             Settlement::Busy(asked) => Some(self.busy_wait(*asked, busy)),
             silence if silence.is_silence() => {
@@ -106,7 +103,9 @@ impl Frontier {
             None => live.robots_in_flight = false,
         }
         let row = &mut live.row;
-        row.next_allowed = row.next_allowed.max(next);
+        if !delay.is_zero() {
+            row.next_allowed = row.next_allowed.max(finished.after(delay));
+        }
         if settlement.is_silence() {
             row.failures = row.failures.saturating_add(1);
             row.failed += 1;
