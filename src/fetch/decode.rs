@@ -2,14 +2,15 @@
 
 use std::io::{self, Read};
 
-use brotli_decompressor::Decompressor as Brotli;
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::GzDecoder;
+
+use super::inflate::{Brotli, Inflate};
 
 /// Codings that one body may have on top of each other.
 const CODINGS_MAX: usize = 4;
 
-/// Bytes of the input buffer of the brotli decoder.
-const BROTLI_BUFFER: usize = 4096;
+/// First bytes of every gzip member. Source: RFC 1952, 2.3.1.
+const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
 
 /// Largest window of a zstd frame, as a power of two. Source: RFC 9659 (8 MiB).
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
@@ -86,22 +87,19 @@ fn undo(
     cut: bool,
 ) -> Result<(Vec<u8>, bool), DecodeError> {
     let name = coding.to_ascii_lowercase();
-    let grown = |reader: &mut dyn Read| read_limited(reader, raw.len(), limits);
-    let (bytes, end) = match name.as_str() {
-        "gzip" | "x-gzip" => grown(&mut MultiGzDecoder::new(raw))?,
-        "br" => grown(&mut Brotli::new(raw, BROTLI_BUFFER))?,
+    let mut bytes = Vec::new();
+    let mut grow = |reader: &mut dyn Read| read_limited(reader, raw.len(), limits, &mut bytes);
+    let end = match name.as_str() {
+        "gzip" | "x-gzip" => gunzip(raw, &mut grow)?,
+        "br" => grow(&mut Brotli::new(raw))?,
         "zstd" => {
             let decoder = zstd::stream::read::Decoder::with_buffer(raw).and_then(|mut decoder| {
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                 Ok(decoder)
             });
-            grown(&mut decoder.map_err(|_| DecodeError::Corrupt("zstd"))?)?
+            grow(&mut decoder.map_err(|_| DecodeError::Corrupt("zstd"))?)?
         }
-        // Servers disagree whether `deflate` has the zlib header.
-        "deflate" => match grown(&mut ZlibDecoder::new(raw))? {
-            (bytes, End::Broken) if bytes.is_empty() => grown(&mut DeflateDecoder::new(raw))?,
-            whole => whole,
-        },
+        "deflate" => grow(&mut Inflate::new(raw, has_zlib_header(raw)))?,
         _ => return Err(DecodeError::Unsupported(coding.to_owned())),
     };
     match end {
@@ -122,27 +120,52 @@ fn static_name(name: &str) -> &'static str {
     }
 }
 
+/// Reads one member after the other; what follows the last one is padding.
+fn gunzip(
+    mut raw: &[u8],
+    grow: &mut impl FnMut(&mut dyn Read) -> Result<End, DecodeError>,
+) -> Result<End, DecodeError> {
+    loop {
+        let mut member = GzDecoder::new(raw);
+        let end = grow(&mut member)?;
+        raw = member.into_inner();
+        if end != End::Whole || !raw.starts_with(&GZIP_MAGIC) {
+            return Ok(end);
+        }
+    }
+}
+
+/// Servers disagree whether `deflate` has the zlib header: method 8, a window of at most 32 KiB, a
+/// check modulo 31. Source: RFC 1950, 2.2.
+fn has_zlib_header(raw: &[u8]) -> bool {
+    let [method, flags, ..] = *raw else { return false };
+    let check = u16::from_be_bytes([method, flags]);
+    method & 0x0F == 8 && method >> 4 <= 7 && check.is_multiple_of(31)
+}
+
 /// How reading ended.
+#[derive(PartialEq, Eq)]
 enum End {
     Whole,
     Limit,
     Broken,
 }
 
+/// Appends what `reader` gives to `bytes`, until an end or a limit.
 fn read_limited(
     reader: &mut dyn Read,
     raw: usize,
     limits: &DecodeLimits,
-) -> Result<(Vec<u8>, End), DecodeError> {
+    bytes: &mut Vec<u8>,
+) -> Result<End, DecodeError> {
     let allowed = raw.saturating_mul(limits.ratio_max as usize).max(limits.ratio_grace_bytes);
-    let mut bytes = Vec::new();
     let mut chunk = vec![0; 16 << 10];
     loop {
         let read = match reader.read(&mut chunk) {
-            Ok(0) => return Ok((bytes, End::Whole)),
+            Ok(0) => return Ok(End::Whole),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Ok((bytes, End::Broken)),
+            Err(_) => return Ok(End::Broken),
         };
         if bytes.len() + read > allowed {
             return Err(DecodeError::Bomb { ratio_max: limits.ratio_max });
@@ -150,7 +173,77 @@ fn read_limited(
         let room = limits.bytes_max - bytes.len();
         bytes.extend_from_slice(&chunk[..read.min(room)]);
         if read > room {
-            return Ok((bytes, End::Limit));
+            return Ok(End::Limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    const LIMITS: DecodeLimits =
+        DecodeLimits { bytes_max: 1 << 20, ratio_max: 100, ratio_grace_bytes: 1 << 20 };
+
+    macro_rules! packed {
+        ($encoder:ident, $text:expr) => {{
+            let mut encoder = $encoder::new(Vec::new(), Compression::default());
+            encoder.write_all($text).unwrap();
+            encoder.finish().unwrap()
+        }};
+    }
+
+    fn text() -> Vec<u8> {
+        (0..2_000).flat_map(|n: u32| (n * n).to_string().into_bytes()).collect()
+    }
+
+    #[track_caller]
+    fn check(raw: &[u8], coding: &str, bytes: &[u8], truncated: bool) {
+        let decoded = decode(raw, coding, &LIMITS, false).unwrap();
+        assert_eq!(decoded.truncated, truncated, "{coding}");
+        assert!(decoded.bytes == bytes, "{coding}: {} bytes", decoded.bytes.len());
+    }
+
+    #[test]
+    fn deflate_is_read_with_and_without_the_header_of_zlib() {
+        check(&packed!(ZlibEncoder, &text()), "deflate", &text(), false);
+        check(&packed!(DeflateEncoder, &text()), "deflate", &text(), false);
+        check(b"", "deflate", b"", false);
+    }
+
+    #[test]
+    fn a_body_that_breaks_off_is_kept_and_marked() {
+        for (coding, raw) in [
+            ("deflate", packed!(ZlibEncoder, &text())),
+            ("deflate", packed!(DeflateEncoder, &text())),
+            ("gzip", packed!(GzEncoder, &text())),
+            ("zstd", zstd::bulk::compress(&text().repeat(30), 3).unwrap()),
+            ("br", b"\x0b\x02\x80hello\x03".to_vec()),
+        ] {
+            let broken = decode(&raw[..raw.len() - 3], coding, &LIMITS, false).unwrap();
+            assert!(broken.truncated, "{coding}");
+        }
+    }
+
+    #[test]
+    fn members_of_gzip_follow_each_other_and_padding_is_no_damage() {
+        let mut raw = packed!(GzEncoder, b"one ");
+        raw.extend(packed!(GzEncoder, b"two"));
+        check(&raw, "gzip", b"one two", false);
+        raw.extend([0; 100]);
+        check(&raw, "gzip", b"one two", false);
+    }
+
+    #[test]
+    fn brotli_windows_are_those_of_the_standard() {
+        check(b"\x0b\x02\x80hello\x03", "br", b"hello", false);
+        // An empty stream with a window of 1 GiB.
+        let large = [0x11, 0x1E | 0xC0];
+        assert_eq!(decode(&large, "br", &LIMITS, false), Err(DecodeError::Corrupt("brotli")));
     }
 }

@@ -5,8 +5,18 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address of the metadata service of cloud providers: it hands out credentials.
-const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+/// Addresses at which cloud providers hand out credentials to their machines: most of them; the
+/// containers of AWS; Alibaba; Azure, which is a public address; Oracle.
+const METADATA: [Ipv4Addr; 5] = [
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+
+/// The same of AWS, over IPv6.
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xFD00, 0xEC2, 0, 0, 0, 0, 0, 0x254);
 
 /// What kind of special address it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +72,7 @@ pub fn class(ip: IpAddr) -> Option<Class> {
 
 fn class_v4(ip: Ipv4Addr) -> Option<Class> {
     use Class::{Never, Private};
-    if ip == METADATA {
+    if METADATA.contains(&ip) {
         return Some(Never("cloud metadata"));
     }
     Some(match ip.octets() {
@@ -85,6 +95,9 @@ fn class_v6(ip: Ipv6Addr) -> Option<Class> {
     use Class::{Never, Private};
     if let Some(inner) = embedded_v4(ip) {
         return class_v4(inner);
+    }
+    if ip == METADATA_V6 {
+        return Some(Never("cloud metadata"));
     }
     Some(match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Never("unspecified"),
@@ -149,6 +162,8 @@ mod tests {
             "2606:4700::1111",
             "fbff::1",
             "64:ff9b::101:101",
+            "168.63.129.15",
+            "168.63.129.17",
         ] {
             check(ip, true, true);
         }
@@ -168,6 +183,9 @@ mod tests {
             "100.64.0.0",
             "100.127.255.255",
             "169.254.0.1",
+            "169.254.170.3",
+            "100.100.100.199",
+            "fd00:ec2::253",
             "::1",
             "fc00::1",
             "fdff::1",
@@ -185,6 +203,12 @@ mod tests {
         for ip in [
             "0.0.0.0",
             "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "fd00:ec2::254",
+            "::ffff:168.63.129.16",
             "224.0.0.1",
             "255.255.255.255",
             "240.0.0.0",

@@ -6,6 +6,7 @@ mod body;
 pub mod decode;
 mod failure;
 pub mod guard;
+mod inflate;
 mod resolve;
 
 use std::net::IpAddr;
