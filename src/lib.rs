@@ -11,11 +11,13 @@ pub mod store;
 pub mod text;
 pub mod urls;
 
-pub mod documents;
 pub mod extract;
 pub mod features;
 pub mod index;
 pub mod robots;
+
+pub mod documents;
+pub mod forest;
 
 pub mod clusters;
 pub mod fetch;
@@ -26,6 +28,7 @@ pub mod dedup;
 pub mod explain;
 pub mod export;
 
+pub mod corpus;
 pub mod crawl;
 
 pub mod config;

@@ -6,9 +6,12 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use serde::Serialize;
 
 use crate::clusters::rank;
-use crate::documents::{Content, Copy, Document, read_body, read_copy, read_document};
+use crate::documents::{
+    Content, Copy, Document, read_body, read_content, read_copy, read_document,
+};
 use crate::frontier::{Address, Host, Request, State};
-use crate::index::{Field, Tables as Rotated};
+use crate::index::stored;
+use crate::simhash::Fingerprint;
 use crate::store::{Error, ReadTables};
 
 /// Faults that are listed; the others are only counted.
@@ -48,8 +51,9 @@ pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
     let queued = queues(tables, &mut findings)?;
     addresses(tables, &queued, &mut findings)?;
     documents(tables, &mut findings)?;
-    let live = contents(tables, &mut findings)?;
-    index(tables, live, &mut findings)?;
+    contents(tables, &mut findings)?;
+    forest(tables, &mut findings)?;
+    index(tables, &mut findings)?;
     Ok(findings)
 }
 
@@ -201,9 +205,20 @@ fn documents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> 
     Ok(())
 }
 
-/// Contents: each is in a document, under its hash, with its text and its rows in the index.
-fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<u64, Error> {
-    let mut index_rows = 0;
+/// Contents: each is in a document, under its hash, with its text and in the index.
+fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    let entries = stored::load(&tables.near, &tables.near_log)?;
+    let mut texts: HashMap<u32, Fingerprint> = HashMap::new();
+    for (fingerprint, content) in &entries.contents {
+        findings.look("near");
+        if texts.insert(*content, *fingerprint).is_some() {
+            findings.fault(|| format!("content {content} is twice in the index"));
+        }
+    }
+    let mut titles: HashMap<u32, Fingerprint> =
+        entries.titles.iter().map(|(print, content)| (*content, *print)).collect();
+    // Texts that are too short for near-duplicates have no fingerprint in the index.
+    let (mut longest_without, mut shortest_with) = (0, u32::MAX);
     for row in tables.contents.iter()? {
         let (number, row) = row?;
         let number = number.value();
@@ -218,27 +233,78 @@ fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<u64, Error> 
         if tables.bodies.get(number)?.is_none() {
             findings.fault(|| format!("content {number} has no text"));
         }
-        let mut fields = vec![(Field::Content, content.fingerprint)];
-        fields.extend(content.title_fingerprint.map(|title| (Field::Title, title)));
-        for (field, fingerprint) in fields {
-            index_rows += 4;
-            if !Rotated::new(field).contains(&tables.near, fingerprint, number)? {
-                findings.fault(|| format!("content {number} is missing from a rotated table"));
+        match texts.remove(&(number as u32)) {
+            Some(stored) if stored != content.fingerprint => {
+                findings.fault(|| format!("content {number} has another fingerprint in the index"));
             }
+            Some(_) => shortest_with = shortest_with.min(content.words),
+            None => longest_without = longest_without.max(content.words),
+        }
+        let title = titles.remove(&(number as u32));
+        if title.is_some() && title != content.title_fingerprint {
+            findings.fault(|| format!("content {number} has another title in the index"));
         }
     }
-    Ok(index_rows)
+    if longest_without >= shortest_with {
+        findings.fault(|| format!("a content of {longest_without} words is not in the index"));
+    }
+    for content in texts.into_keys().chain(titles.into_keys()) {
+        findings.fault(|| format!("the index names content {content}, which is missing"));
+    }
+    Ok(())
 }
 
-fn index(tables: &ReadTables, expected: u64, findings: &mut Findings) -> Result<(), Error> {
-    let rows = tables.near.len()?;
-    findings.rows.insert("near", rows);
-    if rows != expected {
-        findings.fault(|| format!("the rotated tables have {rows} rows, not {expected}"));
+/// The index agrees with itself; trees are of height two with their roots among their contents.
+fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    for fault in stored::faults(&tables.near)? {
+        findings.fault(|| fault);
     }
     let (hashes, contents) = (tables.exact.len()?, tables.contents.len()?);
     if hashes != contents {
         findings.fault(|| format!("{hashes} exact hashes lead to {contents} contents"));
+    }
+    for row in tables.unsure.iter()? {
+        let number = row?.0.value();
+        findings.look("unsure");
+        if tables.contents.get(number)?.is_none() {
+            findings.fault(|| format!("content {number} waits for a second look and is missing"));
+        }
+    }
+    Ok(())
+}
+
+/// The parent forest: every root is a content of its own tree, and every copy carries a content of
+/// the tree it hangs on.
+fn forest(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    for row in tables.documents.iter()? {
+        let (number, row) = row?;
+        let document = Document::decode(row.value())?;
+        let root = read_content(&tables.contents, document.root)?;
+        if root.is_none_or(|root| root.document != number.value()) {
+            findings.fault(|| format!("the root of {} is not in its tree", document.id));
+        }
+    }
+    let mut carriers: HashMap<u64, u64> = HashMap::new();
+    for row in tables.copies.iter()? {
+        let (key, row) = row?;
+        let number = u64::from_be_bytes(*key.value().first_chunk().expect("eight bytes"));
+        let copy = Copy::decode(row.value())?;
+        *carriers.entry(copy.content).or_default() += 1;
+        let content = read_content(&tables.contents, copy.content)?;
+        if content.is_none_or(|content| content.document != number) {
+            let content = copy.content;
+            findings
+                .fault(|| format!("a copy carries content {content}, which is not in its tree"));
+        }
+    }
+    for row in tables.contents.iter()? {
+        let (number, row) = row?;
+        let (number, content) = (number.value(), Content::decode(row.value())?);
+        let found = carriers.remove(&number).unwrap_or(0);
+        if found != content.copies {
+            let counted = content.copies;
+            findings.fault(|| format!("content {number} counts {counted} of {found} copies"));
+        }
     }
     Ok(())
 }

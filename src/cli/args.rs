@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use uniqcrawl::dedup::Preset;
+use uniqcrawl::features::Extractor;
+use uniqcrawl::index::layout::Kind;
 use uniqcrawl::urls::ScopeKind;
 
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
@@ -113,6 +116,10 @@ impl From<ScopeArg> for ScopeKind {
 pub(crate) enum Command {
     /// Crawl a small web that runs on this machine: no network needed
     Demo(DemoArgs),
+    /// Tell why two texts are one document or not: every key, distance and differing word
+    Compare(CompareArgs),
+    /// Remove duplicates from files of JSON lines
+    Dedup(DedupArgs),
     /// Write the deduplicated corpus, and the list of dropped copies beside it
     Export(ExportArgs),
     /// Tell why an address was crawled or not
@@ -149,6 +156,56 @@ pub(crate) struct DemoArgs {
     /// Keep the small web running after the crawl, until Ctrl-C
     #[arg(long)]
     pub serve: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DedupArgs {
+    /// Files of lines `{"id","title","text","language","popularity"}`, of which only `text` must be
+    /// there; plain, gzip or zstd; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Folder for kept.jsonl, duplicates.jsonl, clusters.jsonl, rejected.jsonl and report.json
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// Threads that sign documents; 0 for one per core. The result is the same for any number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// How duplicates are found.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RuleArgs {
+    /// How much two texts must have in common: seeds, strict, balanced or loose
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub preset: Option<Preset>,
+    /// Settings file, of which the section `dedup` is used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What votes in the fingerprint: tfidf, log-tfidf, levels, word-shingles, char-shingles,
+    /// longest-sentence or lecture-chars
+    #[arg(long, value_name = "NAME")]
+    pub extractor: Option<Extractor>,
+    /// How fingerprints are indexed: rotated, pairs, two-level, query-expansion, expanded or linear
+    #[arg(long, value_name = "NAME")]
+    pub layout: Option<Kind>,
+    /// Largest Hamming distance of near fingerprints
+    #[arg(short, value_name = "BITS")]
+    pub k: Option<u32>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompareArgs {
+    /// The first text: a file, or with --jsonl an id
+    pub first: String,
+    /// The second one
+    pub second: String,
+    /// Take the texts from this file of lines `{"id","title","text"}`
+    #[arg(long, value_name = "FILE")]
+    pub jsonl: Option<PathBuf>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
 }
 
 #[derive(Debug, ClapArgs)]

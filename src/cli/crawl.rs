@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::features::EXTRACTOR;
+use uniqcrawl::features::Signer;
 use uniqcrawl::fetch::HOME;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::PageUrl;
@@ -45,7 +45,7 @@ pub(super) fn run(
     quiet: bool,
 ) -> Result<(Report, Exit)> {
     let store = Store::open_or_create(folder, config.cache_bytes())?;
-    store.fix_setting("features", EXTRACTOR)?;
+    store.fix_setting("features", &Signer::new(config.dedup.features.clone())?.name())?;
     let context = Context::default();
     let progress = Progress::start(&context, quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);

@@ -39,6 +39,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
                 store::Error::Missing(_)
                     | store::Error::Setting { .. }
                     | store::Error::NewerFormat { .. }
+                    | store::Error::OlderFormat { .. }
             )
         );
         store_input

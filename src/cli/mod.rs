@@ -1,9 +1,10 @@
 //! The command line: arguments, exit codes, and one file for each group of commands.
 
 mod args;
+mod compare;
 mod crawl;
+mod dedup;
 mod demo;
-
 mod exit;
 mod inspect;
 mod pages;
@@ -47,6 +48,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         None => crawl::crawl(&args.crawl, json, args.quiet),
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
+        Some(Command::Compare(compare)) => compare::compare(&compare, json),
+        Some(Command::Dedup(dedup)) => dedup::dedup(&dedup, json, args.quiet),
         Some(Command::Export(export)) => inspect::export(&export, json),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use uniqcrawl::extract::{self, Input, Limits};
-use uniqcrawl::features::{self, EXTRACTOR};
+use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, SimhashArgs};
@@ -45,22 +45,22 @@ fn lines(mut answer: impl FnMut(&str) -> String) -> Result<Exit> {
 
 /// `crawl simhash`.
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
-    let config = features::Config::default();
+    let signer = Signer::default();
     if args.jsonl {
-        return lines(|line| simhash_line(line, config));
+        return lines(|line| simhash_line(line, &signer));
     }
     let bytes = read(args.file.as_deref())?;
     let text = String::from_utf8_lossy(&bytes);
-    let signature = features::sign(&text, config);
-    let heavy = features::weighted_words(&text, config);
+    let signature = signer.sign(&text, "");
+    let heavy = signer.features(&text);
     if json {
         let words: Vec<_> = heavy
             .iter()
-            .map(|feature| serde_json::json!({"word": feature.word, "weight": feature.weight}))
+            .map(|feature| serde_json::json!({"word": feature.text, "weight": feature.weight}))
             .collect();
         return screen::json(&serde_json::json!({
             "simhash": signature.fingerprint.to_string(),
-            "features": EXTRACTOR,
+            "features": signer.name(),
             "words": signature.words,
             "weights": words,
         }));
@@ -68,7 +68,7 @@ pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     println!("{}", signature.fingerprint);
     if args.words {
         for feature in heavy.iter().take(WORDS_SHOWN) {
-            println!("  {:8.3}  {}", feature.weight, feature.word);
+            println!("  {:8.3}  {}", feature.weight, feature.text);
         }
     }
     Ok(Exit::Done)
@@ -81,10 +81,10 @@ struct TextLine {
     text: String,
 }
 
-fn simhash_line(line: &str, config: features::Config) -> String {
+fn simhash_line(line: &str, signer: &Signer) -> String {
     let answer = match serde_json::from_str::<TextLine>(line) {
         Ok(TextLine { id, text }) => {
-            let signature = features::sign(&text, config);
+            let signature = signer.sign(&text, "");
             serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
         }
         Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),

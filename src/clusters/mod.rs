@@ -6,15 +6,17 @@
 //!
 //! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
 
+mod moves;
+
 use crate::clock::Timestamp;
 use crate::documents::{
-    Content, Copy, DocId, Document, Key, read_copy, read_document, write_body, write_content,
-    write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Key, note_change, read_copy, read_document, write_body,
+    write_content, write_copy, write_document,
 };
-use crate::index::{Field, Tables as Rotated};
-use crate::simhash::Fingerprint;
-use crate::sketch::Sketch;
+use crate::features::Signed;
 use crate::store::{BadRow, Error, Tables};
+
+pub use moves::{Moved, expire, merge, move_content, replace, take_unsure};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,16 +31,8 @@ pub struct Article {
     pub language: String,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
-    /// 128-bit hash of the normalised text.
-    pub hash: u128,
-    /// Fingerprint of the text.
-    pub fingerprint: Fingerprint,
-    /// Fingerprint of the title; none if the title has too few words to tell anything.
-    pub title_fingerprint: Option<Fingerprint>,
-    /// Sketch of the text.
-    pub sketch: Sketch,
-    /// Words of the text.
-    pub words: u32,
+    /// Its keys.
+    pub signed: Signed,
 }
 
 /// Where an article belongs.
@@ -63,6 +57,8 @@ pub struct Joint {
     pub distance: u32,
     /// Estimated similarity of the texts, 0 to 1.
     pub similarity: f32,
+    /// It needs no second look when more documents are known.
+    pub sure: bool,
 }
 
 impl Joint {
@@ -83,6 +79,8 @@ pub struct Joined {
     pub id: DocId,
     /// It is the canonical copy from here on.
     pub canonical: bool,
+    /// Number of its content, if that is new: its keys belong in the index.
+    pub content: Option<u64>,
 }
 
 /// Stores `article` at its place, with all its keys, and elects the canonical copy anew.
@@ -98,14 +96,14 @@ pub fn join(
     let (document, content, joint) = match place {
         Place::New => {
             let document = tables.next_number("next_document")?;
-            (document, add_content(tables, article, document, None, now)?, None)
+            (document, add_content(tables, article, document, (None, true), now)?, None)
         }
         Place::Tree(joint) => {
             let content = if let Some(content) = joint.same {
                 carry(tables, content)?
             } else {
                 let root = must_read(tables, joint.document)?.root;
-                add_content(tables, article, joint.document, Some(root), now)?
+                add_content(tables, article, joint.document, (Some(root), joint.sure), now)?
             };
             (joint.document, content, Some(joint))
         }
@@ -123,17 +121,21 @@ pub fn join(
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     if joint.is_none() {
-        let first = first_document(article, &copy);
+        let id = DocId::of(&article.address, &article.title, article.signed.text.hash);
+        let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
         write_document(&mut tables.documents, document, &first)?;
-        return Ok(Joined { document, id: first.id, canonical: true });
+        return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
     let mut row = must_read(tables, document)?;
     row.copies += 1;
     row.last_arrival = row.last_arrival.max(now);
+    let was = row.canonical.clone();
     let canonical = elect(&mut row, &article.address, &copy);
+    note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;
-    Ok(Joined { document, id: row.id, canonical })
+    let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
+    Ok(Joined { document, id: row.id, canonical, content })
 }
 
 /// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,
@@ -143,6 +145,7 @@ pub fn set_links(
     document: u64,
     address: &str,
     links: u64,
+    now: Timestamp,
 ) -> Result<bool, Error> {
     let Some(mut copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
     if copy.scored || copy.popularity == links {
@@ -151,10 +154,11 @@ pub fn set_links(
     copy.popularity = links;
     write_copy(&mut tables.copies, document, address, &copy)?;
     let mut row = must_read(tables, document)?;
-    let was = row.canonical == address;
-    let canonical = elect(&mut row, address, &copy);
+    let was = row.canonical.clone();
+    let canonical = elect(&mut row, address, &copy) && was != address;
+    note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;
-    Ok(canonical && !was)
+    Ok(canonical)
 }
 
 /// Orders copies: the better one is the smaller. Most popular first, then the shorter address,
@@ -163,6 +167,21 @@ pub fn set_links(
 #[must_use]
 pub fn rank(popularity: u64, address: &str) -> impl Ord + use<'_> {
     (std::cmp::Reverse(popularity), address.len(), address)
+}
+
+/// Notes that another copy than `was` is canonical, if that is so.
+fn note(
+    tables: &mut Tables<'_>,
+    document: u64,
+    was: String,
+    row: &Document,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if was != row.canonical {
+        let change = Change { time: now, from: was, to: row.canonical.clone() };
+        note_change(&mut tables.history, document, &change)?;
+    }
+    Ok(())
 }
 
 /// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
@@ -179,45 +198,32 @@ fn elect(row: &mut Document, address: &str, copy: &Copy) -> bool {
     false
 }
 
-fn first_document(article: &Article, copy: &Copy) -> Document {
-    Document {
-        id: DocId::of(&article.address, &article.title, article.hash),
-        root: copy.content,
-        canonical: article.address.clone(),
-        content: copy.content,
-        title: copy.title.clone(),
-        language: copy.language.clone(),
-        popularity: copy.popularity,
-        copies: 1,
-        first_arrival: copy.arrival,
-        last_arrival: copy.arrival,
-    }
-}
-
 fn add_content(
     tables: &mut Tables<'_>,
     article: &Article,
     document: u64,
-    root: Option<u64>,
+    (root, sure): (Option<u64>, bool),
     now: Timestamp,
 ) -> Result<u64, Error> {
     let number = tables.next_number("next_content")?;
+    let text = &article.signed.text;
     let content = Content {
         document,
-        hash: article.hash,
-        fingerprint: article.fingerprint,
-        title_fingerprint: article.title_fingerprint,
-        words: u64::from(article.words),
+        hash: text.hash,
+        fingerprint: text.fingerprint,
+        title_fingerprint: article.signed.title,
+        words: text.words,
+        shingles: text.shingles,
+        sentences: text.sentences.clone(),
         copies: 1,
         arrival: now,
-        sketch: article.sketch.clone(),
+        sketch: text.sketch.clone(),
     };
     write_content(&mut tables.contents, number, &content)?;
     write_body(&mut tables.bodies, number, &article.text, root)?;
-    tables.exact.insert(article.hash, number)?;
-    Rotated::new(Field::Content).insert(&mut tables.near, article.fingerprint, number)?;
-    if let Some(title) = article.title_fingerprint {
-        Rotated::new(Field::Title).insert(&mut tables.near, title, number)?;
+    tables.exact.insert(text.hash, number)?;
+    if !sure {
+        tables.unsure.insert(number, ())?;
     }
     Ok(number)
 }

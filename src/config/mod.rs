@@ -179,7 +179,7 @@ impl Config {
             frontier: self.frontier.clone(),
             fetch: self.fetch.clone(),
             extract: self.extract.clone(),
-            dedup: self.dedup,
+            dedup: self.dedup.clone(),
             limits: self.crawl.limits.clone(),
         }
     }

@@ -12,10 +12,11 @@ use async_channel::Sender;
 
 use crate::clock::Timestamp;
 use crate::clusters;
-use crate::dedup;
+use crate::dedup::{self, Finder};
 use crate::frontier::{
     Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement,
 };
+use crate::index::stored::{self, Change};
 use crate::store::{Store, Tables};
 use crate::urls::{PageUrl, Scope};
 
@@ -32,10 +33,13 @@ const SEEDS_PER_BATCH: usize = 10_000;
 /// Owns the frontier and every write.
 pub(super) struct Ledger<'a> {
     store: &'a Store,
+    finder: Finder,
     settings: &'a Settings,
     context: &'a Context,
     leases: Sender<Lease>,
     signed: Receiver<Signed>,
+    /// Fingerprints of the contents since the last commit.
+    changes: Vec<Change>,
     /// Leases that wait for the next commit.
     held: Vec<Lease>,
     in_flight: usize,
@@ -56,17 +60,19 @@ enum Course {
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(
-        store: &'a Store,
+        (store, finder): (&'a Store, Finder),
         settings: &'a Settings,
         context: &'a Context,
         (leases, signed): (Sender<Lease>, Receiver<Signed>),
     ) -> Self {
         Self {
             store,
+            finder,
             settings,
             context,
             leases,
             signed,
+            changes: Vec::new(),
             held: Vec::new(),
             in_flight: 0,
             pages_leased: 0,
@@ -141,6 +147,10 @@ impl<'a> Ledger<'a> {
                 Err(()) => break Course::Over,
             }
         };
+        if course == Course::Over && self.stopping.is_none() {
+            self.look_again(&mut tables)?;
+        }
+        stored::append(&mut tables.near_log, self.changes.drain(..))?;
         frontier.flush(&mut tables)?;
         self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
         drop(tables);
@@ -258,7 +268,7 @@ impl<'a> Ledger<'a> {
         self.tally.pages += 1;
         let refused = match page {
             Page { noindex: true, .. } => Some(Reason::Noindex),
-            Page { article, .. } if article.words == 0 => Some(Reason::NoText),
+            Page { article, .. } if article.signed.text.words == 0 => Some(Reason::NoText),
             _ => None,
         };
         if let Some(reason) = refused {
@@ -266,14 +276,35 @@ impl<'a> Ledger<'a> {
         }
         let address = Address::read(&tables.addresses, &page.article.address)?;
         let links = address.map_or(0, |address| address.links);
-        let place = dedup::judge(tables, &page.article, &self.settings.dedup)?;
-        let joined = clusters::join(tables, &page.article, &place, links, now)?;
+        let article = &page.article;
+        let place =
+            dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
+        let joined = clusters::join(tables, article, &place, links, now)?;
+        if let Some(content) = joined.content {
+            self.finder.insert(content as u32, &article.signed);
+            self.changes.extend(self.finder.changes(content as u32, &article.signed));
+        }
         self.tally.joined(&place, &joined);
         match place {
             clusters::Place::New => live.new.fetch_add(1, Ordering::Relaxed),
             clusters::Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
         };
         Ok(Settlement::Stored(joined.document))
+    }
+
+    /// Looks again at every joint that was less than certain: what two pages have in common may
+    /// since have turned out to be boilerplate of their site.
+    fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        let now = self.context.clock.now();
+        for content in clusters::take_unsure(tables)? {
+            let place = dedup::judge_again(tables, &self.finder, content, &self.settings.dedup)?;
+            let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
+            self.tally.moved += 1;
+            for address in moved.addresses {
+                Address::set_document(&mut tables.addresses, &address, moved.document)?;
+            }
+        }
+        Ok(())
     }
 
     /// Offers the links of a page.
@@ -299,7 +330,7 @@ impl<'a> Ledger<'a> {
             }
         }
         for (url, (document, links)) in risen {
-            let took_over = clusters::set_links(tables, document, url.as_str(), links)?;
+            let took_over = clusters::set_links(tables, document, url.as_str(), links, now)?;
             self.tally.takeovers += u64::from(took_over);
         }
         Ok(())

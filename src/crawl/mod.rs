@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::dedup;
 use crate::extract;
+use crate::features::Signer;
 use crate::fetch::{self, Fetcher};
 use crate::frontier;
 use crate::store::{self, Store};
@@ -94,6 +95,9 @@ pub enum Error {
     /// There is no HTTP client.
     #[error(transparent)]
     Fetch(#[from] fetch::Error),
+    /// The settings of the dedup stage cannot be.
+    #[error(transparent)]
+    Dedup(#[from] dedup::Error),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
@@ -163,6 +167,8 @@ pub fn run(
     context: &Context,
 ) -> Result<Report, Error> {
     let fetcher = Fetcher::new(settings.fetch.clone())?;
+    let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
+    let finder = dedup::load(store, &settings.dedup)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
@@ -184,13 +190,13 @@ pub fn run(
     drop((handed, visits));
     let report = thread::scope(|scope| {
         for number in 0..signers {
-            let (visited, signed) = (visited.clone(), signed.clone());
+            let (visited, signed, keys) = (visited.clone(), signed.clone(), &keys);
             thread::Builder::new()
                 .name(format!("signer-{number}"))
-                .spawn_scoped(scope, move || sign::run(&visited, &signed, settings))?;
+                .spawn_scoped(scope, move || sign::run(&visited, &signed, (settings, keys)))?;
         }
         drop((visited, signed));
-        let ledger = ledger::Ledger::new(store, settings, context, (leases, news));
+        let ledger = ledger::Ledger::new((store, finder), settings, context, (leases, news));
         let report = ledger.run(seeds);
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();

@@ -27,6 +27,7 @@ pub(super) struct Tally {
     pub new: u64,
     pub by_key: BTreeMap<&'static str, u64>,
     pub takeovers: u64,
+    pub moved: u64,
     pub redirects: u64,
     pub retries: u64,
 }
@@ -93,6 +94,8 @@ pub struct Report {
     pub duplicates: BTreeMap<&'static str, u64>,
     /// Times that a more popular copy became canonical in this run.
     pub takeovers: u64,
+    /// Texts that turned out to be no copies when more pages of their kind were known.
+    pub moved: u64,
     /// Redirects in this run.
     pub redirects: u64,
     /// Tries in this run that will be, or were, made again.
@@ -154,6 +157,7 @@ impl Report {
             new: tally.new,
             duplicates: tally.by_key,
             takeovers: tally.takeovers,
+            moved: tally.moved,
             redirects: tally.redirects,
             retries: tally.retries,
             refused,
@@ -174,8 +178,8 @@ impl Report {
 
     /// Returns the words for the keys that recognise duplicates.
     #[must_use]
-    pub fn keys() -> [&'static str; 3] {
-        [Key::Exact, Key::Title, Key::Near].map(Key::as_str)
+    pub fn keys() -> [&'static str; 5] {
+        [Key::Exact, Key::Title, Key::Near, Key::Sentence, Key::Shingles].map(Key::as_str)
     }
 }
 

@@ -8,8 +8,8 @@ use async_channel::Receiver;
 
 use crate::clock::Timestamp;
 use crate::clusters::Article;
-use crate::dedup;
 use crate::extract;
+use crate::features::Signer;
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::{Failure, Response};
 use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement};
@@ -49,12 +49,16 @@ pub(super) struct Page {
 }
 
 /// Signs visits until none can come any more, or nobody wants them.
-pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, settings: &Settings) {
+pub(super) fn run(
+    visits: &Receiver<Visit>,
+    signed: &SyncSender<Signed>,
+    with: (&Settings, &Signer),
+) {
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, finished } = visit;
         let status = answer.as_ref().map_or(0, |response| response.status);
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, settings)));
+        let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with)));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
@@ -69,7 +73,7 @@ fn sign(
     lease: &Lease,
     answer: Result<Response, Failure>,
     finished: Timestamp,
-    settings: &Settings,
+    (settings, signer): (&Settings, &Signer),
 ) -> Yield {
     let response = match answer {
         Ok(response) => response,
@@ -80,7 +84,7 @@ fn sign(
         return Yield::Settled(Settlement::Robots(answer));
     }
     match response.status {
-        200 if response.has_body => page(lease, &response, settings),
+        200 if response.has_body => page(lease, &response, settings, signer),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         300..=399 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
@@ -138,7 +142,7 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     Some(now.until(Timestamp(date.as_millisecond())))
 }
 
-fn page(lease: &Lease, response: &Response, settings: &Settings) -> Yield {
+fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer) -> Yield {
     let (bytes, _) = match decoded(response, settings) {
         Ok(decoded) => decoded,
         Err(DecodeError::Bomb { .. }) => {
@@ -158,10 +162,15 @@ fn page(lease: &Lease, response: &Response, settings: &Settings) -> Yield {
         Some((url, link.nofollow || directives.nofollow))
     });
     let links = links.collect();
-    let address = lease.url.as_str();
-    let mut article = dedup::sign(address, &found.title, found.text, &settings.dedup);
-    article.language = found.language.unwrap_or_default();
-    article.score = found.popularity;
+    let language = found.language.unwrap_or_default();
+    let article = Article {
+        address: lease.url.as_str().to_owned(),
+        signed: signer.sign_article(&found.title, &found.text, &language),
+        title: found.title,
+        text: found.text,
+        language,
+        score: found.popularity,
+    };
     Yield::Page(Box::new(Page { article, links, noindex: directives.noindex }))
 }
 

@@ -4,6 +4,7 @@
 //! address that carries it. A *content* is one distinct text: the node of the parent forest.
 
 mod bodies;
+mod history;
 mod rows;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::store::Error;
 
 pub use bodies::{read_body, write_body};
+pub use history::{Change, changes_of, note_change};
 pub use rows::{Content, Copy, Document, Key};
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.
@@ -144,7 +146,7 @@ pub fn copies_of(
     Ok(found)
 }
 
-fn copy_key(document: u64, address: &str) -> Vec<u8> {
+pub(crate) fn copy_key(document: u64, address: &str) -> Vec<u8> {
     let mut key = document.to_be_bytes().to_vec();
     key.extend_from_slice(address.as_bytes());
     key

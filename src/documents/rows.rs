@@ -2,6 +2,7 @@
 //! order; ARCHITECTURE.md draws them.
 
 use crate::clock::Timestamp;
+use crate::features::{Signature, Signed};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Decoder, Encoder};
@@ -31,11 +32,31 @@ pub struct Document {
     pub first_arrival: Timestamp,
     /// When the newest copy came.
     pub last_arrival: Timestamp,
+    /// Identifiers of documents that were merged into it and still lead to it.
+    pub merged: Vec<u128>,
 }
 
 impl Document {
+    /// Makes the document of its first copy.
+    #[must_use]
+    pub fn first(id: DocId, root: u64, address: &str, copy: &Copy) -> Self {
+        Self {
+            id,
+            root,
+            canonical: address.to_owned(),
+            content: copy.content,
+            title: copy.title.clone(),
+            language: copy.language.clone(),
+            popularity: copy.popularity,
+            copies: 1,
+            first_arrival: copy.arrival,
+            last_arrival: copy.arrival,
+            merged: Vec::new(),
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        let row = Encoder::new(2)
             .wide(self.id.0)
             .number(self.root)
             .text(&self.canonical)
@@ -46,12 +67,13 @@ impl Document {
             .number(self.copies)
             .signed(self.first_arrival.0)
             .signed(self.last_arrival.0)
-            .finish()
+            .number(self.merged.len() as u64);
+        self.merged.iter().fold(row, |row, id| row.wide(*id)).finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("document", 1, row)?;
+        let mut row = Decoder::new("document", 2, row)?;
         Ok(Self {
             id: DocId(row.wide()?),
             root: row.number()?,
@@ -63,6 +85,10 @@ impl Document {
             copies: row.number()?,
             first_arrival: Timestamp(row.signed()?),
             last_arrival: Timestamp(row.signed()?),
+            merged: {
+                let count: usize = row.narrow()?;
+                (0..count).map(|_| row.wide()).collect::<Result<_, _>>()?
+            },
         })
     }
 }
@@ -78,6 +104,12 @@ pub enum Key {
     Title,
     /// The main text is near, and the texts confirm it.
     Near,
+    /// They share one of their longest sentences, and the texts confirm it.
+    Sentence,
+    /// They share runs of their sketches, and the texts confirm it.
+    Shingles,
+    /// Its document was merged into this one.
+    Merged,
 }
 
 impl Key {
@@ -89,6 +121,9 @@ impl Key {
             Self::Exact => "exact_content",
             Self::Title => "near_title",
             Self::Near => "near_content",
+            Self::Sentence => "long_sentence",
+            Self::Shingles => "shingles",
+            Self::Merged => "merged",
         }
     }
 
@@ -98,6 +133,9 @@ impl Key {
             1 => Ok(Self::Exact),
             2 => Ok(Self::Title),
             3 => Ok(Self::Near),
+            4 => Ok(Self::Sentence),
+            5 => Ok(Self::Shingles),
+            6 => Ok(Self::Merged),
             _ => Err(row.bad("its key is unknown")),
         }
     }
@@ -167,10 +205,14 @@ pub struct Content {
     pub hash: u128,
     /// Fingerprint of the text.
     pub fingerprint: Fingerprint,
-    /// Fingerprint of the title it first came with, if that is in the index.
+    /// Fingerprint of the title it first came with, if that tells anything.
     pub title_fingerprint: Option<Fingerprint>,
     /// Words of the text.
-    pub words: u64,
+    pub words: u32,
+    /// Distinct shingles of the text.
+    pub shingles: u32,
+    /// Keys of its longest sentences.
+    pub sentences: Vec<u32>,
     /// Copies that carry it.
     pub copies: u64,
     /// When it first came.
@@ -180,23 +222,39 @@ pub struct Content {
 }
 
 impl Content {
+    /// Returns its keys.
+    #[must_use]
+    pub fn signed(self) -> Signed {
+        let text = Signature {
+            hash: self.hash,
+            fingerprint: self.fingerprint,
+            sketch: self.sketch,
+            shingles: self.shingles,
+            words: self.words,
+            sentences: self.sentences,
+        };
+        Signed { text, title: self.title_fingerprint }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        let row = Encoder::new(2)
             .number(self.document)
             .wide(self.hash)
             .fixed(self.fingerprint.0)
             .number(self.title_fingerprint.is_some())
             .fixed(self.title_fingerprint.unwrap_or_default().0)
             .number(self.words)
+            .number(self.shingles)
             .number(self.copies)
             .signed(self.arrival.0)
-            .bytes(&self.sketch.0)
-            .finish()
+            .bytes(self.sketch.0.as_slice())
+            .number(self.sentences.len() as u64);
+        self.sentences.iter().fold(row, |row, key| row.number(*key)).finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("content", 1, row)?;
+        let mut row = Decoder::new("content", 2, row)?;
         Ok(Self {
             document: row.number()?,
             hash: row.wide()?,
@@ -206,12 +264,18 @@ impl Content {
                 let fingerprint = Fingerprint(row.fixed()?);
                 indexed.then_some(fingerprint)
             },
-            words: row.number()?,
+            words: row.narrow()?,
+            shingles: row.narrow()?,
             copies: row.number()?,
             arrival: Timestamp(row.signed()?),
-            sketch: Sketch(
-                row.bytes()?.try_into().map_err(|_| row.bad("its sketch is cut short"))?,
-            ),
+            sketch: {
+                let slots: Box<[u8]> = row.bytes()?.into();
+                Sketch(slots.try_into().map_err(|_| row.bad("its sketch is cut short"))?)
+            },
+            sentences: {
+                let count: usize = row.narrow()?;
+                (0..count).map(|_| row.narrow()).collect::<Result<_, _>>()?
+            },
         })
     }
 }

@@ -1,40 +1,57 @@
-//! What a text is made of, as numbers: weighted words for the simhash, and a sketch of its
-//! shingles that tells how much of one text is in another.
+//! What a text is made of, as numbers: weighted features for the simhash, a sketch of its shingles
+//! that tells how much of one text is in another, and keys of its longest sentences.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod extractor;
+pub mod lecture;
+mod shingles;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
-use crate::text::{Idf, normalize, words};
+use crate::text::{Idf, Normal, normalize_as};
 
-/// Name of the feature extractor, stored with the index: fingerprints of different extractors
-/// must not be mixed.
-pub const EXTRACTOR: &str = "tfidf-words-1";
+pub use extractor::{Extractor, Feature, UnknownExtractor};
+use shingles::Shingles;
 
 /// How a text is made into features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Words of the largest weight that vote in the fingerprint; at least 1.
+    /// What votes in the fingerprint.
+    pub extractor: Extractor,
+    /// Features of the largest weight that vote; at least 1.
     pub words_max: usize,
+    /// Words of a word shingle, at least 1.
+    pub shingle_words: usize,
+    /// Characters of a character shingle, at least 1.
+    pub shingle_chars: usize,
+    /// Levels of weight of the extractor `levels`, at least 1.
+    pub levels: u32,
+    /// Weight of the language as one more feature; 0 leaves it out.
+    pub language_weight: f32,
+    /// Traditional Chinese characters count as their simplified forms.
+    pub simplify: bool,
+    /// File with document frequencies made by `crawl idf`; empty for the built-in table.
+    pub idf_file: String,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { words_max: 256 }
+        Self {
+            extractor: Extractor::default(),
+            words_max: 256,
+            shingle_words: 3,
+            shingle_chars: 4,
+            levels: 5,
+            language_weight: 0.0,
+            simplify: true,
+            idf_file: String::new(),
+        }
     }
-}
-
-/// One word with its weight in a text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Feature {
-    /// The word, in normal form.
-    pub word: String,
-    /// Term count times IDF; greater than zero.
-    pub weight: f32,
 }
 
 /// Everything that the dedup stage needs to know of one text.
@@ -42,86 +59,173 @@ pub struct Feature {
 pub struct Signature {
     /// 128-bit hash of the normalised text.
     pub hash: u128,
-    /// Simhash of the weighted words.
+    /// Simhash of the weighted features.
     pub fingerprint: Fingerprint,
-    /// Sketch of the word shingles.
+    /// Sketch of the shingles.
     pub sketch: Sketch,
-    /// Words of the text, repeated ones counted each time.
+    /// Distinct shingles.
+    pub shingles: u32,
+    /// Words of the text, repeated ones counted each time; three Chinese characters count as two.
     pub words: u32,
+    /// Keys of the longest sentences, longest first.
+    pub sentences: Vec<u32>,
 }
 
-/// Returns the features of a text, heaviest first; equal weights in the order of the words.
-///
-/// The weight is the count of the word times its IDF, of which the `words_max` largest are kept.
-/// (The share of the word in the text would give the same fingerprint.)
-///
-/// Source: the text on simhash engineering (TF-IDF, top N).
-#[must_use]
-pub fn weighted_words(text: &str, config: Config) -> Vec<Feature> {
-    let text = normalize(text);
-    let words = words(&text);
-    let hashes = hashes(&words);
-    let heavy = heaviest(&words, &hashes, config).into_iter();
-    heavy.map(|(_, word, weight)| Feature { word: word.to_owned(), weight }).collect()
+/// A signed article.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// What its text is made of.
+    pub text: Signature,
+    /// Fingerprint of the title; none if the title has too few words to tell anything.
+    pub title: Option<Fingerprint>,
 }
 
-/// Signs a text: one pass of segmentation serves fingerprint and sketch.
-#[must_use]
-pub fn sign(text: &str, config: Config) -> Signature {
-    let text = normalize(text);
-    let words = words(&text);
-    let hashes = hashes(&words);
-    let heavy = heaviest(&words, &hashes, config).into_iter();
-    Signature {
-        hash: xxh3_128(text.as_bytes()),
-        fingerprint: Fingerprint::of(heavy.map(|(hash, _, weight)| (hash, weight))),
-        sketch: Sketch::of(&hashes),
-        words: u32::try_from(words.len()).unwrap_or(u32::MAX),
+/// Least words of a title that tells anything: one word names a kind of page, not an article.
+const TITLE_WORDS_MIN: usize = 2;
+
+/// Signs texts, all in the same way.
+#[derive(Debug, Clone, Default)]
+pub struct Signer {
+    config: Config,
+    idf: Arc<Idf>,
+}
+
+/// A setting of the features that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number must be larger.
+    #[error("{name} is {value}: it must be at least 1")]
+    TooSmall {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value.
+        value: usize,
+    },
+    /// The weight of the language is no weight.
+    #[error("language_weight is {0}: it must be a number from 0 to 1,000,000")]
+    Weight(f32),
+    /// The table of document frequencies cannot be read.
+    #[error(transparent)]
+    Idf(#[from] crate::text::BadIdf),
+}
+
+impl Signer {
+    /// Prepares for texts of one configuration; reads the table of document frequencies, if it
+    /// names one.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        for (name, value) in [
+            ("words_max", config.words_max),
+            ("shingle_words", config.shingle_words),
+            ("shingle_chars", config.shingle_chars),
+            ("levels", config.levels as usize),
+        ] {
+            if value == 0 {
+                return Err(Error::TooSmall { name, value });
+            }
+        }
+        if !(0.0..=1e6).contains(&config.language_weight) {
+            return Err(Error::Weight(config.language_weight));
+        }
+        let idf = match config.idf_file.as_str() {
+            "" => Idf::built_in(),
+            path => Idf::read(path.as_ref())?,
+        };
+        Ok(Self { config, idf: Arc::new(idf) })
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Names everything that moves fingerprints: those of different names must not be mixed.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Config { extractor, words_max, language_weight, simplify, .. } = self.config;
+        let detail = match extractor {
+            Extractor::WordShingles => format!(" of {}", self.config.shingle_words),
+            Extractor::CharShingles => format!(" of {}", self.config.shingle_chars),
+            Extractor::Levels => format!(" 1 to {}", self.config.levels),
+            _ => String::new(),
+        };
+        let mut name = format!("{extractor}{detail}, top {words_max}");
+        if language_weight > 0.0 {
+            let _ = write!(name, ", language x {language_weight}");
+        }
+        if !simplify {
+            name += ", not simplified";
+        }
+        if let Some(digest) = self.idf.digest() {
+            let _ = write!(name, ", idf {digest:016x}");
+        }
+        name + ", version 2"
+    }
+
+    fn normal(&self) -> Normal {
+        Normal { simplify: self.config.simplify }
+    }
+
+    /// Returns the features of a text, heaviest first; equal weights in the order of the hashes.
+    #[must_use]
+    pub fn features(&self, text: &str) -> Vec<Feature> {
+        let text = normalize_as(text, self.normal());
+        let features = extractor::features(&text, &self.config, &self.idf);
+        features.into_iter().map(Feature::from).collect()
+    }
+
+    /// Signs a text in a language (ISO 639-1, or empty).
+    #[must_use]
+    pub fn sign(&self, text: &str, language: &str) -> Signature {
+        let text = normalize_as(text, self.normal());
+        let fingerprint = self.fingerprint(&text, language);
+        let shingles = Shingles::of(&text);
+        Signature {
+            hash: hash(text),
+            fingerprint,
+            sketch: Sketch::of(shingles.hashes.iter().copied()),
+            shingles: u32::try_from(shingles.hashes.len()).unwrap_or(u32::MAX),
+            words: shingles.words,
+            sentences: shingles.sentences,
+        }
+    }
+
+    /// Signs an article: its text and its title.
+    #[must_use]
+    pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
+        let title = normalize_as(title, self.normal());
+        let tells = crate::text::words(&title).len() >= TITLE_WORDS_MIN;
+        let title = tells.then(|| self.fingerprint(&title, ""));
+        Signed { text: self.sign(text, language), title }
+    }
+
+    fn fingerprint(&self, normalised: &str, language: &str) -> Fingerprint {
+        let features = extractor::features(normalised, &self.config, &self.idf);
+        let mut weighted: Vec<(u64, f32)> =
+            features.iter().map(|feature| (feature.hash, feature.weight)).collect();
+        if self.config.language_weight > 0.0 {
+            let ordinal = LANGUAGES.iter().position(|known| *known == language);
+            let ordinal = ordinal.map_or(0, |at| at as u32 + 1);
+            let hash = lecture::enum_hash(ordinal, LANGUAGES.len() as u32 + 1);
+            weighted.push((hash, self.config.language_weight));
+        }
+        Fingerprint::of(weighted)
     }
 }
 
-fn hashes(words: &[&str]) -> Vec<u64> {
-    words.iter().map(|word| xxh3_64(word.as_bytes())).collect()
+/// The languages that the enumeration feature tells apart; all others are its value 0.
+const LANGUAGES: [&str; 15] =
+    ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "tr", "vi"];
+
+fn hash(mut normalised: String) -> u128 {
+    // Where the lines of a text break does not matter.
+    if normalised.contains('\n') {
+        normalised = normalised.replace('\n', " ");
+    }
+    xxh3_128(normalised.as_bytes())
 }
 
-fn heaviest<'a>(words: &[&'a str], hashes: &[u64], config: Config) -> Vec<(u64, &'a str, f32)> {
-    let mut counts: HashMap<u64, (u32, &'a str), Hashed> =
-        HashMap::with_capacity_and_hasher(words.len() / 2, Hashed::default());
-    for (word, hash) in words.iter().zip(hashes) {
-        counts.entry(*hash).or_insert((0, word)).0 += 1;
-    }
-    let idf = Idf::built_in();
-    let mut heavy: Vec<(u64, &str, f32)> = counts
-        .into_iter()
-        .map(|(hash, (count, word))| (hash, word, count as f32 * idf.of(word)))
-        .filter(|(_, _, weight)| *weight > 0.0)
-        .collect();
-    let order =
-        |a: &(u64, &str, f32), b: &(u64, &str, f32)| b.2.total_cmp(&a.2).then_with(|| a.1.cmp(b.1));
-    if heavy.len() > config.words_max {
-        heavy.select_nth_unstable_by(config.words_max, order);
-        heavy.truncate(config.words_max);
-    }
-    heavy.sort_unstable_by(order);
-    heavy
-}
-
-/// Keys that are hashes already need no further hashing.
-type Hashed = BuildHasherDefault<Identity>;
-
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
+fn word_hash(word: &str) -> u64 {
+    xxh3_64(word.as_bytes())
 }

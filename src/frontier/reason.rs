@@ -57,6 +57,7 @@ reasons! {
     NotAPage = 50, "not_a_page", "neither HTML nor plain text";
     NoText = 51, "no_text", "the page has no main text";
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
+    Expired = 54, "expired", "its document was removed after the time that was set";
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 

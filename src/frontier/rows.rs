@@ -1,7 +1,7 @@
 //! The rows of addresses, hosts and queued requests. The order of the fields in `encode` is the
 //! stored order; ARCHITECTURE.md draws them.
 
-use redb::ReadableTable;
+use redb::{ReadableTable, Table};
 
 use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error};
@@ -115,6 +115,19 @@ impl Address {
     ) -> Result<Option<Self>, Error> {
         let row = addresses.get(url)?;
         Ok(row.map(|row| Self::decode(row.value())).transpose()?)
+    }
+
+    /// Notes that the page at a stored address belongs to another document now.
+    pub fn set_document(
+        addresses: &mut Table<&'static str, &'static [u8]>,
+        url: &str,
+        document: u64,
+    ) -> Result<(), Error> {
+        if let Some(mut address) = Self::read(addresses, url)? {
+            address.state = State::Stored(document);
+            addresses.insert(url, address.encode().as_slice())?;
+        }
+        Ok(())
     }
 
     /// Reads a row.

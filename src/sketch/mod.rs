@@ -1,50 +1,69 @@
-//! One-permutation MinHash of word shingles: 128 bytes that tell how alike two texts are.
+//! One-permutation MinHash of shingles: 256 bytes that tell how alike two texts are.
 //!
 //! Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, Li, "Densifying
 //! One Permutation Hashing via Rotation", ICML 2014; Li, König, "b-Bit Minwise Hashing", WWW 2010.
 
 /// Slots of a sketch.
-const SLOTS: usize = 128;
+pub const SLOTS: usize = 256;
 
 /// Chance that two unlike slots of 8 bits are equal.
 const CHANCE: f32 = 1.0 / 256.0;
 
-/// A sketch of the set of 2-word shingles of a text. The standard error of the estimated
-/// similarity is about 0.04 in the middle of the range, less at its ends.
+/// A sketch of a set of shingles. The standard error of the estimated similarity is about 0.03 in
+/// the middle of the range, less at its ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sketch(pub [u8; 128]);
+pub struct Sketch(pub Box<[u8; SLOTS]>);
 
 impl Sketch {
-    /// Makes the sketch of a text, given 64-bit hashes of its words in their order. One word counts
-    /// as one shingle; no words give a sketch of zeros.
+    /// Makes the sketch of a set of 64-bit hashes; repeated ones count once. No hashes give a
+    /// sketch of zeros.
     #[must_use]
-    pub fn of(hashes: &[u64]) -> Self {
+    pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
         let mut least = [u64::MAX; SLOTS];
-        let mut add = |hash: u64| {
+        for hash in hashes {
             // The top bits choose the slot, the others are the value.
-            let slot = (hash >> 57) as usize;
-            let value = hash & (u64::MAX >> 7);
+            let hash = mix(hash);
+            let slot = (hash >> (64 - SLOTS.ilog2())) as usize;
+            let value = hash & (u64::MAX >> SLOTS.ilog2());
             least[slot] = least[slot].min(value);
-        };
-        match hashes {
-            [] => return Self([0; SLOTS]),
-            [only] => add(mix(*only)),
-            many => {
-                for pair in many.windows(2) {
-                    add(mix(pair[0].rotate_left(23) ^ pair[1]));
-                }
-            }
         }
-        Self(densify(&least))
+        Self(Box::new(densify(&least)))
     }
 
     /// Returns the estimated share of shingles that both texts have among those that either has
     /// (Jaccard), 0 to 1.
     #[must_use]
     pub fn similarity(&self, other: &Self) -> f32 {
-        let equal = self.0.iter().zip(&other.0).filter(|(a, b)| a == b).count();
+        let equal = self.0.iter().zip(other.0.iter()).filter(|(a, b)| a == b).count();
         let share = equal as f32 / SLOTS as f32;
         ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
+    }
+
+    /// Returns the same estimate from some of the slots only.
+    #[must_use]
+    pub fn similarity_in(&self, other: &Self, slots: &[bool; SLOTS]) -> f32 {
+        let pairs = self.0.iter().zip(other.0.iter()).zip(slots);
+        let (mut equal, mut all) = (0, 0);
+        for ((a, b), counts) in pairs {
+            all += u32::from(*counts);
+            equal += u32::from(*counts && a == b);
+        }
+        let share = equal as f32 / all.max(1) as f32;
+        ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
+    }
+
+    /// Returns the keys of the first `bands` runs of `rows` slots. Two texts of similarity `s`
+    /// share one of them with probability `1 - (1 - s^rows)^bands`. At most [`SLOTS`]` / rows`
+    /// bands.
+    ///
+    /// Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4.
+    pub fn bands(&self, bands: usize, rows: usize) -> impl Iterator<Item = u32> {
+        let runs = self.0.chunks_exact(rows.max(1)).take(bands).enumerate();
+        runs.map(|(band, slots)| {
+            let all =
+                slots.iter().fold(band as u64 + 1, |all, slot| mix(all << 8 | u64::from(*slot)));
+            (all >> 32) as u32
+        })
     }
 }
 
@@ -52,12 +71,16 @@ impl Sketch {
 /// that were filled in the same way can be equal.
 fn densify(least: &[u64; SLOTS]) -> [u8; SLOTS] {
     let mut slots = [0; SLOTS];
-    for (at, slot) in slots.iter_mut().enumerate() {
-        let (steps, value) = (0..SLOTS)
-            .map(|steps| (steps, least[(at + steps) % SLOTS]))
-            .find(|(_, value)| *value != u64::MAX)
-            .expect("a text with words fills a slot");
-        *slot = (mix(value.wrapping_add((steps as u64) << 58)) >> 32) as u8;
+    let Some(first) = least.iter().position(|value| *value != u64::MAX) else { return slots };
+    // From the end, so that each empty slot is one step further than the one after it.
+    let (mut value, mut steps) = (least[first], first as u64);
+    for (at, slot) in slots.iter_mut().enumerate().rev() {
+        if least[at] == u64::MAX {
+            steps += 1;
+        } else {
+            (value, steps) = (least[at], 0);
+        }
+        *slot = (mix(value.wrapping_add(steps << 55)) >> 32) as u8;
     }
     slots
 }
@@ -65,10 +88,61 @@ fn densify(least: &[u64; SLOTS]) -> [u8; SLOTS] {
 /// A bijection of 64 bits in which every input bit moves every output bit.
 ///
 /// Source: the finaliser of `MurmurHash3` by Austin Appleby (public domain).
-fn mix(mut bits: u64) -> u64 {
+#[must_use]
+pub fn mix(mut bits: u64) -> u64 {
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
     bits ^ (bits >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two sets of which the second has a share of the first and as many others.
+    fn estimate(size: u64, shared: u64) -> f32 {
+        let one = Sketch::of(1..=size);
+        let other = Sketch::of((size - shared + 1)..=(2 * size - shared));
+        one.similarity(&other)
+    }
+
+    #[test]
+    fn the_estimate_is_near_the_truth_for_small_and_large_sets() {
+        for size in [20_u64, 100, 1_000, 50_000] {
+            for tenths in [0, 3, 5, 8, 10] {
+                let shared = size * tenths / 10;
+                let truth = shared as f32 / (2 * size - shared) as f32;
+                let found = estimate(size, shared);
+                assert!((found - truth).abs() < 0.12, "{size} {tenths}: {found}, not {truth}");
+            }
+        }
+    }
+
+    #[test]
+    fn empty_slots_are_filled_from_the_next_full_one() {
+        let mut least = [u64::MAX; SLOTS];
+        (least[3], least[200]) = (7, 9);
+        let slots = densify(&least);
+        for (at, slot) in slots.iter().enumerate() {
+            let (value, steps) = match at {
+                0..=3 => (7, 3 - at),
+                4..=200 => (9, 200 - at),
+                _ => (7, SLOTS - at + 3),
+            };
+            assert_eq!(*slot, (mix(value + ((steps as u64) << 55)) >> 32) as u8, "{at}");
+        }
+        assert_eq!(densify(&[u64::MAX; SLOTS]), [0; SLOTS]);
+    }
+
+    #[test]
+    fn equal_sketches_share_every_band_and_unlike_ones_none() {
+        let (one, other) = (Sketch::of(1..500), Sketch::of(1_000..1_500));
+        let keys: Vec<u32> = one.bands(32, 4).collect();
+        assert_eq!(keys.len(), 32);
+        assert_eq!(keys, Sketch::of(1..500).bands(32, 4).collect::<Vec<_>>());
+        assert!(other.bands(32, 4).all(|key| !keys.contains(&key)));
+        assert_eq!(one.bands(1_000, 4).count(), SLOTS / 4);
+    }
 }

@@ -17,7 +17,7 @@ pub use codec::{BadRow, Decoder, Encoder};
 pub use tables::{ReadTables, Tables};
 
 /// Number of the format of all rows. A store of a higher number is refused.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// Small facts about the store: `format`, `features`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
@@ -49,8 +49,14 @@ pub const CONTENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("contents
 pub const BODIES: TableDefinition<u64, &[u8]> = TableDefinition::new("bodies");
 /// Hash of a normalised text -> content number (`index`).
 pub const EXACT: TableDefinition<u128, u64> = TableDefinition::new("exact");
-/// Table number, rotated fingerprint, content number: the rotated tables (`index`).
-pub const NEAR: TableDefinition<&[u8], ()> = TableDefinition::new("near");
+/// Table number, prefix -> packed entries: the rotated tables (`index`).
+pub const NEAR: TableDefinition<&[u8], &[u8]> = TableDefinition::new("near");
+/// Sequence -> fingerprints of one commit that are not in the rotated tables yet (`index`).
+pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log");
+/// Content number -> (): contents whose joints deserve a second look (`clusters`).
+pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
+/// Document number, sequence -> change of the canonical copy (`clusters`).
+pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 
@@ -78,6 +84,17 @@ pub enum Error {
     /// Made by a newer version of this program.
     #[error("the store {} has format {found}, a newer one than {FORMAT}", path.display())]
     NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format number.
+        found: u64,
+    },
+    /// Made by an older version of this program.
+    #[error(
+        "the store {} has format {found}, an older one than {FORMAT}: crawl into another folder",
+        path.display()
+    )]
+    OlderFormat {
         /// The file.
         path: PathBuf,
         /// Its format number.
@@ -212,6 +229,9 @@ impl Store {
         let row = meta.get("format")?.ok_or_else(|| corrupt("it has no format number"))?;
         let bytes = row.value().try_into().map_err(|_| corrupt("its format number is odd"))?;
         let found = u64::from_be_bytes(bytes);
+        if found < FORMAT {
+            return Err(Error::OlderFormat { path: self.path.clone(), found });
+        }
         if found > FORMAT {
             return Err(Error::NewerFormat { path: self.path.clone(), found });
         }

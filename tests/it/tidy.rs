@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 20] = [
+const RANKS: [(&str, u32); 22] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -13,19 +13,21 @@ const RANKS: [(&str, u32); 20] = [
     ("store", 0),
     ("text", 0),
     ("urls", 0),
-    ("documents", 1),
     ("extract", 1),
     ("features", 1),
     ("index", 1),
     ("robots", 1),
-    ("clusters", 2),
-    ("fetch", 2),
-    ("frontier", 2),
-    ("check", 3),
-    ("dedup", 3),
-    ("explain", 3),
-    ("export", 3),
-    ("crawl", 4),
+    ("documents", 2),
+    ("forest", 2),
+    ("clusters", 3),
+    ("fetch", 3),
+    ("frontier", 3),
+    ("check", 4),
+    ("dedup", 4),
+    ("explain", 4),
+    ("export", 4),
+    ("corpus", 5),
+    ("crawl", 5),
 ];
 
 /// `config` joins the settings of all modules; only the binary is above it.

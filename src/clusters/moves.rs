@@ -1,0 +1,246 @@
+//! Contents that go from one document to another, documents that become one, and documents that
+//! end.
+
+use redb::ReadableTable as _;
+
+use crate::clock::Timestamp;
+use crate::documents::{
+    Change, Content, Copy, DocId, Document, Key, copies_of, note_change, read_body, read_content,
+    write_body, write_content, write_copy, write_document,
+};
+use crate::index::stored::{self, Field};
+use crate::store::{BadRow, Error, Tables};
+
+use super::{Joint, Place, elect, must_read, rank};
+
+/// A content that went to another document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Number of the document that it belongs to now.
+    pub document: u64,
+    /// Addresses of the copies that carry it.
+    pub addresses: Vec<String>,
+}
+
+/// Returns the contents whose joints were less than certain, in the order of their numbers, and
+/// forgets that they were.
+pub fn take_unsure(tables: &mut Tables<'_>) -> Result<Vec<u64>, Error> {
+    let unsure: Result<Vec<u64>, Error> =
+        tables.unsure.iter()?.map(|row| Ok(row?.0.value())).collect();
+    tables.unsure.retain(|_, ()| false)?;
+    unsure
+}
+
+/// Moves a content that is a leaf to the tree that would take it now; none if that is its own.
+pub fn replace(
+    tables: &mut Tables<'_>,
+    content: u64,
+    place: &Place,
+    now: Timestamp,
+) -> Result<Option<Moved>, Error> {
+    let document = must_content(tables, content)?.document;
+    let is_root = must_read(tables, document)?.root == content;
+    let stays = matches!(place, Place::Tree(joint) if joint.document == document);
+    if is_root || stays {
+        return Ok(None);
+    }
+    move_content(tables, content, place, now).map(Some)
+}
+
+/// Moves a content that is a leaf, with all copies that carry it, to another tree or to a document
+/// of its own; both documents elect their canonical copies anew.
+pub fn move_content(
+    tables: &mut Tables<'_>,
+    content: u64,
+    place: &Place,
+    now: Timestamp,
+) -> Result<Moved, Error> {
+    let mut row = must_content(tables, content)?;
+    let from = row.document;
+    let copies = copies_of(&tables.copies, from)?;
+    let (mine, rest): (Vec<_>, Vec<_>) =
+        copies.into_iter().partition(|(_, copy)| copy.content == content);
+    let text = read_body(&tables.bodies, content)?.ok_or_else(|| gone("its text is missing"))?;
+    let (document, base, joint) = match place {
+        Place::Tree(joint) => {
+            (joint.document, Some(must_read(tables, joint.document)?.root), Some(joint))
+        }
+        Place::New => (tables.next_number("next_document")?, None, None),
+    };
+    // A text is packed against the root of its own tree, which may end before this one.
+    write_body(&mut tables.bodies, content, &text, base)?;
+    row.document = document;
+    write_content(&mut tables.contents, content, &row)?;
+    let mut moved = Moved { document, addresses: Vec::new() };
+    for (address, mut copy) in mine {
+        tables.copies.remove(copy_key(from, &address).as_slice())?;
+        hang(&mut copy, joint);
+        write_copy(&mut tables.copies, document, &address, &copy)?;
+        moved.addresses.push(address);
+    }
+    if joint.is_none() {
+        let first = copies_of(&tables.copies, document)?;
+        let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
+        let id = DocId::of(address, &copy.title, row.hash);
+        tables.doc_ids.insert(id.0, document)?;
+        let empty = Document::first(id, content, address, copy);
+        write_document(&mut tables.documents, document, &empty)?;
+    }
+    recount(tables, document, now)?;
+    debug_assert!(!rest.is_empty(), "a leaf leaves its root behind");
+    recount(tables, from, now)?;
+    Ok(moved)
+}
+
+/// Makes the document `from` a part of the document `into`: its contents become leaves there, its
+/// identifier leads there. Returns the addresses of the copies that moved.
+pub fn merge(
+    tables: &mut Tables<'_>,
+    from: u64,
+    into: u64,
+    now: Timestamp,
+) -> Result<Vec<String>, Error> {
+    let target = must_read(tables, into)?;
+    let root = must_content(tables, target.root)?;
+    let source = must_read(tables, from)?;
+    let mut addresses = Vec::new();
+    let mut contents: Vec<u64> = Vec::new();
+    for (address, mut copy) in copies_of(&tables.copies, from)? {
+        let content = must_content(tables, copy.content)?;
+        let joint = Joint {
+            document: into,
+            same: None,
+            key: Key::Merged,
+            distance: content.fingerprint.distance(root.fingerprint),
+            similarity: content.sketch.similarity(&root.sketch),
+            sure: true,
+        };
+        contents.push(copy.content);
+        tables.copies.remove(copy_key(from, &address).as_slice())?;
+        hang(&mut copy, Some(&joint));
+        write_copy(&mut tables.copies, into, &address, &copy)?;
+        addresses.push(address);
+    }
+    contents.push(source.root);
+    contents.sort_unstable();
+    contents.dedup();
+    for number in contents {
+        let mut content = must_content(tables, number)?;
+        content.document = into;
+        write_content(&mut tables.contents, number, &content)?;
+    }
+    let mut target = must_read(tables, into)?;
+    for id in ids_of(tables, from)? {
+        tables.doc_ids.insert(id, into)?;
+        target.merged.push(id);
+    }
+    write_document(&mut tables.documents, into, &target)?;
+    tables.documents.remove(from)?;
+    recount(tables, into, now)?;
+    Ok(addresses)
+}
+
+/// Ends every document whose newest copy came before `before`: its whole tree and nothing else.
+/// Returns the addresses of the copies that it had.
+///
+/// Source: the text on near-duplicates of a public-opinion platform (a root lives as long as its
+/// youngest leaf, so that a tree expires as a whole).
+pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Vec<String>, Error> {
+    let mut ended = Vec::new();
+    for row in tables.documents.iter()? {
+        let (number, row) = row?;
+        let document = Document::decode(row.value())?;
+        if document.last_arrival < before {
+            ended.push((number.value(), document));
+        }
+    }
+    let mut addresses = Vec::new();
+    let mut changes = Vec::new();
+    for (number, document) in ended {
+        let mut contents = vec![document.root];
+        for (address, copy) in copies_of(&tables.copies, number)? {
+            tables.copies.remove(copy_key(number, &address).as_slice())?;
+            contents.push(copy.content);
+            addresses.push(address);
+        }
+        contents.sort_unstable();
+        contents.dedup();
+        for content in contents {
+            changes.extend(remove_content(tables, content)?);
+        }
+        for id in ids_of(tables, number)? {
+            tables.doc_ids.remove(id)?;
+        }
+        tables.documents.remove(number)?;
+    }
+    stored::append(&mut tables.near_log, changes)?;
+    Ok(addresses)
+}
+
+fn remove_content(
+    tables: &mut Tables<'_>,
+    number: u64,
+) -> Result<impl Iterator<Item = stored::Change> + use<>, Error> {
+    let content = must_content(tables, number)?;
+    tables.contents.remove(number)?;
+    tables.bodies.remove(number)?;
+    tables.exact.remove(content.hash)?;
+    tables.unsure.remove(number)?;
+    let change = move |field, fingerprint| stored::Change {
+        field,
+        fingerprint,
+        content: number as u32,
+        removed: true,
+    };
+    let text = change(Field::Content, content.fingerprint);
+    let title = content.title_fingerprint.map(|title| change(Field::Title, title));
+    Ok(std::iter::once(text).chain(title))
+}
+
+/// The identifier of a document, and those of the documents that were merged into it.
+fn ids_of(tables: &Tables<'_>, document: u64) -> Result<Vec<u128>, Error> {
+    let row = must_read(tables, document)?;
+    let mut ids = row.merged.clone();
+    ids.push(row.id.0);
+    Ok(ids)
+}
+
+fn hang(copy: &mut Copy, joint: Option<&Joint>) {
+    copy.key = joint.map_or(Key::First, |joint| joint.key);
+    copy.distance = joint.map_or(0, |joint| joint.distance as u8);
+    copy.similarity = joint.map_or(1000, Joint::thousandths);
+}
+
+/// Counts the copies of a document anew and elects the canonical one.
+fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
+    let mut document = must_read(tables, number)?;
+    let was = document.canonical.clone();
+    let copies = copies_of(&tables.copies, number)?;
+    let best = copies
+        .iter()
+        .min_by(|(one, a), (other, b)| rank(a.popularity, one).cmp(&rank(b.popularity, other)));
+    let (address, copy) = best.ok_or_else(|| gone("it has no copy"))?;
+    document.copies = copies.len() as u64;
+    document.canonical.clone_from(address);
+    elect(&mut document, address, copy);
+    let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
+    document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
+    document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);
+    if was != document.canonical {
+        let change = Change { time: now, from: was, to: document.canonical.clone() };
+        note_change(&mut tables.history, number, &change)?;
+    }
+    write_document(&mut tables.documents, number, &document)
+}
+
+fn must_content(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {
+    Ok(read_content(&tables.contents, content)?.ok_or_else(|| gone("a content is missing"))?)
+}
+
+fn gone(detail: &'static str) -> BadRow {
+    BadRow { kind: "document", detail }
+}
+
+fn copy_key(document: u64, address: &str) -> Vec<u8> {
+    crate::documents::copy_key(document, address)
+}

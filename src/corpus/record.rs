@@ -1,0 +1,69 @@
+//! One line of the input as a document.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// A document as it stands in a line of JSON. Other fields are allowed and ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Record<'a> {
+    /// Identifier: a string or a number; without one, the number of the line.
+    #[serde(default)]
+    id: Id,
+    /// Title.
+    #[serde(default, borrow, deserialize_with = "text")]
+    pub title: Cow<'a, str>,
+    /// Main text.
+    #[serde(borrow, alias = "content", deserialize_with = "text")]
+    pub text: Cow<'a, str>,
+    /// Language (ISO 639-1).
+    #[serde(default, borrow, deserialize_with = "text")]
+    pub language: Cow<'a, str>,
+    /// The most popular copy is kept. In thousandths of the number that stands in the line.
+    #[serde(default, deserialize_with = "thousandths")]
+    pub popularity: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(serde_json::Number),
+    #[default]
+    None,
+}
+
+fn thousandths<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = Option::<f64>::deserialize(from)?.unwrap_or_default();
+    #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+    let thousandths = (number.max(0.0) * 1000.0).round() as u64;
+    Ok(thousandths)
+}
+
+/// Null is an empty text.
+fn text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Cow<'de, str>, D::Error> {
+    #[derive(Deserialize)]
+    struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Borrowed<'de>>::deserialize(from)?.map_or(Cow::Borrowed(""), |text| text.0))
+}
+
+impl<'a> Record<'a> {
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn parse(line: &'a str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    }
+
+    /// Returns its identifier; that of a document without one is the number of its line.
+    #[must_use]
+    pub fn id(&self, line: u64) -> String {
+        match &self.id {
+            Id::Text(id) => id.clone(),
+            Id::Number(id) => id.to_string(),
+            Id::None => line.to_string(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The files that a run writes. Each gets its name only when it is whole.
+
+use std::fs::{File, rename};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::dedup::Fate;
+
+use super::lines::Lines;
+use super::run::Judged;
+use super::{Error, Record};
+
+/// A line of `duplicates.jsonl`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Dropped<'a> {
+    id: &'a str,
+    /// Identifier of the document that is kept in its place.
+    duplicate_of: &'a str,
+    cluster: u32,
+    key: &'static str,
+    distance: u8,
+    similarity: f64,
+}
+
+/// A line of `clusters.jsonl`.
+#[derive(Serialize)]
+struct Group<'a> {
+    cluster: u32,
+    canonical: &'a str,
+    size: usize,
+    members: Vec<&'a str>,
+}
+
+/// A line of `rejected.jsonl`.
+#[derive(Serialize)]
+struct Bad<'a> {
+    file: String,
+    line: u64,
+    error: &'a str,
+}
+
+pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
+    let id = |number: u32| &*judged.ids[number as usize];
+    kept(files, out, judged)?;
+    let mut file = Output::create(out, "duplicates.jsonl")?;
+    for number in 0..judged.ids.len() as u32 {
+        let Fate { cluster, key, distance, similarity } = judged.dedup.fate(number);
+        let canonical = judged.clusters[cluster as usize].canonical;
+        if canonical == number {
+            continue;
+        }
+        let (id, duplicate_of) = (id(number), id(canonical));
+        let similarity = (f64::from(similarity) * 1000.0).round() / 1000.0;
+        let key = key.as_str();
+        file.line(&Dropped { id, duplicate_of, cluster, key, distance, similarity })?;
+    }
+    file.finish()?;
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); judged.clusters.len()];
+    for number in 0..judged.ids.len() as u32 {
+        let cluster = judged.dedup.fate(number).cluster as usize;
+        if judged.clusters[cluster].copies > 1 {
+            members[cluster].push(number);
+        }
+    }
+    let mut file = Output::create(out, "clusters.jsonl")?;
+    for (cluster, members) in members.iter().enumerate().filter(|(_, all)| !all.is_empty()) {
+        let canonical = id(judged.clusters[cluster].canonical);
+        let members: Vec<&str> = members.iter().map(|number| id(*number)).collect();
+        file.line(&Group { cluster: cluster as u32, canonical, size: members.len(), members })?;
+    }
+    file.finish()?;
+    let mut file = Output::create(out, "rejected.jsonl")?;
+    for bad in &judged.rejected {
+        let path = files[bad.file].display().to_string();
+        file.line(&Bad { file: path, line: bad.line, error: &bad.detail })?;
+    }
+    file.finish()?;
+    Ok(())
+}
+
+/// Copies the lines of the canonical documents as they stand.
+fn kept(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
+    let mut file = Output::create(out, "kept.jsonl")?;
+    let mut rejected = judged.rejected.iter().peekable();
+    let mut documents = 0..judged.ids.len() as u32;
+    let mut line = Vec::new();
+    for (at, path) in files.iter().enumerate() {
+        let mut lines = Lines::open(path)?;
+        let mut number = 0;
+        while lines.next(&mut line)? {
+            number += 1;
+            if rejected.next_if(|bad| bad.file == at && bad.line == number).is_some() {
+                continue;
+            }
+            let document = documents.next().ok_or_else(|| Error::Changed(path.clone()))?;
+            let cluster = judged.dedup.fate(document).cluster as usize;
+            if judged.clusters[cluster].canonical == document {
+                let same = Record::parse(&String::from_utf8_lossy(&line))
+                    .is_ok_and(|record| *record.id(number) == *judged.ids[document as usize]);
+                if !same {
+                    return Err(Error::Changed(path.clone()));
+                }
+                file.bytes(&line)?;
+            }
+        }
+    }
+    if let (Some(_), Some(path)) = (documents.next(), files.last()) {
+        return Err(Error::Changed(path.clone()));
+    }
+    file.finish()
+}
+
+/// A file that has another name until it is whole.
+struct Output {
+    partial: PathBuf,
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl Output {
+    fn create(folder: &Path, name: &str) -> Result<Self, Error> {
+        let (path, partial) = (folder.join(name), folder.join(format!("{name}.partial")));
+        let file = File::create(&partial).map_err(Error::io(&partial))?;
+        Ok(Self { partial, path, writer: BufWriter::with_capacity(1 << 20, file) })
+    }
+
+    fn bytes(&mut self, line: &[u8]) -> Result<(), Error> {
+        let written = self.writer.write_all(line).and_then(|()| self.writer.write_all(b"\n"));
+        written.map_err(Error::io(&self.partial))
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        let line = serde_json::to_vec(value).expect("it has a form in JSON");
+        self.bytes(&line)
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.writer.flush().map_err(Error::io(&self.partial))?;
+        rename(&self.partial, &self.path).map_err(Error::io(&self.path))
+    }
+}

@@ -1,0 +1,191 @@
+//! Candidates: which contents may be the same article, by any of its keys.
+
+use crate::documents::Key;
+use crate::features::Signed;
+use crate::index::keys::Keys;
+use crate::index::layout::{Layout, Near, build};
+use crate::index::stored::{Change, Entries, Field};
+
+use super::{Config, Error};
+
+/// The keys of all contents, in memory.
+pub struct Finder {
+    near: Box<dyn Layout>,
+    titles: Box<dyn Layout>,
+    sentences: Keys,
+    bands: Keys,
+    config: Config,
+}
+
+/// A content that may be the same article.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number.
+    pub content: u32,
+    /// The first key, in the order of [`Key`], by which it was found.
+    pub key: Key,
+    /// The title is among the keys by which it was found.
+    pub titled: bool,
+    /// How much speaks for it.
+    pub votes: u32,
+}
+
+/// Votes of each kind of key: a near fingerprint or a long sentence tells more than a band.
+const VOTES: [(Key, u32); 4] =
+    [(Key::Title, 2), (Key::Near, 6), (Key::Sentence, 3), (Key::Shingles, 1)];
+
+impl Finder {
+    /// Makes an empty one.
+    pub fn new(config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        Ok(Self {
+            near: build(config.layout, config.k)?,
+            titles: build(config.layout, config.k)?,
+            sentences: Keys::default(),
+            bands: Keys::default(),
+            config: config.clone(),
+        })
+    }
+
+    /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
+    pub fn insert(&mut self, content: u32, signed: &Signed) {
+        for Change { field, fingerprint, .. } in self.changes(content, signed) {
+            match field {
+                Field::Content => self.near.insert(fingerprint, content),
+                Field::Title => self.titles.insert(fingerprint, content),
+            }
+        }
+        self.insert_keys(content, signed);
+    }
+
+    /// Returns the fingerprints by which a content is found, as changes of a stored index.
+    #[must_use]
+    pub fn changes(&self, content: u32, signed: &Signed) -> Vec<Change> {
+        if signed.text.words < self.config.rule.words_min {
+            return Vec::new();
+        }
+        let add = |field, fingerprint| Change { field, fingerprint, content, removed: false };
+        let title = signed.title.filter(|_| self.config.titles);
+        let title = title.map(|title| add(Field::Title, title));
+        std::iter::once(add(Field::Content, signed.text.fingerprint)).chain(title).collect()
+    }
+
+    /// Adds fingerprints that were stored.
+    pub(super) fn insert_fingerprints(&mut self, entries: &Entries) {
+        self.near.insert_all(&entries.contents);
+        if self.config.titles {
+            self.titles.insert_all(&entries.titles);
+        }
+    }
+
+    /// Adds the equality keys of a content.
+    pub(super) fn insert_keys(&mut self, content: u32, signed: &Signed) {
+        if signed.text.words < self.config.rule.words_min {
+            return;
+        }
+        for key in self.sentence_keys(signed) {
+            self.sentences.insert(key, content);
+        }
+        for key in self.band_keys(signed) {
+            self.bands.insert(key, content);
+        }
+    }
+
+    /// Removes the keys of a content, which must be those that were inserted.
+    pub fn remove(&mut self, content: u32, signed: &Signed) {
+        self.near.remove(signed.text.fingerprint, content);
+        if let Some(title) = signed.title {
+            self.titles.remove(title, content);
+        }
+        for key in self.sentence_keys(signed) {
+            self.sentences.remove(key, content);
+        }
+        for key in self.band_keys(signed) {
+            self.bands.remove(key, content);
+        }
+    }
+
+    fn sentence_keys(&self, signed: &Signed) -> Vec<u32> {
+        if self.config.sentences { signed.text.sentences.clone() } else { Vec::new() }
+    }
+
+    fn band_keys(&self, signed: &Signed) -> Vec<u32> {
+        signed.text.sketch.bands(self.config.bands, self.config.band_rows).collect()
+    }
+
+    /// Returns the contents that share a key with an article, those for which most speaks first,
+    /// then older ones.
+    #[must_use]
+    pub fn candidates(&self, signed: &Signed) -> Vec<Candidate> {
+        let mut hits = self.hits(signed);
+        hits.sort_unstable();
+        let groups = hits.chunk_by(|a, b| a.0 == b.0);
+        let mut found: Vec<Candidate> = groups
+            .map(|group| Candidate {
+                content: group[0].0,
+                key: VOTES[group[0].1].0,
+                titled: group[0].1 == 0,
+                votes: group.iter().map(|(_, kind)| VOTES[*kind].1).sum(),
+            })
+            .collect();
+        found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
+        found
+    }
+
+    /// Returns every key by which `content` is found from an article.
+    #[must_use]
+    pub fn keys_of(&self, content: u32, signed: &Signed) -> Vec<Key> {
+        let mut kinds: Vec<usize> = self
+            .hits(signed)
+            .into_iter()
+            .filter(|(other, _)| *other == content)
+            .map(|(_, kind)| kind)
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.into_iter().map(|kind| VOTES[kind].0).collect()
+    }
+
+    /// Contents with the places in [`VOTES`] of the keys that lead to them.
+    fn hits(&self, signed: &Signed) -> Vec<(u32, usize)> {
+        let mut hits: Vec<(u32, usize)> = Vec::new();
+        if signed.text.words < self.config.rule.words_min {
+            return hits;
+        }
+        let mut near: Vec<Near> = Vec::new();
+        if let Some(title) = signed.title.filter(|_| self.config.titles) {
+            self.titles.probe(title, self.config.k.min(TITLE_K), &mut near);
+            hits.extend(near.drain(..).map(|near| (near.number, 0)));
+        }
+        self.near.probe(signed.text.fingerprint, self.config.k, &mut near);
+        hits.extend(near.into_iter().map(|near| (near.number, 1)));
+        for key in self.sentence_keys(signed) {
+            self.sentences.get(key, |content| hits.push((content, 2)));
+        }
+        for key in self.band_keys(signed) {
+            self.bands.get(key, |content| hits.push((content, 3)));
+        }
+        hits
+    }
+
+    /// Returns the number of contents in the index.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.near.len()
+    }
+
+    /// Returns whether no content is in the index.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.near.is_empty()
+    }
+
+    /// Returns the memory of the index in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.near.bytes() + self.titles.bytes() + self.sentences.bytes() + self.bands.bytes()
+    }
+}
+
+/// Largest distance of titles: they are short, so that a few more bits are another title.
+const TITLE_K: u32 = 3;

@@ -1,0 +1,143 @@
+//! The feature hashes of the lecture: enumerations by repeating bits, Chinese words by the place of
+//! their characters in GB 2312.
+//!
+//! Source: 罗刚, lecture on web page deduplication. As printed, the loops lose their upper half to a
+//! 32-bit shift; here all shifts are of 64 bits, which is what the text describes.
+
+use encoding_rs::GBK;
+
+use crate::sketch::mix;
+
+/// Hanzi of GB 2312: 72 rows of 94.
+const HANZI: i64 = 6768;
+
+/// The base of the polynomial: the Hanzi, and 117 codes for single bytes.
+const BASE: i64 = HANZI + 117;
+
+/// Bits that the lecture counts for one character: 2^13 is the first power above [`BASE`].
+const CHAR_BITS: u32 = 13;
+
+/// Repeats the number of a value of an enumeration over 64 bits, so that unlike values of the same
+/// enumeration are far apart. `count` is the number of values.
+///
+/// Each repetition has as many bits as `count - 1` needs, at least one; the bits that are left at
+/// the top are zero. Two values of two are 0 and all ones. Adding a value to an enumeration of
+/// 2, 4, 8, ... values changes every hash.
+///
+/// ```
+/// use uniqcrawl::features::lecture::enum_hash;
+///
+/// assert_eq!((enum_hash(0, 2), enum_hash(1, 2)), (0, u64::MAX));
+/// assert_eq!(enum_hash(1, 3), 0x5555_5555_5555_5555);
+/// ```
+#[must_use]
+pub fn enum_hash(ordinal: u32, count: u32) -> u64 {
+    let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
+    let bits = bits.max(1);
+    let mut hash = u64::from(ordinal);
+    for _ in 0..64 / bits {
+        hash = (hash << bits).wrapping_add(u64::from(ordinal));
+    }
+    hash
+}
+
+/// Returns the number of a character: 0 to 6,767 for the Hanzi of GB 2312 by row and cell (啊 is 0,
+/// 齄 is 6,767), below zero for its symbols and letters, 6,759 and above for single bytes.
+///
+/// A character outside GB 2312 has the number of `?`, as in the listing: the lecture's hash cannot
+/// tell traditional characters from each other.
+#[must_use]
+pub fn char_code(c: char) -> i64 {
+    let mut utf8 = [0; 4];
+    let (bytes, _, unmappable) = GBK.encode(c.encode_utf8(&mut utf8));
+    match (&*bytes, unmappable) {
+        ([byte], false) => single(*byte),
+        // GB 2312 has rows and cells from 0xA1 on; what GBK adds lies elsewhere.
+        ([row, cell], false) if *row >= 0xA1 && *cell >= 0xA1 && *row <= 0xF7 => {
+            (i64::from(*row) - 176) * 94 + i64::from(*cell) - 161
+        }
+        _ => single(b'?'),
+    }
+}
+
+fn single(byte: u8) -> i64 {
+    i64::from(byte) - 9 + HANZI
+}
+
+/// Hashes a word as the lecture does: a polynomial of its [`char_code`]s in the base 6,885,
+/// repeated over the 64 bits. Kept for comparison: words of two characters have only 26 free bits.
+///
+/// An empty word has the hash 0.
+#[must_use]
+pub fn string_hash_as_printed(word: &str) -> u64 {
+    let mut chars = word.chars();
+    let Some(first) = chars.next() else { return 0 };
+    let mut polynomial = char_code(first);
+    let mut bits = CHAR_BITS;
+    for c in chars {
+        polynomial = polynomial.wrapping_mul(BASE).wrapping_add(char_code(c));
+        bits = bits.saturating_add(CHAR_BITS);
+    }
+    let mut hash = polynomial;
+    for _ in 0..=64 / bits {
+        // Shifts count modulo 64, as on the machine of the listing.
+        hash = hash.wrapping_shl(bits).wrapping_add(polynomial);
+    }
+    hash.cast_unsigned()
+}
+
+/// Hashes a word by its characters, without a dictionary: the lecture's polynomial, whose bits are
+/// then spread evenly over all 64. The hash that is used for features.
+#[must_use]
+pub fn string_hash(word: &str) -> u64 {
+    mix(string_hash_as_printed(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hanzi_are_numbered_by_their_place_in_gb_2312() {
+        for (c, code) in [
+            ('啊', 0),
+            ('齄', 6767),
+            ('阿', 1),
+            ('。', -1408),
+            ('Ａ', -1190),
+            ('の', -1083),
+            ('A', 6824),
+            ('~', 6885),
+            ('?', 6822),
+            ('\0', 6759),
+            ('國', 6822),
+            ('한', 6822),
+            ('😀', 6822),
+        ] {
+            assert_eq!(char_code(c), code, "{c}");
+        }
+    }
+
+    #[test]
+    fn the_polynomial_of_two_characters_repeats_after_26_bits() {
+        let polynomial = char_code('去') * BASE + char_code('重');
+        let hash = string_hash_as_printed("去重");
+        assert_eq!(hash & ((1 << 26) - 1), polynomial.cast_unsigned());
+        assert_eq!(hash >> 26 & ((1 << 26) - 1), polynomial.cast_unsigned());
+        assert_eq!(string_hash_as_printed(""), 0);
+        assert_ne!(string_hash("去重"), string_hash("系统"));
+        assert_ne!(string_hash("一二三四五六七八九十".repeat(9).as_str()), 0);
+    }
+
+    #[test]
+    fn values_of_an_enumeration_are_far_apart() {
+        assert_eq!(enum_hash(2, 3), 0xAAAA_AAAA_AAAA_AAAA);
+        assert_eq!(enum_hash(0, 1), 0);
+        for one in 0..16 {
+            for other in 0..one {
+                let distance = (enum_hash(one, 16) ^ enum_hash(other, 16)).count_ones();
+                assert!((16..=64).contains(&distance), "{one} {other}: {distance}");
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The fingerprints of a store: a log, and the rotated tables into which it is folded.
+//!
+//! Each commit appends its fingerprints as one row of the log, 13 bytes each. When the log has
+//! outgrown the tables, they are written anew with all entries: each entry is rewritten about once
+//! per doubling of the store, instead of four random rows of a B-tree being changed for each.
+//!
+//! Row of `near`: key: number of the table (1 byte: 0-3 content, 4-7 title), top 12 bits of the
+//! rotated fingerprint (2 bytes); value: entries of 12 bytes in increasing order, rotated
+//! fingerprint and content number, all big-endian. Table `t` holds every fingerprint rotated
+//! left by `16 * t`, so that fingerprints that differ in at most three bits agree in the first
+//! 16 bits of one table.
+//!
+//! Row of `near_log`: entries of 13 bytes: 1 for a title plus 2 for a removal, fingerprint, content
+//! number.
+//!
+//! Source: Manku et al., "Detecting Near-Duplicates for Web Crawling", WWW 2007; the row key is
+//! that of the text on simhash engineering, table number first so that tables do not
+//! interleave, many entries a row, and the content number with each so that equal fingerprints
+//! do not overwrite each other.
+
+use std::collections::{BTreeMap, HashSet};
+
+use redb::{ReadableTable, Table};
+
+use crate::simhash::Fingerprint;
+use crate::store::{BadRow, Error};
+
+use super::layout::Near;
+
+/// Largest distance that [`probe`] finds without fail.
+pub const K_MAX: u32 = 3;
+
+/// Tables of one field.
+const TABLES: u8 = 4;
+
+/// Bits of one block.
+const BLOCK: u32 = 16;
+
+/// Bits of a rotated fingerprint that stand in the key of a row.
+const PREFIX: u32 = 12;
+
+/// Bytes of an entry in the tables, and in the log.
+const ENTRY: usize = 12;
+const LOGGED: usize = 13;
+
+/// The log is not folded before it has this many entries.
+const FOLD_MIN: usize = 1 << 16;
+
+/// Which fingerprint of a page it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// Of the main text.
+    Content,
+    /// Of the title.
+    Title,
+}
+
+/// One change of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Which fingerprint.
+    pub field: Field,
+    /// The fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Number of its content.
+    pub content: u32,
+    /// It is removed, not added.
+    pub removed: bool,
+}
+
+/// All entries of an index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Fingerprints of texts with the numbers of their contents.
+    pub contents: Vec<(Fingerprint, u32)>,
+    /// Fingerprints of titles with the numbers of their contents.
+    pub titles: Vec<(Fingerprint, u32)>,
+    /// Entries of the log among them, removals counted too.
+    logged: usize,
+}
+
+impl Entries {
+    fn of(&mut self, field: Field) -> &mut Vec<(Fingerprint, u32)> {
+        match field {
+            Field::Content => &mut self.contents,
+            Field::Title => &mut self.titles,
+        }
+    }
+
+    /// Tells whether the log has outgrown the tables.
+    #[must_use]
+    pub fn is_fold_due(&self) -> bool {
+        let folded = (self.contents.len() + self.titles.len()).saturating_sub(self.logged);
+        self.logged >= FOLD_MIN.max(folded)
+    }
+}
+
+/// Appends the changes of one commit to the log.
+pub fn append(
+    log: &mut Table<u64, &'static [u8]>,
+    changes: impl IntoIterator<Item = Change>,
+) -> Result<(), Error> {
+    let mut row = Vec::new();
+    for change in changes {
+        let title = u8::from(change.field == Field::Title);
+        row.push(title | u8::from(change.removed) << 1);
+        row.extend_from_slice(&change.fingerprint.0.to_be_bytes());
+        row.extend_from_slice(&change.content.to_be_bytes());
+    }
+    if !row.is_empty() {
+        let next = log.last()?.map_or(0, |(key, _)| key.value() + 1);
+        log.insert(next, row.as_slice())?;
+    }
+    Ok(())
+}
+
+/// Reads all entries: the first table of each field, and the log.
+pub fn load(
+    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    log: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<Entries, Error> {
+    let mut entries = Entries::default();
+    for (field, table) in [(Field::Content, 0), (Field::Title, TABLES)] {
+        for row in near.range([table, 0, 0].as_slice()..[table + 1, 0, 0].as_slice())? {
+            let row = row?.1;
+            entries.of(field).extend(split(row.value())?);
+        }
+    }
+    let mut removed = HashSet::new();
+    for row in log.iter()? {
+        for change in changes(row?.1.value())? {
+            entries.logged += 1;
+            let key = (change.field, change.fingerprint, change.content);
+            if change.removed {
+                removed.insert(key);
+            } else {
+                removed.remove(&key);
+                entries.of(change.field).push((change.fingerprint, change.content));
+            }
+        }
+    }
+    if !removed.is_empty() {
+        for field in [Field::Content, Field::Title] {
+            entries
+                .of(field)
+                .retain(|(print, content)| !removed.contains(&(field, *print, *content)));
+        }
+    }
+    Ok(entries)
+}
+
+/// Writes the tables anew with all entries, and empties the log.
+pub fn fold(
+    near: &mut Table<&'static [u8], &'static [u8]>,
+    log: &mut Table<u64, &'static [u8]>,
+    entries: &mut Entries,
+) -> Result<(), Error> {
+    near.retain(|_, _| false)?;
+    log.retain(|_, _| false)?;
+    for (first, all) in [(0, &entries.contents), (TABLES, &entries.titles)] {
+        for table in 0..TABLES {
+            let turn = BLOCK * u32::from(table);
+            let mut rotated: Vec<(u64, u32)> =
+                all.iter().map(|(print, content)| (print.0.rotate_left(turn), *content)).collect();
+            rotated.sort_unstable();
+            for row in rotated.chunk_by(|a, b| a.0 >> (64 - PREFIX) == b.0 >> (64 - PREFIX)) {
+                let mut value = Vec::with_capacity(row.len() * ENTRY);
+                for (print, content) in row {
+                    value.extend_from_slice(&print.to_be_bytes());
+                    value.extend_from_slice(&content.to_be_bytes());
+                }
+                near.insert(key(first + table, row[0].0).as_slice(), value.as_slice())?;
+            }
+        }
+    }
+    entries.logged = 0;
+    Ok(())
+}
+
+/// Returns every stored fingerprint within `k` bits of `query`, nearest first, then in the order of
+/// the content numbers, straight from the store: for a single look-up without the index in memory.
+///
+/// `k` is inclusive and at most [`K_MAX`]. Reads four rows and the whole log.
+pub fn probe(
+    (near, log): (
+        &impl ReadableTable<&'static [u8], &'static [u8]>,
+        &impl ReadableTable<u64, &'static [u8]>,
+    ),
+    field: Field,
+    query: Fingerprint,
+    k: u32,
+) -> Result<Vec<Near>, Error> {
+    assert!(k <= K_MAX, "four tables find at most {K_MAX} differing bits");
+    let mut found = BTreeMap::new();
+    let mut meet = |fingerprint: Fingerprint, number: u32| {
+        let distance = fingerprint.distance(query);
+        if distance <= k {
+            found.insert((distance, number), fingerprint);
+        }
+    };
+    let first = if field == Field::Title { TABLES } else { 0 };
+    for table in 0..TABLES {
+        let turn = BLOCK * u32::from(table);
+        let rotated = query.0.rotate_left(turn);
+        let Some(row) = near.get(key(first + table, rotated).as_slice())? else { continue };
+        for (print, content) in split(row.value())? {
+            if (print.0 ^ rotated) >> (64 - BLOCK) == 0 {
+                meet(Fingerprint(print.0.rotate_right(turn)), content);
+            }
+        }
+    }
+    let mut removed = Vec::new();
+    for row in log.iter()? {
+        for change in changes(row?.1.value())?.filter(|change| change.field == field) {
+            if change.removed {
+                removed.push((change.fingerprint, change.content));
+            } else {
+                meet(change.fingerprint, change.content);
+                removed.retain(|gone| *gone != (change.fingerprint, change.content));
+            }
+        }
+    }
+    let all = found.into_iter().map(|((distance, number), fingerprint)| Near {
+        number,
+        fingerprint,
+        distance,
+    });
+    Ok(all.filter(|near| !removed.contains(&(near.fingerprint, near.number))).collect())
+}
+
+/// Returns what is wrong with the tables: they must all have the same entries, each in the row of
+/// its prefix, in order.
+pub fn faults(
+    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
+) -> Result<Vec<String>, Error> {
+    let mut faults = Vec::new();
+    // The sum of hashes of the entries of each table.
+    let mut sums = [(0u64, 0u64); 2 * TABLES as usize];
+    for row in near.iter()? {
+        let (name, row) = row?;
+        let [table, high, low] = *name.value() else {
+            faults.push("a row of the rotated tables has another key than it may".to_owned());
+            continue;
+        };
+        let turn = BLOCK * u32::from(table % TABLES);
+        let entries: Vec<(Fingerprint, u32)> = split(row.value())?.collect();
+        let prefix = u16::from_be_bytes([high, low]);
+        let in_place = entries.iter().all(|(print, _)| (print.0 >> (64 - PREFIX)) as u16 == prefix);
+        if !in_place || !entries.is_sorted() || table >= 2 * TABLES {
+            faults.push(format!("row {prefix} of rotated table {table} is not in order"));
+            continue;
+        }
+        let (count, sum) = &mut sums[table as usize];
+        *count += entries.len() as u64;
+        for (print, content) in entries {
+            let straight = print.0.rotate_right(turn);
+            *sum = sum.wrapping_add(crate::sketch::mix(straight ^ u64::from(content) << 7));
+        }
+    }
+    for tables in sums.chunks_exact(TABLES as usize) {
+        if tables.iter().any(|table| *table != tables[0]) {
+            let counts: Vec<u64> = tables.iter().map(|(count, _)| *count).collect();
+            faults.push(format!("the rotated tables do not agree: {counts:?} entries"));
+        }
+    }
+    Ok(faults)
+}
+
+fn key(table: u8, rotated: u64) -> [u8; 3] {
+    let [high, low] = ((rotated >> (64 - PREFIX)) as u16).to_be_bytes();
+    [table, high, low]
+}
+
+fn split(row: &[u8]) -> Result<impl Iterator<Item = (Fingerprint, u32)> + '_, BadRow> {
+    if !row.len().is_multiple_of(ENTRY) {
+        return Err(BadRow { kind: "rotated", detail: "an entry is cut short" });
+    }
+    Ok(row.chunks_exact(ENTRY).map(|entry| (Fingerprint(wide(entry)), narrow(&entry[8..]))))
+}
+
+fn changes(row: &[u8]) -> Result<impl Iterator<Item = Change> + '_, BadRow> {
+    if !row.len().is_multiple_of(LOGGED) {
+        return Err(BadRow { kind: "near_log", detail: "an entry is cut short" });
+    }
+    Ok(row.chunks_exact(LOGGED).map(|entry| Change {
+        field: if entry[0] & 1 == 1 { Field::Title } else { Field::Content },
+        fingerprint: Fingerprint(wide(&entry[1..])),
+        content: narrow(&entry[9..]),
+        removed: entry[0] & 2 == 2,
+    }))
+}
+
+fn wide(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(*bytes.first_chunk().expect("eight bytes"))
+}
+
+fn narrow(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(*bytes.first_chunk().expect("four bytes"))
+}

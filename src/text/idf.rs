@@ -1,0 +1,219 @@
+//! How rare words are: inverse document frequencies, built in or trained from a corpus.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use jieba_rs::{KeywordExtract, KeywordExtractConfig, TfIdf};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::words::JIEBA;
+use super::{is_han, is_usual, normalize, words};
+
+/// Words remembered by each thread with their IDF; then the memory starts anew.
+const CACHE_MAX: usize = 400_000;
+
+/// First line of a file of document frequencies: what it is, then the number of documents.
+const HEADER: &str = "uniqcrawl idf 1 documents";
+
+/// Inverse document frequencies.
+///
+/// The built-in table is jieba's: its median for unknown words, and zero for stop words. A trained
+/// one counts in how many documents of a corpus a word stands.
+///
+/// Source: jieba's `idf.txt`; the median rule is that of the text on simhash engineering.
+#[derive(Debug, Default)]
+pub struct Idf(Option<Trained>);
+
+#[derive(Debug)]
+struct Trained {
+    by_hash: HashMap<u64, f32>,
+    median: f32,
+    digest: u64,
+}
+
+/// A file of document frequencies that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadIdf {
+    /// It cannot be read or written.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("{}, line {line}: {detail}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong.
+        detail: &'static str,
+    },
+}
+
+/// Median of the built-in table: what a word has that it does not know.
+const MEDIAN_IDF: f32 = 11.954_767;
+
+/// jieba's table, loaded at the first Chinese word: a crawl of other scripts never needs it.
+static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
+    let config = KeywordExtractConfig::builder().min_keyword_length(1).use_hmm(false).build();
+    let mut table = TfIdf::default();
+    *table.config_mut() = config;
+    table
+});
+
+thread_local! {
+    static CACHE: RefCell<HashMap<u64, f32>> = RefCell::default();
+}
+
+impl Idf {
+    /// Returns the built-in table.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self(None)
+    }
+
+    /// Reads a table that was made by [`DocumentFrequencies::write`].
+    pub fn read(path: &Path) -> Result<Self, BadIdf> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| BadIdf::Io { path: path.to_owned(), source })?;
+        let bad = |line, detail| BadIdf::Line { path: path.to_owned(), line, detail };
+        let mut lines = text.lines().enumerate();
+        let head = lines.next().and_then(|(_, line)| line.strip_prefix(HEADER));
+        let documents: f64 = head
+            .and_then(|count| count.trim().parse().ok())
+            .ok_or_else(|| bad(1, "this is no table of document frequencies"))?;
+        let mut by_hash = HashMap::new();
+        for (at, line) in lines {
+            let (word, count) =
+                line.split_once('\t').ok_or_else(|| bad(at + 1, "there is no tab in it"))?;
+            let count: f64 = count.parse().map_err(|_| bad(at + 1, "its count is no number"))?;
+            by_hash
+                .insert(xxh3_64(word.as_bytes()), (documents / (1.0 + count)).ln().max(0.0) as f32);
+        }
+        let mut all: Vec<f32> = by_hash.values().copied().collect();
+        all.sort_unstable_by(f32::total_cmp);
+        let median = all.get(all.len() / 2).copied().unwrap_or(MEDIAN_IDF);
+        Ok(Self(Some(Trained { by_hash, median, digest: xxh3_64(text.as_bytes()) })))
+    }
+
+    /// Returns the digest of a trained table; none for the built-in one.
+    #[must_use]
+    pub fn digest(&self) -> Option<u64> {
+        self.0.as_ref().map(|trained| trained.digest)
+    }
+
+    /// Returns the IDF of a normalised word: the table's median if it does not have the word,
+    /// 0 if it is a usual word of its language. The built-in table is of Chinese words: all others
+    /// have the median.
+    #[must_use]
+    pub fn of(&self, word: &str) -> f32 {
+        if is_usual(word) {
+            return 0.0;
+        }
+        if let Some(trained) = &self.0 {
+            let found = trained.by_hash.get(&xxh3_64(word.as_bytes()));
+            return found.copied().unwrap_or(trained.median);
+        }
+        if word.is_ascii() || !word.chars().any(is_han) {
+            return MEDIAN_IDF;
+        }
+        let key = xxh3_64(word.as_bytes());
+        if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&key).copied()) {
+            return idf;
+        }
+        let idf = sole_weight(word).unwrap_or(MEDIAN_IDF);
+        CACHE.with_borrow_mut(|cache| {
+            if cache.len() >= CACHE_MAX {
+                cache.clear();
+            }
+            cache.insert(key, idf);
+        });
+        idf
+    }
+}
+
+/// In how many documents of a corpus each word stands.
+#[derive(Debug, Default)]
+pub struct DocumentFrequencies {
+    documents: u64,
+    words: HashMap<String, u32>,
+}
+
+impl DocumentFrequencies {
+    /// Counts the words of one document, each once.
+    pub fn add(&mut self, text: &str) {
+        let text = normalize(text);
+        let mut words = words(&text);
+        words.sort_unstable();
+        words.dedup();
+        self.documents += 1;
+        for word in words {
+            match self.words.get_mut(word) {
+                Some(count) => *count += 1,
+                None => drop(self.words.insert(word.to_owned(), 1)),
+            }
+        }
+    }
+
+    /// Returns the number of documents and of distinct words.
+    #[must_use]
+    pub fn counts(&self) -> (u64, usize) {
+        (self.documents, self.words.len())
+    }
+
+    /// Writes the table, commonest word first: a header with the number of documents, then one line
+    /// a word with a tab and the number of documents that have it. Words of fewer than `count_min`
+    /// documents are left out.
+    pub fn write(&self, path: &Path, count_min: u32) -> Result<(), BadIdf> {
+        let mut rows: Vec<(&str, u32)> = self
+            .words
+            .iter()
+            .map(|(word, count)| (word.as_str(), *count))
+            .filter(|(_, count)| *count >= count_min)
+            .collect();
+        rows.sort_unstable_by_key(|(word, count)| (std::cmp::Reverse(*count), *word));
+        let mut text = format!("{HEADER} {}\n", self.documents);
+        for (word, count) in rows {
+            let _ = writeln!(text, "{word}\t{count}");
+        }
+        fs::write(path, text).map_err(|source| BadIdf::Io { path: path.to_owned(), source })
+    }
+}
+
+/// The table can only be asked for the keywords of a text. A text of one word has a term
+/// frequency of 1, so that the weight of its only keyword is that word's IDF.
+fn sole_weight(word: &str) -> Option<f32> {
+    match TABLE.extract_keywords(&JIEBA, word, 2, Vec::new()).as_slice() {
+        [only] if only.keyword == word => Some(only.weight as f32),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_that_of_the_table() {
+        // A word that no table has weighs the median.
+        let unknown = sole_weight("zzqx").unwrap();
+        assert!((unknown - MEDIAN_IDF).abs() < 1e-5, "{unknown}");
+    }
+
+    #[test]
+    fn rare_words_weigh_more_than_usual_ones() {
+        let idf = Idf::built_in();
+        assert!(idf.of("去重") >= idf.of("系统") && idf.of("系统") > idf.of("的"));
+        assert!((idf.of("unheard") - MEDIAN_IDF).abs() < f32::EPSILON);
+        assert!(idf.of("the").abs() < f32::EPSILON);
+    }
+}

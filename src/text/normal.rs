@@ -1,0 +1,160 @@
+//! The normal form in which texts are compared.
+
+use std::sync::LazyLock;
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::is_han;
+
+/// How a text is brought into normal form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Normal {
+    /// Traditional Chinese characters become simplified ones.
+    pub simplify: bool,
+}
+
+impl Default for Normal {
+    fn default() -> Self {
+        Self { simplify: true }
+    }
+}
+
+/// First and last character of the block CJK Unified Ideographs.
+const UNIFIED: std::ops::RangeInclusive<char> = '\u{4E00}'..='\u{9FFF}';
+
+/// The simplified form of each character of [`UNIFIED`].
+static SIMPLIFIED: LazyLock<Vec<char>> = LazyLock::new(|| {
+    UNIFIED
+        .map(|c| fast2s::convert(c.encode_utf8(&mut [0; 4])).chars().next().unwrap_or(c))
+        .collect()
+});
+
+/// Returns the simplified form of a Chinese character; any other character as it is.
+///
+/// Only single characters are looked at: 乾 is 干 in 乾燥 and stays 乾 in 乾隆; for comparing it is
+/// enough that both spellings of one text come out the same.
+#[must_use]
+pub fn simplified(c: char) -> char {
+    if UNIFIED.contains(&c) { SIMPLIFIED[c as usize - *UNIFIED.start() as usize] } else { c }
+}
+
+/// Brings a text into the form in which texts are compared: Unicode NFKC (full-width forms become
+/// half-width), lower case, simplified Chinese, runs of white space as one blank, none at the
+/// ends. Zero-width characters and soft hyphens are dropped.
+///
+/// ```
+/// use uniqcrawl::text::normalize;
+///
+/// assert_eq!(normalize(" Ｈｅｌｌｏ\u{3000}\n World "), "hello world");
+/// assert_eq!(normalize("數據庫"), normalize("数据库"));
+/// ```
+#[must_use]
+pub fn normalize(text: &str) -> String {
+    normalize_as(text, Normal::default()).replace('\n', " ")
+}
+
+/// Does the same, but a run of white space with a line break in it becomes one line break, so that
+/// sentences can be told.
+#[must_use]
+pub fn normalize_as(text: &str, normal: Normal) -> String {
+    let mut out = Collapsed { text: String::with_capacity(text.len()), gap: None };
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.bytes().take_while(u8::is_ascii).count();
+        // A letter with a mark after it is one character in the normal form.
+        let plain = if plain < rest.len() { plain.saturating_sub(1) } else { plain };
+        out.push_ascii(&rest[..plain]);
+        rest = &rest[plain..];
+        let Some(first) = rest.chars().next() else { break };
+        if UNIFIED.contains(&first) {
+            out.push(if normal.simplify { simplified(first) } else { first });
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let odd = rest.char_indices().skip(1).find(|(_, c)| c.is_ascii() || UNIFIED.contains(c));
+        let (run, after) = rest.split_at(odd.map_or(rest.len(), |(at, _)| at));
+        for c in run.nfkc() {
+            let c = if normal.simplify && is_han(c) { simplified(c) } else { c };
+            c.to_lowercase().for_each(|c| out.push(c));
+        }
+        rest = after;
+    }
+    out.text
+}
+
+/// A text in which white space is collapsed while it grows.
+struct Collapsed {
+    text: String,
+    /// White space that was met since the last character.
+    gap: Option<char>,
+}
+
+impl Collapsed {
+    fn push(&mut self, c: char) {
+        if c.is_whitespace() {
+            let breaks = matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+            self.gap = if breaks { Some('\n') } else { self.gap.or(Some(' ')) };
+        } else if !is_invisible(c) {
+            self.close_gap();
+            self.text.push(c);
+        }
+    }
+
+    fn push_ascii(&mut self, run: &str) {
+        let mut rest = run;
+        while !rest.is_empty() {
+            let visible = rest.bytes().take_while(|byte| *byte > b' ').count();
+            if visible > 0 {
+                self.close_gap();
+                let start = self.text.len();
+                self.text.push_str(&rest[..visible]);
+                self.text[start..].make_ascii_lowercase();
+            } else {
+                self.push(char::from(rest.as_bytes()[0]));
+            }
+            rest = &rest[visible.max(1)..];
+        }
+    }
+
+    fn close_gap(&mut self) {
+        if let Some(gap) = self.gap.take()
+            && !self.text.is_empty()
+        {
+            self.text.push(gap);
+        }
+    }
+}
+
+/// Zero-width characters and soft hyphens, which readers do not see.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ODD_TEXTS: &str =
+        "[a-cA-C \n\u{3000}é\u{301}\u{30A}ＡＢ中國国體ﬁㄱ가각\u{11A8}ｶﾞ。\u{200B}]{0,40}";
+
+    /// The plain definition, without fast paths.
+    fn model(text: &str) -> String {
+        let chars = text.nfkc().flat_map(char::to_lowercase).filter(|c| !is_invisible(*c));
+        let chars: String = chars.map(simplified).collect();
+        chars.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn fast_paths_change_nothing(text in ODD_TEXTS) {
+            proptest::prop_assert_eq!(normalize(&text), model(&text));
+        }
+    }
+
+    #[test]
+    fn line_breaks_are_told_from_blanks() {
+        let normal = Normal { simplify: false };
+        assert_eq!(normalize_as(" A b \r\n\n C\u{2028}體 ", normal), "a b\nc\n體");
+        assert_eq!(normalize_as("體", Normal::default()), "体");
+    }
+}
