@@ -126,6 +126,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Show a document with all its copies
     Inspect(InspectArgs),
+    /// Remove the documents that had no new copy for some time, each with all its copies
+    Expire(ExpireArgs),
+    /// Count in how many documents of a corpus each word stands, for `idf_file`
+    Idf(IdfArgs),
     /// Show what is in a store
     Stats(StoreArg),
     /// Check every invariant of a store
@@ -229,6 +233,28 @@ pub(crate) enum FormatArg {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ExpireArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Remove what had no new copy for this long: 12h, 30d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub older_than: Duration,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct IdfArgs {
+    /// Files of lines with `text`; plain, gzip or zstd
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// File for the table
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Leave out words of fewer documents
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub min_documents: u32,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub store: StoreArg,
@@ -296,7 +322,7 @@ pub(crate) struct ExtractArgs {
     pub jsonl: bool,
 }
 
-/// Reads `500ms`, `1s`, `2m`, `1h`, or a bare number of seconds.
+/// Reads `500ms`, `1s`, `2m`, `1h`, `30d`, or a bare number of seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -305,7 +331,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("`{other}` is no unit: use ms, s, m or h")),
+        "d" => 86_400.0,
+        other => return Err(format!("`{other}` is no unit: use ms, s, m, h or d")),
     };
     let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
     Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is too long"))

@@ -13,6 +13,7 @@ mod robots;
 mod screen;
 mod seeds;
 mod settings;
+mod upkeep;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Export(export)) => inspect::export(&export, json),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),
+        Some(Command::Expire(expire)) => upkeep::expire(&expire, json),
+        Some(Command::Idf(idf)) => upkeep::idf(&idf, json),
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),

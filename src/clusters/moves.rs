@@ -22,6 +22,15 @@ pub struct Moved {
     pub addresses: Vec<String>,
 }
 
+/// What has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Documents.
+    pub documents: u64,
+    /// Addresses of the copies that they had.
+    pub addresses: Vec<String>,
+}
+
 /// Returns the contents whose joints were less than certain, in the order of their numbers, and
 /// forgets that they were.
 pub fn take_unsure(tables: &mut Tables<'_>) -> Result<Vec<u64>, Error> {
@@ -141,11 +150,10 @@ pub fn merge(
 }
 
 /// Ends every document whose newest copy came before `before`: its whole tree and nothing else.
-/// Returns the addresses of the copies that it had.
 ///
 /// Source: the text on near-duplicates of a public-opinion platform (a root lives as long as its
 /// youngest leaf, so that a tree expires as a whole).
-pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Vec<String>, Error> {
+pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error> {
     let mut ended = Vec::new();
     for row in tables.documents.iter()? {
         let (number, row) = row?;
@@ -154,7 +162,7 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Vec<String>,
             ended.push((number.value(), document));
         }
     }
-    let mut addresses = Vec::new();
+    let (documents, mut addresses) = (ended.len() as u64, Vec::new());
     let mut changes = Vec::new();
     for (number, document) in ended {
         let mut contents = vec![document.root];
@@ -174,7 +182,7 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Vec<String>,
         tables.documents.remove(number)?;
     }
     stored::append(&mut tables.near_log, changes)?;
-    Ok(addresses)
+    Ok(Ended { documents, addresses })
 }
 
 fn remove_content(

@@ -172,6 +172,20 @@ impl Frontier {
         Duration::from_millis(self.config.delay_ms.max(crawl_delay_ms))
     }
 
+    /// Notes that the documents of some stored addresses are gone from the store.
+    pub fn forget_expired(tables: &mut Tables<'_>, addresses: &[String]) -> Result<(), Error> {
+        for url in addresses {
+            let Some(mut address) = Address::read(&tables.addresses, url)? else { continue };
+            let was = address.state.counter();
+            address.state = State::Refused(Reason::Expired);
+            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            let left = tables.counters.get(was.as_str())?.map_or(0, |row| row.value());
+            tables.counters.insert(was.as_str(), left.saturating_sub(1))?;
+            tables.count(&address.state.counter(), 1)?;
+        }
+        Ok(())
+    }
+
     /// Moves an address from one counter to another.
     fn recount(&mut self, from: Option<&State>, to: &State) {
         if let Some(from) = from {
