@@ -1,13 +1,12 @@
 //! What votes in a fingerprint, and with which weight.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::{Idf, is_han, sentences, words};
+use crate::text::{Counts, Idf, Tokens, is_han, sentences};
 
 use super::{Config, lecture, word_hash};
 
@@ -94,43 +93,56 @@ pub(super) struct Found<'a> {
     pub(super) weight: f32,
 }
 
+impl Found<'_> {
+    /// Heavier ones first; equal weights in the order of the hashes.
+    pub(super) fn heavier(&self, other: &Self) -> Ordering {
+        other.weight.total_cmp(&self.weight).then(self.hash.cmp(&other.hash))
+    }
+}
+
 impl From<Found<'_>> for Feature {
     fn from(found: Found<'_>) -> Self {
         Self { text: found.text.to_owned(), hash: found.hash, weight: found.weight }
     }
 }
 
-/// Returns the heaviest features of a normalised text, heaviest first.
-pub(super) fn features<'a>(text: &'a str, config: &Config, idf: &Idf) -> Vec<Found<'a>> {
-    let times_idf = |word: &str, count: u32| count as f32 * idf.of(word);
+/// Returns the heaviest features of a normalised text, in no particular order.
+pub(super) fn features<'a>(tokens: &Tokens<'a>, config: &Config, idf: &Idf) -> Vec<Found<'a>> {
+    let text = tokens.text;
+    let times_idf = |word: &str, hash: u64, count: u32| count as f32 * idf.of(word, hash);
     match config.extractor {
-        Extractor::Tfidf => weigh(words(text).into_iter().map(hashed), config, times_idf),
-        Extractor::LogTfidf => weigh(words(text).into_iter().map(hashed), config, |word, count| {
-            (1.0 + (count as f32).ln()) * idf.of(word)
+        Extractor::Tfidf => weigh(segmented(tokens), config, times_idf),
+        Extractor::LogTfidf => weigh(segmented(tokens), config, |word, hash, count| {
+            (1.0 + (count as f32).ln()) * idf.of(word, hash)
         }),
-        Extractor::Levels => weigh(words(text).into_iter().map(hashed), config, |_, count| {
-            count.min(config.levels) as f32
-        }),
+        Extractor::Levels => {
+            weigh(segmented(tokens), config, |_, _, count| count.min(config.levels) as f32)
+        }
         Extractor::WordShingles => {
-            let words = words(text);
-            let length = config.shingle_words.min(words.len());
-            let runs = words.windows(length.max(1)).map(|run| hashed(between(text, run)));
-            weigh(runs, config, |_, _| 1.0)
+            let words: Vec<&str> = segmented(tokens).into_iter().map(|(word, _)| word).collect();
+            let length = config.shingle_words.min(words.len()).max(1);
+            let runs = words.windows(length).map(|run| hashed(between(text, run)));
+            weigh(runs.collect(), config, |_, _, _| 1.0)
         }
         Extractor::CharShingles => {
-            let runs = char_shingles(text, config.shingle_chars);
-            weigh(runs.into_iter(), config, |_, count| count as f32)
+            weigh(char_shingles(text, config.shingle_chars), config, |_, _, count| count as f32)
         }
         Extractor::LongestSentence => {
             let longest = sentences(text).max_by_key(|sentence| sentence.chars().count());
-            let words = words(longest.unwrap_or_default());
-            weigh(words.into_iter().map(hashed), config, times_idf)
+            let longest = Tokens::of(longest.unwrap_or_default());
+            weigh(segmented(&longest), config, times_idf)
         }
         Extractor::LectureChars => {
-            let hashed = |word| (word, lecture::string_hash(word));
-            weigh(pairs(text).into_iter().map(hashed), config, |_, count| count as f32)
+            let pairs = pairs(text).into_iter().map(|word| (word, lecture::string_hash(word)));
+            weigh(pairs.collect(), config, |_, _, count| count as f32)
         }
     }
+}
+
+fn segmented<'a>(tokens: &Tokens<'a>) -> Vec<(&'a str, u64)> {
+    let mut words = Vec::with_capacity(tokens.all.len());
+    tokens.words(|word, hash| words.push((word, hash)));
+    words
 }
 
 fn hashed(word: &str) -> (&str, u64) {
@@ -186,46 +198,25 @@ fn pairs(text: &str) -> Vec<&str> {
 
 /// Counts the features, weighs each of them once and keeps the heaviest.
 fn weigh<'a>(
-    features: impl Iterator<Item = (&'a str, u64)>,
+    features: Vec<(&'a str, u64)>,
     config: &Config,
-    weight: impl Fn(&str, u32) -> f32,
+    weight: impl Fn(&str, u64, u32) -> f32,
 ) -> Vec<Found<'a>> {
-    let mut counts: HashMap<u64, (u32, &'a str), Hashed> =
-        HashMap::with_capacity_and_hasher(features.size_hint().0 / 2, Hashed::default());
-    for (text, hash) in features {
-        counts.entry(hash).or_insert((0, text)).0 += 1;
+    let mut counts = Counts::with_capacity(features.len());
+    for (place, (_, hash)) in features.iter().enumerate() {
+        counts.add(*hash, place as u32);
     }
     let mut heavy: Vec<Found<'a>> = counts
-        .into_iter()
-        .map(|(hash, (count, text))| Found { text, hash, weight: weight(text, count) })
+        .iter()
+        .map(|(hash, count, place)| {
+            let text = features[place as usize].0;
+            Found { text, hash, weight: weight(text, hash, count) }
+        })
         .filter(|found| found.weight > 0.0)
         .collect();
-    let order =
-        |a: &Found<'_>, b: &Found<'_>| b.weight.total_cmp(&a.weight).then(a.hash.cmp(&b.hash));
     if heavy.len() > config.words_max {
-        heavy.select_nth_unstable_by(config.words_max, order);
+        heavy.select_nth_unstable_by(config.words_max, Found::heavier);
         heavy.truncate(config.words_max);
     }
-    heavy.sort_unstable_by(order);
     heavy
-}
-
-/// Keys that are hashes already need no further hashing.
-type Hashed = BuildHasherDefault<Identity>;
-
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
 }

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
-use crate::text::{Idf, Normal, normalize_as};
+use crate::text::{Idf, Normal, Tokens, normalize_as};
 
 pub use extractor::{Extractor, Feature, UnknownExtractor};
 use shingles::Shingles;
@@ -171,16 +171,18 @@ impl Signer {
     #[must_use]
     pub fn features(&self, text: &str) -> Vec<Feature> {
         let text = normalize_as(text, self.normal());
-        let features = extractor::features(&text, &self.config, &self.idf);
-        features.into_iter().map(Feature::from).collect()
+        let mut found = extractor::features(&Tokens::of(&text), &self.config, &self.idf);
+        found.sort_unstable_by(extractor::Found::heavier);
+        found.into_iter().map(Feature::from).collect()
     }
 
     /// Signs a text in a language (ISO 639-1, or empty).
     #[must_use]
     pub fn sign(&self, text: &str, language: &str) -> Signature {
         let text = normalize_as(text, self.normal());
-        let fingerprint = self.fingerprint(&text, language);
-        let shingles = Shingles::of(&text);
+        let tokens = Tokens::of(&text);
+        let fingerprint = self.fingerprint(&tokens, language);
+        let shingles = Shingles::of(&tokens);
         Signature {
             hash: hash(text),
             fingerprint,
@@ -195,13 +197,15 @@ impl Signer {
     #[must_use]
     pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
         let title = normalize_as(title, self.normal());
-        let tells = crate::text::words(&title).len() >= TITLE_WORDS_MIN;
-        let title = tells.then(|| self.fingerprint(&title, ""));
+        let tokens = Tokens::of(&title);
+        let mut words = 0;
+        tokens.words(|_, _| words += 1);
+        let title = (words >= TITLE_WORDS_MIN).then(|| self.fingerprint(&tokens, ""));
         Signed { text: self.sign(text, language), title }
     }
 
-    fn fingerprint(&self, normalised: &str, language: &str) -> Fingerprint {
-        let features = extractor::features(normalised, &self.config, &self.idf);
+    fn fingerprint(&self, tokens: &Tokens<'_>, language: &str) -> Fingerprint {
+        let features = extractor::features(tokens, &self.config, &self.idf);
         let mut weighted: Vec<(u64, f32)> =
             features.iter().map(|feature| (feature.hash, feature.weight)).collect();
         if self.config.language_weight > 0.0 {

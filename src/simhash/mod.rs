@@ -8,6 +8,9 @@ use std::fmt;
 /// Bits of a fingerprint.
 pub const BITS: u32 = 64;
 
+/// Weights are counted in parts of this size, so that the order of the features does not matter.
+const PARTS: f32 = 256.0;
+
 /// A 64-bit simhash. Similar feature sets give fingerprints at a small Hamming distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fingerprint(pub u64);
@@ -36,15 +39,17 @@ impl Fingerprint {
     /// Source: 汤建明, 寇小强, 海量网络文本去重系统 (bit = 1 if the sum is greater than 0).
     #[must_use]
     pub fn of(features: impl IntoIterator<Item = (u64, f32)>) -> Self {
-        let mut votes = [0f32; 64];
+        let mut votes = [0i64; 64];
         for (hash, weight) in features {
+            let weight = (weight * PARTS).round() as i64;
             for (bit, vote) in votes.iter_mut().enumerate() {
-                // Branch-free, so that the compiler makes vector code of it.
-                let sign = ((hash >> bit) & 1) as f32 * 2.0 - 1.0;
-                *vote += weight * sign;
+                // Branch-free, so that the compiler makes vector code of it: all ones where the
+                // bit is 0, which negates.
+                let flip = (hash >> bit & 1).cast_signed() - 1;
+                *vote += (weight ^ flip) - flip;
             }
         }
-        let bits = votes.iter().enumerate().map(|(bit, vote)| u64::from(*vote > 0.0) << bit);
+        let bits = votes.iter().enumerate().map(|(bit, vote)| u64::from(*vote > 0) << bit);
         Self(bits.fold(0, |all, bit| all | bit))
     }
 }

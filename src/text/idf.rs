@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 use jieba_rs::{KeywordExtract, KeywordExtractConfig, TfIdf};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::usual::is_usual_hash;
 use super::words::JIEBA;
-use super::{is_han, is_usual, normalize, words};
+use super::{is_han, normalize, words};
 
 /// Words remembered by each thread with their IDF; then the memory starts anew.
 const CACHE_MAX: usize = 400_000;
@@ -114,20 +115,21 @@ impl Idf {
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
     /// 0 if it is a usual word of its language. The built-in table is of Chinese words: all others
     /// have the median.
+    ///
+    /// `hash` is the [`xxh3_64`] of the word.
     #[must_use]
-    pub fn of(&self, word: &str) -> f32 {
-        if is_usual(word) {
+    pub fn of(&self, word: &str, hash: u64) -> f32 {
+        if is_usual_hash(hash) {
             return 0.0;
         }
         if let Some(trained) = &self.0 {
-            let found = trained.by_hash.get(&xxh3_64(word.as_bytes()));
+            let found = trained.by_hash.get(&hash);
             return found.copied().unwrap_or(trained.median);
         }
         if word.is_ascii() || !word.chars().any(is_han) {
             return MEDIAN_IDF;
         }
-        let key = xxh3_64(word.as_bytes());
-        if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&key).copied()) {
+        if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&hash).copied()) {
             return idf;
         }
         let idf = sole_weight(word).unwrap_or(MEDIAN_IDF);
@@ -135,7 +137,7 @@ impl Idf {
             if cache.len() >= CACHE_MAX {
                 cache.clear();
             }
-            cache.insert(key, idf);
+            cache.insert(hash, idf);
         });
         idf
     }
@@ -211,9 +213,9 @@ mod tests {
 
     #[test]
     fn rare_words_weigh_more_than_usual_ones() {
-        let idf = Idf::built_in();
-        assert!(idf.of("去重") >= idf.of("系统") && idf.of("系统") > idf.of("的"));
-        assert!((idf.of("unheard") - MEDIAN_IDF).abs() < f32::EPSILON);
-        assert!(idf.of("the").abs() < f32::EPSILON);
+        let of = |word: &str| Idf::built_in().of(word, xxh3_64(word.as_bytes()));
+        assert!(of("去重") >= of("系统") && of("系统") > of("的"));
+        assert!((of("unheard") - MEDIAN_IDF).abs() < f32::EPSILON);
+        assert!(of("the").abs() < f32::EPSILON);
     }
 }

@@ -1,15 +1,19 @@
 //! Text before it is compared: normal form, sentences, words, and how much of it there is.
 
 mod base64;
+mod distinct;
 mod idf;
 mod normal;
 mod sentences;
+mod tokens;
 mod usual;
 mod words;
 
 pub use base64::decode_base64;
+pub use distinct::Counts;
 pub use idf::{BadIdf, DocumentFrequencies, Idf};
 pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use sentences::sentences;
+pub use tokens::{Token, Tokens};
 pub use usual::{USUAL_WORDS, is_usual};
-pub use words::{is_han, units, words};
+pub use words::{is_han, words};

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use jieba_rs::DEFAULT_STOP_WORDS;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The usual words of some languages that are written with Latin letters (ISO 639-1).
 pub const USUAL_WORDS: [(&str, &[&str]); 8] = [
@@ -40,4 +41,27 @@ static LONGEST: LazyLock<usize> =
 #[must_use]
 pub fn is_usual(word: &str) -> bool {
     word.len() <= *LONGEST && ALL.contains(word)
+}
+
+/// The same words by their [`xxh3_64`], sorted.
+static HASHES: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut hashes: Vec<u64> = ALL.iter().map(|word| xxh3_64(word.as_bytes())).collect();
+    hashes.sort_unstable();
+    hashes
+});
+
+/// One bit for each value of the lowest 16 bits of a hash in [`HASHES`]: most words are told apart
+/// by a look at it.
+static FILTER: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut bits = vec![0; 1 << 10];
+    for hash in HASHES.iter() {
+        bits[(hash >> 6 & 0x3FF) as usize] |= 1u64 << (hash & 63);
+    }
+    bits
+});
+
+/// Does the same as [`is_usual`], given the hash of the word.
+pub(super) fn is_usual_hash(hash: u64) -> bool {
+    FILTER[(hash >> 6 & 0x3FF) as usize] >> (hash & 63) & 1 == 1
+        && HASHES.binary_search(&hash).is_ok()
 }

@@ -4,11 +4,13 @@ use std::sync::LazyLock;
 
 use jieba_rs::Jieba;
 
+use super::Tokens;
+
 /// The segmenter with its built-in dictionary: 5 MB, loaded at the first Chinese text.
 pub(super) static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
 /// Characters of a shingle in scripts that are written without blanks and are not Chinese.
-const SHINGLE_CHARS: usize = 3;
+pub(super) const SHINGLE_CHARS: usize = 3;
 
 /// Splits a normalised text into words, in order.
 ///
@@ -19,57 +21,12 @@ const SHINGLE_CHARS: usize = 3;
 #[must_use]
 pub fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::with_capacity(text.len() / 6);
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at].is_ascii() && !bytes[at].is_ascii_alphanumeric() {
-            at += 1;
-            continue;
-        }
-        let rest = &text[at..];
-        let kind = Kind::of(rest.chars().next().expect("`at` is before the end"));
-        let run = &rest[..run_end(rest, kind)];
-        match kind {
-            Kind::Word => words.push(run),
-            Kind::Han => words.extend(JIEBA.cut(run, true).iter().map(|token| token.word)),
-            Kind::Unspaced => push_shingles(&mut words, run),
-            Kind::Other => {}
-        }
-        at += run.len();
-    }
+    Tokens::of(text).words(|word, _| words.push(word));
     words
 }
 
-/// Splits a normalised text into the smallest units whose order makes a text: words of scripts
-/// with blanks, single characters of Chinese and of other scripts without blanks. No dictionary is
-/// needed. Cost: about 150 MB/s.
-pub fn units<'a>(text: &'a str, mut each: impl FnMut(&'a str, bool)) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at].is_ascii() && !bytes[at].is_ascii_alphanumeric() {
-            at += 1;
-            continue;
-        }
-        let rest = &text[at..];
-        let first = rest.chars().next().expect("`at` is before the end");
-        match Kind::of(first) {
-            Kind::Word => {
-                let run = &rest[..run_end(rest, Kind::Word)];
-                each(run, false);
-                at += run.len();
-            }
-            Kind::Han | Kind::Unspaced => {
-                each(&rest[..first.len_utf8()], true);
-                at += first.len_utf8();
-            }
-            Kind::Other => at += first.len_utf8(),
-        }
-    }
-}
-
 /// Where the run of characters of one kind at the start of `rest` ends.
-fn run_end(rest: &str, kind: Kind) -> usize {
+pub(super) fn run_end(rest: &str, kind: Kind) -> usize {
     // Most runs are ASCII words, which need no decoding.
     let plain = match kind {
         Kind::Word => rest.bytes().take_while(u8::is_ascii_alphanumeric).count(),
@@ -94,7 +51,7 @@ pub fn is_han(c: char) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Word,
     Han,
     Unspaced,
@@ -102,7 +59,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(c: char) -> Self {
+    pub(super) fn of(c: char) -> Self {
         if c.is_ascii() {
             return if c.is_ascii_alphanumeric() { Self::Word } else { Self::Other };
         }
@@ -120,14 +77,4 @@ impl Kind {
             _ => Self::Other,
         }
     }
-}
-
-fn push_shingles<'a>(words: &mut Vec<&'a str>, run: &'a str) {
-    let mut starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
-    starts.push(run.len());
-    if starts.len() <= SHINGLE_CHARS {
-        words.push(run);
-        return;
-    }
-    words.extend(starts.windows(SHINGLE_CHARS + 1).map(|w| &run[w[0]..w[SHINGLE_CHARS]]));
 }
