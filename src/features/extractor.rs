@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::{Counts, Idf, Tokens, is_han, sentences};
+use crate::text::{Idf, Tokens, is_han, sentences};
 
-use super::{Config, lecture, word_hash};
+use super::{Config, lecture, with_counts, word_hash};
 
 /// Which features of a text vote in its fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -202,18 +202,16 @@ fn weigh<'a>(
     config: &Config,
     weight: impl Fn(&str, u64, u32) -> f32,
 ) -> Vec<Found<'a>> {
-    let mut counts = Counts::with_capacity(features.len());
-    for (place, (_, hash)) in features.iter().enumerate() {
-        counts.add(*hash, place as u32);
-    }
-    let mut heavy: Vec<Found<'a>> = counts
-        .iter()
-        .map(|(hash, count, place)| {
+    let mut heavy: Vec<Found<'a>> = with_counts(features.len(), |counts| {
+        for (place, (_, hash)) in features.iter().enumerate() {
+            counts.add(*hash, place as u32);
+        }
+        let found = counts.iter().map(|(hash, count, place)| {
             let text = features[place as usize].0;
             Found { text, hash, weight: weight(text, hash, count) }
-        })
-        .filter(|found| found.weight > 0.0)
-        .collect();
+        });
+        found.filter(|found| found.weight > 0.0).collect()
+    });
     if heavy.len() > config.words_max {
         heavy.select_nth_unstable_by(config.words_max, Found::heavier);
         heavy.truncate(config.words_max);

@@ -5,6 +5,7 @@ mod extractor;
 pub mod lecture;
 mod shingles;
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
-use crate::text::{Idf, Normal, Tokens, normalize_as};
+use crate::text::{Counts, Idf, Normal, Tokens, normalize_as};
 
 pub use extractor::{Extractor, Feature, UnknownExtractor};
 use shingles::Shingles;
@@ -232,4 +233,16 @@ fn hash(mut normalised: String) -> u128 {
 
 fn word_hash(word: &str) -> u64 {
     xxh3_64(word.as_bytes())
+}
+
+thread_local! {
+    static COUNTS: RefCell<Counts> = RefCell::new(Counts::with_capacity(0));
+}
+
+/// Lends a table for at most `most` distinct hashes whose memory is used again and again.
+fn with_counts<T>(most: usize, work: impl FnOnce(&mut Counts) -> T) -> T {
+    COUNTS.with_borrow_mut(|counts| {
+        counts.clear(most);
+        work(counts)
+    })
 }

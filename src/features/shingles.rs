@@ -1,7 +1,9 @@
 //! The shingles of a text, and the keys of its longest sentences.
 
 use crate::sketch::mix;
-use crate::text::{Counts, Token, Tokens};
+use crate::text::{Token, Tokens};
+
+use super::with_counts;
 
 /// Tokens of a shingle.
 const TOKENS: usize = 2;
@@ -63,9 +65,10 @@ fn distinct(tokens: &[Token]) -> Vec<u64> {
     if let [only] = tokens {
         return vec![only.hash];
     }
-    let mut counts = Counts::with_capacity(tokens.len());
-    for shingle in tokens.windows(TOKENS) {
-        counts.add(mix(shingle[0].hash.rotate_left(23) ^ shingle[1].hash), 0);
-    }
-    counts.iter().map(|(hash, _, _)| hash).collect()
+    with_counts(tokens.len(), |counts| {
+        for shingle in tokens.windows(TOKENS) {
+            counts.add(mix(shingle[0].hash.rotate_left(23) ^ shingle[1].hash), 0);
+        }
+        counts.iter().map(|(hash, _, _)| hash).collect()
+    })
 }

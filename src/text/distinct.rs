@@ -1,9 +1,15 @@
 //! Counting hashes: how often each stands in a text.
 
+/// A slot without a hash.
+const FREE: (u64, u32, u32) = (0, 0, 0);
+
+/// A table this many times larger than needed is given back.
+const KEPT_MAX: usize = 64;
+
 /// Counts 64-bit hashes in a flat table of the right size from the start.
 #[derive(Debug)]
 pub struct Counts {
-    /// Hash, count; a count of 0 is a free slot.
+    /// Hash, count, tag; a count of 0 is a free slot.
     slots: Vec<(u64, u32, u32)>,
     /// Slots in use, in the order of their first hash.
     order: Vec<u32>,
@@ -13,8 +19,20 @@ impl Counts {
     /// Makes a table for at most `most` distinct hashes.
     #[must_use]
     pub fn with_capacity(most: usize) -> Self {
+        let mut table = Self { slots: Vec::new(), order: Vec::new() };
+        table.clear(most);
+        table
+    }
+
+    /// Empties the table for at most `most` distinct hashes, and keeps its memory.
+    pub fn clear(&mut self, most: usize) {
+        for at in self.order.drain(..) {
+            self.slots[at as usize] = FREE;
+        }
         let slots = (most * 2).next_power_of_two().max(16);
-        Self { slots: vec![(0, 0, 0); slots], order: Vec::with_capacity(most) }
+        if slots > self.slots.len() || slots * KEPT_MAX < self.slots.len() {
+            self.slots = vec![FREE; slots];
+        }
     }
 
     /// Counts a hash. `tag` is kept with the first of its kind.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -72,7 +73,25 @@ static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
 });
 
 thread_local! {
-    static CACHE: RefCell<HashMap<u64, f32>> = RefCell::default();
+    static CACHE: RefCell<HashMap<u64, f32, BuildHasherDefault<Hashed>>> = RefCell::default();
+}
+
+/// Keys that are hashes already need no further hashing.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 impl Idf {

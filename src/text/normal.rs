@@ -60,7 +60,7 @@ pub fn normalize_as(text: &str, normal: Normal) -> String {
     let mut out = Collapsed { text: String::with_capacity(text.len()), gap: None };
     let mut rest = text;
     while !rest.is_empty() {
-        let plain = rest.bytes().take_while(u8::is_ascii).count();
+        let plain = ascii_prefix(rest.as_bytes());
         // A letter with a mark after it is one character in the normal form.
         let plain = if plain < rest.len() { plain.saturating_sub(1) } else { plain };
         out.push_ascii(&rest[..plain]);
@@ -103,7 +103,14 @@ impl Collapsed {
     fn push_ascii(&mut self, run: &str) {
         let mut rest = run;
         while !rest.is_empty() {
-            let visible = rest.bytes().take_while(|byte| *byte > b' ').count();
+            // Words with single blanks between them are copied at once.
+            let mut before = b' ';
+            let visible = rest.bytes().take_while(|byte| {
+                let fits = *byte > b' ' || (*byte == b' ' && before > b' ');
+                before = *byte;
+                fits
+            });
+            let visible = rest[..visible.count()].trim_ascii_end().len();
             if visible > 0 {
                 self.close_gap();
                 let start = self.text.len();
@@ -123,6 +130,17 @@ impl Collapsed {
             self.text.push(gap);
         }
     }
+}
+
+/// Returns how many bytes at the start are ASCII.
+fn ascii_prefix(bytes: &[u8]) -> usize {
+    let words = bytes.chunks_exact(8);
+    let plain = words.take_while(|word| {
+        let word = u64::from_ne_bytes(*word.first_chunk().expect("eight bytes"));
+        word & 0x8080_8080_8080_8080 == 0
+    });
+    let at = plain.count() * 8;
+    at + bytes[at..].iter().take_while(|byte| byte.is_ascii()).count()
 }
 
 /// Zero-width characters and soft hyphens, which readers do not see.

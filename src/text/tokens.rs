@@ -57,6 +57,11 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
+/// Tells whether a byte is an ASCII letter or digit.
+pub(super) fn is_letter(byte: u8) -> bool {
+    CLASSES[byte as usize] == Class::Letter
+}
+
 impl<'a> Tokens<'a> {
     /// Splits a normalised text. Cost: about 200 MB/s for ASCII.
     #[must_use]

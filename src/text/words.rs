@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use jieba_rs::Jieba;
 
 use super::Tokens;
+use super::tokens::is_letter;
 
 /// The segmenter with its built-in dictionary: 5 MB, loaded at the first Chinese text.
 pub(super) static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
@@ -29,7 +30,7 @@ pub fn words(text: &str) -> Vec<&str> {
 pub(super) fn run_end(rest: &str, kind: Kind) -> usize {
     // Most runs are ASCII words, which need no decoding.
     let plain = match kind {
-        Kind::Word => rest.bytes().take_while(u8::is_ascii_alphanumeric).count(),
+        Kind::Word => rest.bytes().take_while(|byte| is_letter(*byte)).count(),
         _ => 0,
     };
     match rest.as_bytes().get(plain) {
