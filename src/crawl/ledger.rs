@@ -296,8 +296,11 @@ impl<'a> Ledger<'a> {
     /// since have turned out to be boilerplate of their site.
     fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
         let now = self.context.clock.now();
-        for content in clusters::take_unsure(tables)? {
-            let place = dedup::judge_again(tables, &self.finder, content, &self.settings.dedup)?;
+        let unsure = clusters::take_unsure(tables)?;
+        let loose = dedup::loose_contents(tables, &unsure)?;
+        for again in unsure.into_iter().zip(loose) {
+            let content = again.0;
+            let place = dedup::judge_again(tables, &self.finder, again, &self.settings.dedup)?;
             let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
             self.tally.moved += 1;
             for address in moved.addresses {

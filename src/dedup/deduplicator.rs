@@ -1,7 +1,7 @@
 //! Duplicates among documents that come one after the other, in memory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
 use crate::clock::Timestamp;
@@ -10,7 +10,7 @@ use crate::features::{Signed, Signer};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 
-use super::{Config, Error, Finder, Joint, Likeness, Root, Trees, judge};
+use super::{Config, Error, Finder, Joint, Likeness, Root, Trees, judge, loose_leaves};
 
 /// A document to be judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Deduplicator {
             let whole = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             (self.forest.nodes[content as usize].tree, Key::Exact, 0, whole)
         } else {
-            let joint = self.place(&signed, None);
+            let joint = self.place(&signed, None, None);
             self.exact.insert(signed.text.hash, content);
             self.finder.insert(content, &signed);
             let Some(joint) = joint else {
@@ -193,11 +193,12 @@ impl Deduplicator {
         Verdict::Duplicate { first: tree.cluster.first, key, distance, likeness, canonical }
     }
 
-    /// Finds the tree of a text; `own` is its content number if it is known already.
-    fn place(&self, signed: &Signed, own: Option<u32>) -> Option<Joint> {
+    /// Finds the tree of a text; `own` is its content number if it is known already, `wary` a tree
+    /// on which it seems to hang by boilerplate alone.
+    fn place(&self, signed: &Signed, own: Option<u32>, wary: Option<u64>) -> Option<Joint> {
         let mut candidates = self.finder.candidates(signed);
         candidates.retain(|candidate| Some(candidate.content) != own);
-        match judge(&self.forest, &candidates, signed, &self.config) {
+        match judge(&self.forest, &candidates, (signed, wary), &self.config) {
             Ok(joint) => joint,
             Err(never) => match never {},
         }
@@ -211,8 +212,11 @@ impl Deduplicator {
     /// document; it may also be called in between.
     pub fn settle(&mut self) -> usize {
         let mut moved = 0;
-        for (content, signed) in std::mem::take(&mut self.unsure) {
-            let joint = self.place(&signed, Some(content));
+        let unsure = std::mem::take(&mut self.unsure);
+        let loose = self.loose(&unsure);
+        for ((content, signed), loose) in unsure.into_iter().zip(loose) {
+            let tree = u64::from(self.forest.nodes[content as usize].tree);
+            let joint = self.place(&signed, Some(content), loose.then_some(tree));
             let node = &self.forest.nodes[content as usize];
             match joint {
                 Some(joint) if joint.document == u64::from(node.tree) => continue,
@@ -234,6 +238,24 @@ impl Deduplicator {
             self.recount();
         }
         moved
+    }
+
+    /// Tells for each unsure content whether it hangs on its tree by boilerplate alone.
+    fn loose(&self, unsure: &[(u32, Box<Signed>)]) -> Vec<bool> {
+        let mut leaves: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (at, (content, _)) in unsure.iter().enumerate() {
+            leaves.entry(self.forest.nodes[*content as usize].tree).or_default().push(at);
+        }
+        let mut all = vec![false; unsure.len()];
+        for (tree, leaves) in leaves {
+            let sketches: Vec<&Sketch> =
+                leaves.iter().map(|at| &unsure[*at].1.text.sketch).collect();
+            let root = &self.forest.trees[tree as usize].sketch;
+            for (at, loose) in leaves.iter().zip(loose_leaves(root, &sketches)) {
+                all[*at] = loose;
+            }
+        }
+        all
     }
 
     /// Counts the copies of every tree anew and elects the canonical ones.

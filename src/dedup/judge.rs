@@ -67,13 +67,15 @@ pub struct Joint {
 /// boilerplate of a site, or a quotation. Only a tree that is as good as equal
 /// ([`Rule::sure_min`](super::Rule::sure_min)) takes it all the same.
 ///
+/// What it has in common with the document `wary` is taken for such, too.
+///
 /// Where several trees would take it, the most alike does; if they are about as alike (the same
 /// tenth), the one with most copies, then the oldest, then the one with the smaller root
 /// fingerprint.
 pub fn judge<T: Trees>(
     trees: &T,
     candidates: &[Candidate],
-    signed: &Signed,
+    (signed, wary): (&Signed, Option<u64>),
     config: &Config,
 ) -> Result<Option<Joint>, T::Error> {
     let mut related: Vec<Related<'_>> = Vec::new();
@@ -87,7 +89,7 @@ pub fn judge<T: Trees>(
             related.push(Related { root, candidate: *candidate, similarity });
         }
     }
-    let own = own_slots(&related, &signed.text.sketch);
+    let own = own_slots(&related, &signed.text.sketch, wary);
     let joints = related.iter().filter_map(|related| {
         let joint = related.joint(signed, &own, config)?;
         let alike = if config.rule.confirm { joint.likeness.similarity } else { 0.0 };
@@ -105,12 +107,15 @@ fn tenth(similarity: f32) -> u32 {
     tenth
 }
 
-/// Marks the slots of a sketch that at most one of the related trees has too.
-fn own_slots(related: &[Related<'_>], sketch: &Sketch) -> [bool; SLOTS] {
+/// Marks the slots of a sketch that at most one of the related trees has too; the tree of which to
+/// be wary counts twice.
+fn own_slots(related: &[Related<'_>], sketch: &Sketch, wary: Option<u64>) -> [bool; SLOTS] {
     let mut holders = [0u8; SLOTS];
     for tree in related.iter().filter(|tree| tree.similarity >= RELATED) {
+        let weight = 1 + u8::from(Some(tree.root.document) == wary);
         for (at, holders) in holders.iter_mut().enumerate() {
-            *holders = holders.saturating_add(u8::from(tree.root.sketch.0[at] == sketch.0[at]));
+            let same = u8::from(tree.root.sketch.0[at] == sketch.0[at]);
+            *holders = holders.saturating_add(same * weight);
         }
     }
     holders.map(|holders| holders <= 1)

@@ -12,6 +12,7 @@ mod deduplicator;
 mod finder;
 mod judge;
 mod rule;
+mod second_look;
 mod stored;
 
 pub use compare::{Comparison, compare};
@@ -20,4 +21,5 @@ pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
 pub use judge::{Joint, Root, Trees, judge};
 pub use rule::{Likeness, Rule};
-pub use stored::{judge_again, judge_stored, load};
+pub use second_look::loose_leaves;
+pub use stored::{judge_again, judge_stored, load, loose_contents};

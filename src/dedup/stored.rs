@@ -1,6 +1,7 @@
 //! The judge over a store.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use redb::ReadableTable as _;
 
@@ -8,9 +9,10 @@ use crate::clusters::{self, Place};
 use crate::documents::{Content, Key, read_content, read_document};
 use crate::features::Signed;
 use crate::index::stored;
+use crate::sketch::Sketch;
 use crate::store::{BadRow, Error, Store, Tables};
 
-use super::{Config, Finder, Root, Trees, judge};
+use super::{Config, Finder, Root, Trees, judge, loose_leaves};
 
 /// Finds the place of a signed article among the stored ones. Reads only.
 pub fn judge_stored(
@@ -28,29 +30,51 @@ pub fn judge_stored(
         let joint = clusters::Joint { document, same, key, distance: 0, similarity: 1.0, sure };
         return Ok(Place::Tree(joint));
     }
-    near(tables, finder, (signed, None), config)
+    near(tables, finder, (signed, None, None), config)
 }
 
-/// Finds the place of a content that is stored already, as if it came only now.
+/// Finds the place of a content that is stored already, as if it came only now. `loose` says that it
+/// hangs on its tree by boilerplate alone, as far as its siblings tell.
 pub fn judge_again(
     tables: &Tables<'_>,
     finder: &Finder,
-    content: u64,
+    (content, loose): (u64, bool),
     config: &Config,
 ) -> Result<Place, Error> {
-    let signed = must_read(tables, content)?.signed();
-    near(tables, finder, (&signed, Some(content)), config)
+    let row = must_read(tables, content)?;
+    let wary = loose.then_some(row.document);
+    near(tables, finder, (&row.signed(), Some(content), wary), config)
+}
+
+/// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
+pub fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>, Error> {
+    let mut trees: BTreeMap<u64, Vec<(usize, Sketch)>> = BTreeMap::new();
+    for (at, content) in contents.iter().enumerate() {
+        let row = must_read(tables, *content)?;
+        trees.entry(row.document).or_default().push((at, row.sketch));
+    }
+    let mut all = vec![false; contents.len()];
+    for (document, leaves) in trees {
+        let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+        let row = read_document(&tables.documents, document)?.ok_or(missing)?;
+        let root = must_read(tables, row.root)?.sketch;
+        let sketches: Vec<&Sketch> = leaves.iter().map(|(_, sketch)| sketch).collect();
+        for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root, &sketches)) {
+            all[*at] = loose;
+        }
+    }
+    Ok(all)
 }
 
 fn near(
     tables: &Tables<'_>,
     finder: &Finder,
-    (signed, own): (&Signed, Option<u64>),
+    (signed, own, wary): (&Signed, Option<u64>, Option<u64>),
     config: &Config,
 ) -> Result<Place, Error> {
     let mut candidates = finder.candidates(signed);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != own);
-    let joint = judge(&Stored(tables), &candidates, signed, config)?;
+    let joint = judge(&Stored(tables), &candidates, (signed, wary), config)?;
     Ok(joint.map_or(Place::New, |joint| {
         Place::Tree(clusters::Joint {
             document: joint.document,

@@ -111,30 +111,30 @@ pub(super) fn features<'a>(tokens: &Tokens<'a>, config: &Config, idf: &Idf) -> V
     let text = tokens.text;
     let times_idf = |word: &str, hash: u64, count: u32| count as f32 * idf.of(word, hash);
     match config.extractor {
-        Extractor::Tfidf => weigh(segmented(tokens), config, times_idf),
-        Extractor::LogTfidf => weigh(segmented(tokens), config, |word, hash, count| {
+        Extractor::Tfidf => weigh(&segmented(tokens), config, times_idf),
+        Extractor::LogTfidf => weigh(&segmented(tokens), config, |word, hash, count| {
             (1.0 + (count as f32).ln()) * idf.of(word, hash)
         }),
         Extractor::Levels => {
-            weigh(segmented(tokens), config, |_, _, count| count.min(config.levels) as f32)
+            weigh(&segmented(tokens), config, |_, _, count| count.min(config.levels) as f32)
         }
         Extractor::WordShingles => {
             let words: Vec<&str> = segmented(tokens).into_iter().map(|(word, _)| word).collect();
             let length = config.shingle_words.min(words.len()).max(1);
             let runs = words.windows(length).map(|run| hashed(between(text, run)));
-            weigh(runs.collect(), config, |_, _, _| 1.0)
+            weigh(&runs.collect::<Vec<_>>(), config, |_, _, _| 1.0)
         }
         Extractor::CharShingles => {
-            weigh(char_shingles(text, config.shingle_chars), config, |_, _, count| count as f32)
+            weigh(&char_shingles(text, config.shingle_chars), config, |_, _, count| count as f32)
         }
         Extractor::LongestSentence => {
             let longest = sentences(text).max_by_key(|sentence| sentence.chars().count());
             let longest = Tokens::of(longest.unwrap_or_default());
-            weigh(segmented(&longest), config, times_idf)
+            weigh(&segmented(&longest), config, times_idf)
         }
         Extractor::LectureChars => {
             let pairs = pairs(text).into_iter().map(|word| (word, lecture::string_hash(word)));
-            weigh(pairs.collect(), config, |_, _, count| count as f32)
+            weigh(&pairs.collect::<Vec<_>>(), config, |_, _, count| count as f32)
         }
     }
 }
@@ -198,7 +198,7 @@ fn pairs(text: &str) -> Vec<&str> {
 
 /// Counts the features, weighs each of them once and keeps the heaviest.
 fn weigh<'a>(
-    features: Vec<(&'a str, u64)>,
+    features: &[(&'a str, u64)],
     config: &Config,
     weight: impl Fn(&str, u64, u32) -> f32,
 ) -> Vec<Found<'a>> {

@@ -5,6 +5,7 @@
 #![allow(clippy::format_collect, reason = "pages of tests are small")]
 
 mod cli;
+mod corpus;
 mod crawl;
 mod dedup;
 mod extract;

@@ -1,0 +1,76 @@
+//! Which leaves of a tree hang on it by boilerplate alone.
+
+use crate::sketch::Sketch;
+
+/// Loose leaves of one tree from which they are believed to be so.
+const LOOSE_MIN: usize = 3;
+
+/// Siblings with which a leaf is compared.
+const SIBLINGS_MAX: usize = 16;
+
+/// A leaf is loose if what it shares with its siblings is at least this share of what it shares
+/// with the root.
+const AS_ALIKE: f32 = 0.85;
+
+/// Marks the leaves that are no more like their root than like each other.
+///
+/// Edited copies of one text are more like it than like each other: each has its own edits. Pages
+/// of one site that share nothing but its boilerplate are all alike to the same degree. Fewer than
+/// three such leaves prove nothing, and none is marked.
+///
+/// `leaves` are those whose joints are unsure. Cost: at most 16 comparisons a leaf.
+#[must_use]
+pub fn loose_leaves(root: &Sketch, leaves: &[&Sketch]) -> Vec<bool> {
+    if leaves.len() < LOOSE_MIN {
+        return vec![false; leaves.len()];
+    }
+    let loose: Vec<bool> = (0..leaves.len())
+        .map(|at| {
+            let leaf = leaves[at];
+            // The next ones in the ring, so that each is compared with some and none with all.
+            let siblings = (1..leaves.len()).take(SIBLINGS_MAX);
+            let mut alike: Vec<f32> =
+                siblings.map(|step| leaf.similarity(leaves[(at + step) % leaves.len()])).collect();
+            alike.sort_unstable_by(f32::total_cmp);
+            alike[alike.len() / 2] >= AS_ALIKE * leaf.similarity(root)
+        })
+        .collect();
+    let enough = loose.iter().filter(|loose| **loose).count() >= LOOSE_MIN;
+    loose.into_iter().map(|loose| loose && enough).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sketch(parts: &[std::ops::Range<u64>]) -> Sketch {
+        Sketch::of(parts.iter().cloned().flatten())
+    }
+
+    #[test]
+    fn pages_with_common_boilerplate_are_loose_and_edited_copies_are_not() {
+        let pages: Vec<Sketch> =
+            (1..6).map(|n| sketch(&[0..2_000, n * 10_000..n * 10_000 + 1_000])).collect();
+        let others: Vec<&Sketch> = pages[1..].iter().collect();
+        assert_eq!(loose_leaves(&pages[0], &others), [true; 4]);
+        assert_eq!(loose_leaves(&pages[0], &others[..2]), [false; 2], "two prove nothing");
+        // Each copy has lost another quarter of the text and has something of its own.
+        let original = sketch(&[0..4_000]);
+        let copies: Vec<Sketch> = (0..4)
+            .map(|n| {
+                sketch(&[
+                    0..n * 1_000,
+                    (n + 1) * 1_000..4_000,
+                    n * 9_999 + 50_000..n * 9_999 + 51_000,
+                ])
+            })
+            .collect();
+        let copies: Vec<&Sketch> = copies.iter().collect();
+        assert_eq!(loose_leaves(&original, &copies), [false; 4]);
+        // A true copy among pages of the site of its original stays.
+        let copy = sketch(&[0..2_000, 10_000..10_900, 70_000..70_200]);
+        let mut mixed = others.clone();
+        mixed.push(&copy);
+        assert_eq!(loose_leaves(&pages[0], &mixed), [true, true, true, true, false]);
+    }
+}

@@ -1,0 +1,249 @@
+//! Duplicates in files of JSON lines.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use uniqcrawl::corpus::{self, Report};
+use uniqcrawl::dedup::{Config, Preset};
+
+use crate::support::prose;
+
+fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
+    let path = folder.join(name);
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> Report {
+    corpus::run(inputs, out, &Config::default(), threads, &mut |_, _| {}).unwrap()
+}
+
+fn rows(out: &Path, name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(out.join(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ids(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["id"].as_str().unwrap()).collect()
+}
+
+/// Every file but the report, whose times differ.
+fn files(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(out).unwrap().map(|entry| entry.unwrap());
+    let all = entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()));
+    all.filter(|(name, _)| name != "report.json").collect()
+}
+
+/// 300 documents, of which every third is an edited copy of the one before it.
+fn documents() -> Vec<Value> {
+    let mut lines = Vec::new();
+    for n in 0..100u64 {
+        let text = prose(n + 1, 40 + (n as usize % 5) * 60);
+        lines.push(json!({"id": format!("{n}"), "text": text}));
+        lines.push(json!({"id": format!("{n}x"), "text": format!("{text} One more line of it.")}));
+        lines.push(json!({"id": n * 1000 + 7, "text": format!("short {n}")}));
+    }
+    lines
+}
+
+#[test]
+fn copies_are_found_and_the_most_popular_is_kept_as_it_stood() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = prose(1, 80);
+    let line = r#"{"extra": [1, {"a": null}],  "id":"b", "popularity": 2.5, "text": "#;
+    let best = format!("{line}{}}}", json!(format!("{text} And so on.")));
+    let input = folder.path().join("in.jsonl");
+    let first = json!({"id": "a", "text": text, "popularity": 2});
+    let other = json!({"id": "c", "text": prose(2, 80), "title": null});
+    fs::write(&input, format!("{first}\n{best}\r\n\n{other}")).unwrap();
+    let out = folder.path().join("out");
+    let report = run(&[input], &out, 1);
+    assert_eq!((report.documents, report.kept, report.clusters, report.rejected), (3, 2, 1, 1));
+    let kept = fs::read_to_string(out.join("kept.jsonl")).unwrap();
+    assert_eq!(kept.lines().collect::<Vec<_>>(), [best.as_str(), &other.to_string()]);
+    let dropped = rows(&out, "duplicates.jsonl");
+    assert_eq!((&dropped[0]["id"], &dropped[0]["duplicateOf"]), (&json!("a"), &json!("b")));
+    assert_eq!(rows(&out, "clusters.jsonl")[0]["members"], json!(["a", "b"]));
+    assert_eq!(rows(&out, "rejected.jsonl")[0]["line"], json!(3));
+    assert!(out.join("report.json").exists());
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = write(folder.path(), "in.jsonl", &documents());
+    let mut results = Vec::new();
+    for threads in [1, 2, 7] {
+        let out = folder.path().join(threads.to_string());
+        let report = run(std::slice::from_ref(&input), &out, threads);
+        assert_eq!((report.documents, report.kept), (300, 200));
+        results.push(files(&out));
+    }
+    assert_eq!(results[0], results[1]);
+    assert_eq!(results[0], results[2]);
+}
+
+#[test]
+fn packed_files_and_several_files_are_read_as_one_corpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = documents();
+    let (first, second) = lines.split_at(150);
+    let pack = |name: &str, lines: &[Value], gzip: bool| {
+        let plain = fs::read(write(folder.path(), "plain", lines)).unwrap();
+        let path = folder.path().join(name);
+        let packed = if gzip {
+            // Two members, as `cat a.gz b.gz` makes them.
+            let (one, other) = plain.split_at(1000);
+            let mut all = Vec::new();
+            for part in [one, other] {
+                let level = flate2::Compression::fast();
+                let mut encoder = flate2::write::GzEncoder::new(&mut all, level);
+                encoder.write_all(part).unwrap();
+                encoder.finish().unwrap();
+            }
+            all
+        } else {
+            zstd::bulk::compress(&plain, 1).unwrap()
+        };
+        fs::write(&path, packed).unwrap();
+        path
+    };
+    let parts = [pack("a.gz", first, true), pack("b.zst", second, false)];
+    let whole = write(folder.path(), "whole", &lines);
+    run(&parts, &folder.path().join("parts"), 2);
+    run(&[whole], &folder.path().join("one"), 2);
+    assert_eq!(files(&folder.path().join("parts")), files(&folder.path().join("one")));
+}
+
+#[test]
+fn bad_lines_are_named_and_lose_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    let mut bytes = b"not json\n{\"id\":1}\n[]\n{\"text\":5}\n{\"text\":\"unfinished\n".to_vec();
+    bytes.extend_from_slice(b"{\"id\":\"bad bytes\",\"text\":\"caf\xe9 au lait\"}\n");
+    bytes.extend_from_slice("{\"text\":\"\"}\n{\"text\":\"\"}\n{\"text\":null}\n".as_bytes());
+    bytes.extend_from_slice(
+        b"{\"id\":\"same\",\"text\":\"one\"}\n{\"id\":\"same\",\"text\":\"two\"}\n",
+    );
+    fs::write(&input, bytes).unwrap();
+    let out = folder.path().join("out");
+    let report = run(&[input], &out, 2);
+    assert_eq!((report.documents, report.rejected, report.repaired), (6, 5, 1));
+    assert_eq!((report.empty, report.equal_ids, report.kept), (3, 1, 6));
+    let lines: Vec<u64> =
+        rows(&out, "rejected.jsonl").iter().map(|row| row["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [1, 2, 3, 4, 5]);
+    let detail = rows(&out, "rejected.jsonl")[1]["error"].as_str().unwrap().to_owned();
+    assert!(detail.contains("missing field `text`"), "{detail}");
+}
+
+#[test]
+fn odd_texts_are_judged_in_bounded_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "word ".repeat(2 << 20);
+    let input = write(
+        folder.path(),
+        "in",
+        &[
+            json!({"id": "one character", "text": "a".repeat(5 << 20)}),
+            json!({"id": "again", "text": "a".repeat(5 << 20)}),
+            json!({"id": "one word", "text": long}),
+            json!({"id": "a word more", "text": format!("{long} other")}),
+            json!({"id": "one Hanzi", "text": "的".repeat(1 << 20)}),
+            json!({"id": "mixed", "text": "中文 and English и русский と日本語 ".repeat(2000)}),
+            json!({"id": "single", "text": "word"}),
+            json!({"id": "marks", "text": "\u{301}".repeat(100_000)}),
+            json!({"id": "signs", "text": "!?.;:…。".repeat(100_000)}),
+        ],
+    );
+    let started = std::time::Instant::now();
+    let report = run(&[input], &folder.path().join("out"), 2);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    assert_eq!((report.documents, report.duplicates["exact_content"]), (9, 1));
+    assert_eq!(ids(&rows(&folder.path().join("out"), "kept.jsonl"))[0], "one character");
+}
+
+#[test]
+fn what_is_wrong_with_files_and_settings_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let missing = folder.path().join("missing.jsonl");
+    let config = Config::default();
+    let fails = |inputs: &[PathBuf], out: &Path, config: &Config| {
+        corpus::run(inputs, out, config, 2, &mut |_, _| {}).unwrap_err().to_string()
+    };
+    assert!(fails(std::slice::from_ref(&missing), &out, &config).contains("missing.jsonl"));
+    let input = write(folder.path(), "in.jsonl", &documents());
+    let cut = folder.path().join("cut.gz");
+    fs::write(&cut, [0x1F, 0x8B, 8, 0, 1]).unwrap();
+    assert!(fails(&[cut], &out, &config).contains("cut.gz"));
+    assert!(fails(std::slice::from_ref(&input), &input, &config).contains("in.jsonl"));
+    let far = Config { k: 12, ..Config::default() };
+    let error = fails(std::slice::from_ref(&input), &out, &far);
+    assert!(error.contains("rotated") && error.contains("12") && error.contains("11"), "{error}");
+    let bands = Config { bands: 100, band_rows: 3, ..Config::default() };
+    assert!(fails(&[input], &out, &bands).contains("256 slots"));
+}
+
+/// Pages of some sites, each with as much boilerplate as `times` its own text.
+fn sites(times: usize) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for site in 0..4u64 {
+        let boilerplate = prose(5_000 + site, 80 * times);
+        for page in 0..25 {
+            let text = format!("{boilerplate} {}", prose(site * 100 + page, 80));
+            lines.push(json!({"id": format!("{site}/{page}"), "text": text}));
+        }
+    }
+    lines
+}
+
+#[test]
+fn boilerplate_of_a_site_does_not_join_its_pages() {
+    for times in [1, 2, 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = sites(times);
+        // A page at another address of the site, with another notice at its end.
+        let copy = format!("{} Printed at nine.", lines[30]["text"].as_str().unwrap());
+        lines.push(json!({"id": "copy", "text": copy}));
+        let input = write(folder.path(), "in.jsonl", &lines);
+        let out = folder.path().join("out");
+        let report = run(&[input], &out, 2);
+        assert_eq!((report.documents, report.kept), (101, 100), "{times} times");
+        assert_eq!(rows(&out, "clusters.jsonl")[0]["members"], json!(["1/5", "copy"]));
+    }
+}
+
+#[test]
+fn the_presets_join_more_and_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = prose(3, 300);
+    let words: Vec<&str> = text.split(' ').collect();
+    // Every n-th word is another one.
+    let edited = |nth: usize| -> String {
+        let words = words.iter().enumerate();
+        let words = words
+            .map(|(at, word)| if at % nth == 0 { format!("x{at}") } else { (*word).to_owned() });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let lines: Vec<Value> =
+        [("original", text.clone()), ("eighth", edited(8)), ("fourth", edited(4))]
+            .into_iter()
+            .map(|(id, text)| json!({"id": id, "text": text}))
+            .collect();
+    let input = write(folder.path(), "in.jsonl", &lines);
+    let kept = |preset: Preset| {
+        let out = folder.path().join(preset.to_string());
+        let inputs = std::slice::from_ref(&input);
+        corpus::run(inputs, &out, &preset.config(), 1, &mut |_, _| {}).unwrap();
+        ids(&rows(&out, "kept.jsonl")).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(Preset::Strict).len(), 3);
+    assert_eq!(kept(Preset::Balanced), ["original", "fourth"]);
+    assert_eq!(kept(Preset::Loose), ["original"]);
+}
