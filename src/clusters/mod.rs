@@ -16,7 +16,7 @@ use crate::documents::{
 use crate::features::Signed;
 use crate::store::{BadRow, Error, Tables};
 
-pub use moves::{Ended, Moved, expire, merge, move_content, replace, take_unsure};
+pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Key, copies_of, note_change, read_body, read_content,
-    write_body, write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Key, copies_of, forget_changes, note_change, read_body,
+    read_content, write_body, write_content, write_copy, write_document,
 };
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
@@ -16,6 +16,8 @@ use super::{Joint, Place, elect, must_read, rank};
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
+    /// Number of the document that it belonged to, which must be counted anew.
+    pub from: u64,
     /// Number of the document that it belongs to now.
     pub document: u64,
     /// Addresses of the copies that carry it.
@@ -31,13 +33,9 @@ pub struct Ended {
     pub addresses: Vec<String>,
 }
 
-/// Returns the contents whose joints were less than certain, in the order of their numbers, and
-/// forgets that they were.
-pub fn take_unsure(tables: &mut Tables<'_>) -> Result<Vec<u64>, Error> {
-    let unsure: Result<Vec<u64>, Error> =
-        tables.unsure.iter()?.map(|row| Ok(row?.0.value())).collect();
-    tables.unsure.retain(|_, ()| false)?;
-    unsure
+/// Returns the contents whose joints were less than certain, in the order of their numbers.
+pub fn unsure(tables: &Tables<'_>) -> Result<Vec<u64>, Error> {
+    tables.unsure.iter()?.map(|row| Ok(row?.0.value())).collect()
 }
 
 /// Moves a content that is a leaf to the tree that would take it now; none if that is its own.
@@ -47,10 +45,18 @@ pub fn replace(
     place: &Place,
     now: Timestamp,
 ) -> Result<Option<Moved>, Error> {
+    tables.unsure.remove(content)?;
     let document = must_content(tables, content)?.document;
     let is_root = must_read(tables, document)?.root == content;
-    let stays = matches!(place, Place::Tree(joint) if joint.document == document);
-    if is_root || stays {
+    if is_root {
+        return Ok(None);
+    }
+    if let Place::Tree(joint) = place
+        && joint.document == document
+    {
+        if !joint.sure {
+            tables.unsure.insert(content, ())?;
+        }
         return Ok(None);
     }
     move_content(tables, content, place, now).map(Some)
@@ -58,7 +64,9 @@ pub fn replace(
 
 /// Moves a content that is a leaf, with all copies that carry it, to another tree or to a document
 /// of its own; both documents elect their canonical copies anew.
-pub fn move_content(
+///
+/// The document that it leaves is not counted anew: see [`recount`].
+fn move_content(
     tables: &mut Tables<'_>,
     content: u64,
     place: &Place,
@@ -66,9 +74,8 @@ pub fn move_content(
 ) -> Result<Moved, Error> {
     let mut row = must_content(tables, content)?;
     let from = row.document;
-    let copies = copies_of(&tables.copies, from)?;
-    let (mine, rest): (Vec<_>, Vec<_>) =
-        copies.into_iter().partition(|(_, copy)| copy.content == content);
+    let mut mine = copies_of(&tables.copies, from)?;
+    mine.retain(|(_, copy)| copy.content == content);
     let text = read_body(&tables.bodies, content)?.ok_or_else(|| gone("its text is missing"))?;
     let (document, base, joint) = match place {
         Place::Tree(joint) => {
@@ -76,11 +83,13 @@ pub fn move_content(
         }
         Place::New => (tables.next_number("next_document")?, None, None),
     };
-    // A text is packed against the root of its own tree, which may end before this one.
+    // A text is packed against the root of its own tree, which may end before this one; a base is
+    // always older.
+    let base = base.filter(|base| *base < content);
     write_body(&mut tables.bodies, content, &text, base)?;
     row.document = document;
     write_content(&mut tables.contents, content, &row)?;
-    let mut moved = Moved { document, addresses: Vec::new() };
+    let mut moved = Moved { from, document, addresses: Vec::new() };
     for (address, mut copy) in mine {
         tables.copies.remove(copy_key(from, &address).as_slice())?;
         hang(&mut copy, joint);
@@ -96,8 +105,9 @@ pub fn move_content(
         write_document(&mut tables.documents, document, &empty)?;
     }
     recount(tables, document, now)?;
-    debug_assert!(!rest.is_empty(), "a leaf leaves its root behind");
-    recount(tables, from, now)?;
+    if !joint.is_none_or(|joint| joint.sure) {
+        tables.unsure.insert(content, ())?;
+    }
     Ok(moved)
 }
 
@@ -109,6 +119,9 @@ pub fn merge(
     into: u64,
     now: Timestamp,
 ) -> Result<Vec<String>, Error> {
+    if from == into {
+        return Err(gone("it cannot be merged with itself").into());
+    }
     let target = must_read(tables, into)?;
     let root = must_content(tables, target.root)?;
     let source = must_read(tables, from)?;
@@ -137,6 +150,7 @@ pub fn merge(
         let mut content = must_content(tables, number)?;
         content.document = into;
         write_content(&mut tables.contents, number, &content)?;
+        tables.unsure.remove(number)?;
     }
     let mut target = must_read(tables, into)?;
     for id in ids_of(tables, from)? {
@@ -145,6 +159,9 @@ pub fn merge(
     }
     write_document(&mut tables.documents, into, &target)?;
     tables.documents.remove(from)?;
+    for change in forget_changes(&mut tables.history, from)? {
+        note_change(&mut tables.history, into, &change)?;
+    }
     recount(tables, into, now)?;
     Ok(addresses)
 }
@@ -180,6 +197,7 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
             tables.doc_ids.remove(id)?;
         }
         tables.documents.remove(number)?;
+        forget_changes(&mut tables.history, number)?;
     }
     stored::append(&mut tables.near_log, changes)?;
     Ok(Ended { documents, addresses })
@@ -213,14 +231,17 @@ fn ids_of(tables: &Tables<'_>, document: u64) -> Result<Vec<u128>, Error> {
     Ok(ids)
 }
 
+/// Copies of a text that hangs on its tree keep their key: they have the very same text.
 fn hang(copy: &mut Copy, joint: Option<&Joint>) {
-    copy.key = joint.map_or(Key::First, |joint| joint.key);
+    if copy.key != Key::Exact {
+        copy.key = joint.map_or(Key::First, |joint| joint.key);
+    }
     copy.distance = joint.map_or(0, |joint| joint.distance as u8);
     copy.similarity = joint.map_or(1000, Joint::thousandths);
 }
 
 /// Counts the copies of a document anew and elects the canonical one.
-fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
+pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
     let mut document = must_read(tables, number)?;
     let was = document.canonical.clone();
     let copies = copies_of(&tables.copies, number)?;

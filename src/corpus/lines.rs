@@ -59,10 +59,15 @@ impl Lines {
     }
 }
 
-/// Copies standard input into a file that can be read twice.
-pub(super) fn spool(path: &Path) -> Result<(), Error> {
+/// Copies a pipe, or standard input if it is called `-`, into a file that can be read twice.
+pub(super) fn spool(pipe: &Path, path: &Path) -> Result<(), Error> {
+    let mut from: Box<dyn Read> = if pipe.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(pipe).map_err(Error::io(pipe))?)
+    };
     let file = File::create(path).map_err(Error::io(path))?;
     let mut packed = zstd::Encoder::new(file, -1).map_err(Error::io(path))?;
-    io::copy(&mut io::stdin().lock(), &mut packed).map_err(Error::io(path))?;
+    io::copy(&mut from, &mut packed).map_err(Error::io(path))?;
     packed.finish().and_then(|mut file| file.flush()).map_err(Error::io(path))
 }

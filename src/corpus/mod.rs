@@ -81,6 +81,12 @@ pub enum Error {
         /// Number of the line, from 1.
         line: u64,
     },
+    /// Two of the inputs can be read only once.
+    #[error("{} is the second input that can be read only once", .0.display())]
+    TwoPipes(PathBuf),
+    /// An input would be overwritten by the output.
+    #[error("{} is an input and would be overwritten: choose another --out", .0.display())]
+    Overwrites(PathBuf),
     /// The input was changed between the two times it was read.
     #[error("{} was changed while it was read", .0.display())]
     Changed(PathBuf),

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+/// Bytes of what is said of a bad line.
+const DETAIL_BYTES_MAX: usize = 200;
+
 /// A document as it stands in a line of JSON. Other fields are allowed and ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Record<'a> {
@@ -14,7 +17,7 @@ pub struct Record<'a> {
     #[serde(default, borrow, deserialize_with = "text")]
     pub title: Cow<'a, str>,
     /// Main text.
-    #[serde(borrow, alias = "content", deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "text")]
     pub text: Cow<'a, str>,
     /// Language (ISO 639-1).
     #[serde(default, borrow, deserialize_with = "text")]
@@ -54,7 +57,13 @@ impl<'a> Record<'a> {
     ///
     /// What is wrong with it, in words.
     pub fn parse(line: &'a str) -> Result<Self, String> {
-        serde_json::from_str(line).map_err(|error| error.to_string())
+        let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
+        serde_json::from_str(line).map_err(|error| {
+            // The parser quotes what it did not expect, which may be a whole text.
+            let detail = error.to_string();
+            let end = detail.floor_char_boundary(DETAIL_BYTES_MAX);
+            if end < detail.len() { format!("{} ...", &detail[..end]) } else { detail }
+        })
     }
 
     /// Returns its identifier; that of a document without one is the number of its line.

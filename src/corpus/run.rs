@@ -79,9 +79,21 @@ pub fn run(
     std::fs::create_dir_all(out).map_err(Error::io(out))?;
     let spooled = out.join("input.zst.partial");
     let mut files = inputs.to_vec();
-    for file in files.iter_mut().filter(|file| file.as_os_str() == "-") {
-        spool(&spooled)?;
+    let mut piped = files.iter_mut().filter(|file| !file.is_file() && !file.is_dir());
+    if let Some(file) = piped.next() {
+        if let Some(second) = piped.next() {
+            return Err(Error::TwoPipes(second.clone()));
+        }
+        spool(file, &spooled)?;
         file.clone_from(&spooled);
+    }
+    for name in ["kept.jsonl", "kept.jsonl.partial"] {
+        let ours = out.join(name).canonicalize().ok();
+        if let Some(file) =
+            files.iter().find(|file| ours.is_some() && file.canonicalize().ok() == ours)
+        {
+            return Err(Error::Overwrites(file.clone()));
+        }
     }
     let (judged, mut report) = judge(&files, config, threads, progress)?;
     write(&files, out, &judged)?;
@@ -155,12 +167,13 @@ fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
                 chunk.bytes.extend_from_slice(&line);
                 chunk.ends.push(chunk.bytes.len());
             }
+            if chunk.ends.is_empty() {
+                break;
+            }
             let hand = turns.next().expect("there is at least one thread");
-            if !chunk.ends.is_empty() && hand.send(chunk).is_err() {
+            if hand.send(chunk).is_err() {
                 // The judge has given up; it knows why.
                 return Ok(());
-            } else if !more {
-                break;
             }
         }
     }

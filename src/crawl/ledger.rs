@@ -3,7 +3,7 @@
 //! A batch is one transaction: leases are filled, signed pages are judged, stored and settled as
 //! they come, and the batch closes at `batch_pages_max` pages or `batch_ms_max` milliseconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -293,19 +293,27 @@ impl<'a> Ledger<'a> {
     }
 
     /// Looks again at every joint that was less than certain: what two pages have in common may
-    /// since have turned out to be boilerplate of their site.
+    /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
     fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
         let now = self.context.clock.now();
-        let unsure = clusters::take_unsure(tables)?;
+        let unsure = clusters::unsure(tables)?;
         let loose = dedup::loose_contents(tables, &unsure)?;
+        let mut left = BTreeSet::new();
         for again in unsure.into_iter().zip(loose) {
+            if self.context.stop.asked() > 0 {
+                break;
+            }
             let content = again.0;
             let place = dedup::judge_again(tables, &self.finder, again, &self.settings.dedup)?;
             let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
             self.tally.moved += 1;
+            left.insert(moved.from);
             for address in moved.addresses {
                 Address::set_document(&mut tables.addresses, &address, moved.document)?;
             }
+        }
+        for document in left {
+            clusters::recount(tables, document, now)?;
         }
         Ok(())
     }

@@ -219,11 +219,19 @@ impl Deduplicator {
             let joint = self.place(&signed, Some(content), loose.then_some(tree));
             let node = &self.forest.nodes[content as usize];
             match joint {
-                Some(joint) if joint.document == u64::from(node.tree) => continue,
+                Some(joint) if joint.document == u64::from(node.tree) => {
+                    if !joint.sure {
+                        self.unsure.push((content, signed));
+                    }
+                    continue;
+                }
                 Some(joint) => {
                     let first = node.first;
                     let node = self.forest.node(first, &joint);
                     self.forest.nodes[content as usize] = node;
+                    if !joint.sure {
+                        self.unsure.push((content, signed));
+                    }
                 }
                 None => {
                     let first = node.first;

@@ -149,16 +149,16 @@ impl Finder {
     /// Contents with the places in [`VOTES`] of the keys that lead to them.
     fn hits(&self, signed: &Signed) -> Vec<(u32, usize)> {
         let mut hits: Vec<(u32, usize)> = Vec::new();
-        if signed.text.words < self.config.rule.words_min {
+        if signed.text.words < self.config.rule.words_min.max(1) {
             return hits;
         }
         let mut near: Vec<Near> = Vec::new();
         if let Some(title) = signed.title.filter(|_| self.config.titles) {
             self.titles.probe(title, self.config.k.min(TITLE_K), &mut near);
-            hits.extend(near.drain(..).map(|near| (near.number, 0)));
+            hits.extend(nearest(&mut near).map(|number| (number, 0)));
         }
         self.near.probe(signed.text.fingerprint, self.config.k, &mut near);
-        hits.extend(near.into_iter().map(|near| (near.number, 1)));
+        hits.extend(nearest(&mut near).map(|number| (number, 1)));
         for key in self.sentence_keys(signed) {
             self.sentences.get(key, |content| hits.push((content, 2)));
         }
@@ -185,6 +185,16 @@ impl Finder {
     pub fn bytes(&self) -> usize {
         self.near.bytes() + self.titles.bytes() + self.sentences.bytes() + self.bands.bytes()
     }
+}
+
+/// Takes the nearest entries, older ones first among equals: as many as a key may have.
+fn nearest(near: &mut Vec<Near>) -> impl Iterator<Item = u32> + '_ {
+    let order = |near: &Near| (near.distance, near.number);
+    if near.len() > Keys::PER_KEY_MAX {
+        near.select_nth_unstable_by_key(Keys::PER_KEY_MAX, order);
+        near.truncate(Keys::PER_KEY_MAX);
+    }
+    near.drain(..).map(|near| near.number)
 }
 
 /// Largest distance of titles: they are short, so that a few more bits are another title.

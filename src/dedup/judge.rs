@@ -11,9 +11,15 @@ use crate::sketch::{SLOTS, Sketch};
 
 use super::{Candidate, Config, Likeness};
 
-/// Similarity from which a tree counts when it is asked which slots are commonplace: far above
-/// chance, far below a copy.
+/// Similarity from which a tree counts when it is asked what is commonplace: far above chance.
 const RELATED: f32 = 0.08;
+
+/// What a tree shares with another tree tells against it if it is at least this share of what it
+/// shares with the article.
+const AS_ALIKE: f32 = 0.4;
+
+/// Candidates that are looked up for each tree that may be compared.
+const CONTENTS_PER_TREE: usize = 4;
 
 /// Slots that must be left when the commonplace ones are out.
 const OWN_SLOTS_MIN: usize = 24;
@@ -63,11 +69,10 @@ pub struct Joint {
 /// Returns the tree that takes an article, among those of the `candidates` whose roots confirm it;
 /// none if it is a document of its own.
 ///
-/// What the article has in common with several trees is no evidence for any of them: it is
-/// boilerplate of a site, or a quotation. Only a tree that is as good as equal
-/// ([`Rule::sure_min`](super::Rule::sure_min)) takes it all the same.
-///
-/// What it has in common with the document `wary` is taken for such, too.
+/// A tree that is as alike to other trees as to the article shares with it only what all of them
+/// share: boilerplate of a site, or a quotation. That is left out before the rule is asked, unless
+/// the texts are as good as equal ([`Rule::sure_min`](super::Rule::sure_min)). All that the article
+/// shares with the document `wary` is taken for boilerplate.
 ///
 /// Where several trees would take it, the most alike does; if they are about as alike (the same
 /// tenth), the one with most copies, then the oldest, then the one with the smaller root
@@ -79,21 +84,25 @@ pub fn judge<T: Trees>(
     config: &Config,
 ) -> Result<Option<Joint>, T::Error> {
     let mut related: Vec<Related<'_>> = Vec::new();
-    for candidate in candidates {
+    // Many contents of one tree must not cost as much as many trees.
+    for candidate in candidates.iter().take(CONTENTS_PER_TREE * config.candidates_max) {
         if related.len() >= config.candidates_max {
             break;
         }
         let root = trees.root_of(candidate.content)?;
-        if related.iter().all(|other| other.root.document != root.document) {
+        let known = related.iter_mut().find(|other| other.root.document == root.document);
+        if let Some(known) = known {
+            known.candidate.titled |= candidate.titled;
+            known.candidate.key = known.candidate.key.min(candidate.key);
+        } else {
             let similarity = signed.text.sketch.similarity(&root.sketch);
             related.push(Related { root, candidate: *candidate, similarity });
         }
     }
-    let own = own_slots(&related, &signed.text.sketch, wary);
-    let joints = related.iter().filter_map(|related| {
-        let joint = related.joint(signed, &own, config)?;
+    let joints = related.iter().filter_map(|tree| {
+        let joint = tree.joint(signed, (&related, wary), config)?;
         let alike = if config.rule.confirm { joint.likeness.similarity } else { 0.0 };
-        let root = &related.root;
+        let root = &tree.root;
         let order = (Reverse(tenth(alike)), Reverse(root.copies), root.first_arrival);
         Some(((order, root.fingerprint), joint))
     });
@@ -107,20 +116,6 @@ fn tenth(similarity: f32) -> u32 {
     tenth
 }
 
-/// Marks the slots of a sketch that at most one of the related trees has too; the tree of which to
-/// be wary counts twice.
-fn own_slots(related: &[Related<'_>], sketch: &Sketch, wary: Option<u64>) -> [bool; SLOTS] {
-    let mut holders = [0u8; SLOTS];
-    for tree in related.iter().filter(|tree| tree.similarity >= RELATED) {
-        let weight = 1 + u8::from(Some(tree.root.document) == wary);
-        for (at, holders) in holders.iter_mut().enumerate() {
-            let same = u8::from(tree.root.sketch.0[at] == sketch.0[at]);
-            *holders = holders.saturating_add(same * weight);
-        }
-    }
-    holders.map(|holders| holders <= 1)
-}
-
 /// A tree that may take the article.
 struct Related<'a> {
     root: Root<'a>,
@@ -130,14 +125,26 @@ struct Related<'a> {
 }
 
 impl Related<'_> {
-    fn joint(&self, signed: &Signed, own: &[bool; SLOTS], config: &Config) -> Option<Joint> {
+    fn joint(
+        &self,
+        signed: &Signed,
+        (related, wary): (&[Self], Option<u64>),
+        config: &Config,
+    ) -> Option<Joint> {
         let (text, rule) = (&signed.text, &config.rule);
-        let (mine, its) = (text.shingles, self.root.shingles);
-        let whole = Likeness::of(self.similarity, mine, its);
+        let whole = Likeness::of(self.similarity, text.shingles, self.root.shingles);
         let sure = !rule.confirm || self.similarity >= rule.sure_min;
-        let likeness = if sure { whole } else { self.without_commonplaces(signed, own) };
-        if !sure && !rule.same(likeness, self.candidate.titled) {
-            return None;
+        let mut likeness = whole;
+        if !sure {
+            // What is left out makes texts less alike, never more.
+            if !rule.same(whole, self.candidate.titled) {
+                return None;
+            }
+            let own = self.own_slots(&text.sketch, related, wary);
+            likeness = self.without_commonplaces(signed, &own);
+            if !rule.same(likeness, self.candidate.titled) {
+                return None;
+            }
         }
         Some(Joint {
             document: self.root.document,
@@ -146,6 +153,28 @@ impl Related<'_> {
             likeness,
             sure,
         })
+    }
+
+    /// Marks the slots of the article that no tree has which is as alike to this one as the article
+    /// is.
+    fn own_slots(&self, sketch: &Sketch, related: &[Self], wary: Option<u64>) -> [bool; SLOTS] {
+        let least = (AS_ALIKE * self.similarity).max(RELATED);
+        let mut own = [true; SLOTS];
+        for tree in related.iter().filter(|tree| tree.similarity >= RELATED) {
+            let itself = tree.root.document == self.root.document;
+            let counts = if itself {
+                wary == Some(tree.root.document)
+            } else {
+                tree.root.sketch.similarity(&self.root.sketch) >= least
+            };
+            if counts {
+                let slots = own.iter_mut().zip(tree.root.sketch.0.iter().zip(sketch.0.iter()));
+                for (own, (its, mine)) in slots {
+                    *own &= its != mine;
+                }
+            }
+        }
+        own
     }
 
     fn without_commonplaces(&self, signed: &Signed, own: &[bool; SLOTS]) -> Likeness {

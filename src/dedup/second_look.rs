@@ -3,7 +3,11 @@
 use crate::sketch::Sketch;
 
 /// Loose leaves of one tree from which they are believed to be so.
-const LOOSE_MIN: usize = 3;
+const LOOSE_MIN: usize = 4;
+
+/// A leaf that is more like the root than this is a reprint with something added, not a page of a
+/// site: boilerplate would have to be four times the text.
+const LOOSE_SIMILARITY_MAX: f32 = 0.65;
 
 /// Siblings with which a leaf is compared.
 const SIBLINGS_MAX: usize = 16;
@@ -16,7 +20,7 @@ const AS_ALIKE: f32 = 0.85;
 ///
 /// Edited copies of one text are more like it than like each other: each has its own edits. Pages
 /// of one site that share nothing but its boilerplate are all alike to the same degree. Fewer than
-/// three such leaves prove nothing, and none is marked.
+/// four such leaves prove nothing, and none is marked.
 ///
 /// `leaves` are those whose joints are unsure. Cost: at most 16 comparisons a leaf.
 #[must_use]
@@ -32,7 +36,8 @@ pub fn loose_leaves(root: &Sketch, leaves: &[&Sketch]) -> Vec<bool> {
             let mut alike: Vec<f32> =
                 siblings.map(|step| leaf.similarity(leaves[(at + step) % leaves.len()])).collect();
             alike.sort_unstable_by(f32::total_cmp);
-            alike[alike.len() / 2] >= AS_ALIKE * leaf.similarity(root)
+            let to_root = leaf.similarity(root);
+            to_root <= LOOSE_SIMILARITY_MAX && alike[alike.len() / 2] >= AS_ALIKE * to_root
         })
         .collect();
     let enough = loose.iter().filter(|loose| **loose).count() >= LOOSE_MIN;
@@ -53,9 +58,9 @@ mod tests {
             (1..6).map(|n| sketch(&[0..2_000, n * 10_000..n * 10_000 + 1_000])).collect();
         let others: Vec<&Sketch> = pages[1..].iter().collect();
         assert_eq!(loose_leaves(&pages[0], &others), [true; 4]);
-        assert_eq!(loose_leaves(&pages[0], &others[..2]), [false; 2], "two prove nothing");
+        assert_eq!(loose_leaves(&pages[0], &others[..3]), [false; 3], "three prove nothing");
         // Each copy has lost another quarter of the text and has something of its own.
-        let original = sketch(&[0..4_000]);
+        let original = Sketch::of(0..4_000);
         let copies: Vec<Sketch> = (0..4)
             .map(|n| {
                 sketch(&[
@@ -67,6 +72,11 @@ mod tests {
             .collect();
         let copies: Vec<&Sketch> = copies.iter().collect();
         assert_eq!(loose_leaves(&original, &copies), [false; 4]);
+        // Reprints that each add an eighth of their own are one document.
+        let reprints: Vec<Sketch> =
+            (0..5).map(|n| sketch(&[0..2_000, n * 5_000 + 10_000..n * 5_000 + 10_250])).collect();
+        let others_of: Vec<&Sketch> = reprints[1..].iter().collect();
+        assert_eq!(loose_leaves(&reprints[0], &others_of), [false; 4]);
         // A true copy among pages of the site of its original stays.
         let copy = sketch(&[0..2_000, 10_000..10_900, 70_000..70_200]);
         let mut mixed = others.clone();

@@ -25,10 +25,24 @@ pub fn note_change(
     document: u64,
     change: &Change,
 ) -> Result<(), Error> {
-    let next = changes_of(history, document)?.len() as u64;
+    let (first, last) = (key(document, 0), key(document, u64::MAX));
+    let newest = history.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
+    let newest = newest.and_then(|(key, _)| key.value().last_chunk().copied());
+    let next = newest.map_or(0, |sequence| u64::from_be_bytes(sequence) + 1);
     let row = Encoder::new(1).signed(change.time.0).text(&change.from).text(&change.to).finish();
     history.insert(key(document, next).as_slice(), row.as_slice())?;
     Ok(())
+}
+
+/// Removes all changes of a document and returns them, oldest first.
+pub fn forget_changes(
+    history: &mut Table<&'static [u8], &'static [u8]>,
+    document: u64,
+) -> Result<Vec<Change>, Error> {
+    let changes = changes_of(history, document)?;
+    let (first, last) = (key(document, 0), key(document, u64::MAX));
+    history.retain_in(first.as_slice()..=last.as_slice(), |_, _| false)?;
+    Ok(changes)
 }
 
 /// Returns all changes of a document, oldest first.

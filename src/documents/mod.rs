@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::store::Error;
 
 pub use bodies::{read_body, write_body};
-pub use history::{Change, changes_of, note_change};
+pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document, Key};
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.

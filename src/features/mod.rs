@@ -84,6 +84,9 @@ pub struct Signed {
 /// Least words of a title that tells anything: one word names a kind of page, not an article.
 const TITLE_WORDS_MIN: usize = 2;
 
+/// Bytes of a text that are looked at beyond its exact hash.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
 /// Signs texts, all in the same way.
 #[derive(Debug, Clone, Default)]
 pub struct Signer {
@@ -181,7 +184,7 @@ impl Signer {
     #[must_use]
     pub fn sign(&self, text: &str, language: &str) -> Signature {
         let text = normalize_as(text, self.normal());
-        let tokens = Tokens::of(&text);
+        let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
         let fingerprint = self.fingerprint(&tokens, language);
         let shingles = Shingles::of(&tokens);
         Signature {

@@ -209,14 +209,15 @@ pub fn probe(
             }
         }
     }
-    let mut removed = Vec::new();
+    let mut removed = HashSet::new();
     for row in log.iter()? {
         for change in changes(row?.1.value())?.filter(|change| change.field == field) {
+            let entry = (change.fingerprint, change.content);
             if change.removed {
-                removed.push((change.fingerprint, change.content));
+                removed.insert(entry);
             } else {
                 meet(change.fingerprint, change.content);
-                removed.retain(|gone| *gone != (change.fingerprint, change.content));
+                removed.remove(&entry);
             }
         }
     }

@@ -121,10 +121,47 @@ fn packed_files_and_several_files_are_read_as_one_corpus() {
 }
 
 #[test]
+fn files_of_any_number_of_lines_are_judged_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: Vec<Value> =
+        (0..1100u64).map(|n| json!({"id": n, "text": prose(n % 700, 30)})).collect();
+    let whole = write(folder.path(), "whole", &lines);
+    run(&[whole], &folder.path().join("one"), 1);
+    // Files that end where a thread's share of lines ends, and empty ones.
+    let mut rest = lines.as_slice();
+    let mut parts = Vec::new();
+    for (at, count) in [0, 256, 256, 0, 512, 1, 75].into_iter().enumerate() {
+        let (part, after) = rest.split_at(count);
+        parts.push(write(folder.path(), &at.to_string(), part));
+        rest = after;
+    }
+    assert!(rest.is_empty());
+    for threads in [1, 2, 7] {
+        let out = folder.path().join(format!("out{threads}"));
+        assert_eq!(run(&parts, &out, threads).kept, 700);
+        assert_eq!(files(&out), files(&folder.path().join("one")));
+    }
+}
+
+#[test]
+fn an_input_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = write(folder.path(), "kept.jsonl", &documents());
+    let before = fs::read(&input).unwrap();
+    let config = Config::default();
+    let inputs = std::slice::from_ref(&input);
+    let error = corpus::run(inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("would be overwritten"), "{error}");
+    assert_eq!(fs::read(&input).unwrap(), before);
+}
+
+#[test]
 fn bad_lines_are_named_and_lose_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in");
+    let long = format!("\"{}\"\n", "x".repeat(100_000));
     let mut bytes = b"not json\n{\"id\":1}\n[]\n{\"text\":5}\n{\"text\":\"unfinished\n".to_vec();
+    bytes.extend_from_slice(long.as_bytes());
     bytes.extend_from_slice(b"{\"id\":\"bad bytes\",\"text\":\"caf\xe9 au lait\"}\n");
     bytes.extend_from_slice("{\"text\":\"\"}\n{\"text\":\"\"}\n{\"text\":null}\n".as_bytes());
     bytes.extend_from_slice(
@@ -133,13 +170,15 @@ fn bad_lines_are_named_and_lose_nothing_else() {
     fs::write(&input, bytes).unwrap();
     let out = folder.path().join("out");
     let report = run(&[input], &out, 2);
-    assert_eq!((report.documents, report.rejected, report.repaired), (6, 5, 1));
+    assert_eq!((report.documents, report.rejected, report.repaired), (6, 6, 1));
     assert_eq!((report.empty, report.equal_ids, report.kept), (3, 1, 6));
     let lines: Vec<u64> =
         rows(&out, "rejected.jsonl").iter().map(|row| row["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [1, 2, 3, 4, 5]);
+    assert_eq!(lines, [1, 2, 3, 4, 5, 6]);
     let detail = rows(&out, "rejected.jsonl")[1]["error"].as_str().unwrap().to_owned();
     assert!(detail.contains("missing field `text`"), "{detail}");
+    let size = fs::metadata(out.join("rejected.jsonl")).unwrap().len();
+    assert!(size < 4_000, "texts are not copied into the list of bad lines: {size} bytes");
 }
 
 #[test]

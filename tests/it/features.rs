@@ -1,0 +1,173 @@
+//! Feature extractors, and what moves a fingerprint.
+
+use std::fs;
+
+use proptest::prelude::*;
+use uniqcrawl::features::{Config, Extractor, Signer};
+use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, sentences, words};
+
+use crate::support::prose;
+
+fn signer(extractor: Extractor) -> Signer {
+    Signer::new(Config { extractor, ..Config::default() }).unwrap()
+}
+
+fn features(extractor: Extractor, text: &str) -> Vec<(String, f32)> {
+    let features = signer(extractor).features(text);
+    let mut all: Vec<(String, f32)> =
+        features.into_iter().map(|feature| (feature.text, feature.weight)).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    all
+}
+
+fn names(extractor: Extractor, text: &str) -> Vec<String> {
+    features(extractor, text).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn levels_are_counts_up_to_the_highest() {
+    let text = format!("{} tide tide quay", "harbour ".repeat(9));
+    let expected = [("harbour", 5.0), ("tide", 2.0), ("quay", 1.0)];
+    let expected: Vec<(String, f32)> =
+        expected.into_iter().map(|(word, weight)| (word.to_owned(), weight)).collect();
+    assert_eq!(features(Extractor::Levels, &text), expected);
+}
+
+#[test]
+fn rare_words_weigh_more_and_the_logarithm_tames_counts() {
+    let weight = |extractor, text: &str| features(extractor, text)[0].1;
+    let (once, often) = ("harbour", "harbour ".repeat(8));
+    let ratio = weight(Extractor::Tfidf, &often) / weight(Extractor::Tfidf, once);
+    assert!((ratio - 8.0).abs() < 1e-4, "{ratio}");
+    let ratio = weight(Extractor::LogTfidf, &often) / weight(Extractor::LogTfidf, once);
+    assert!((ratio - (1.0 + 8f32.ln())).abs() < 1e-4, "{ratio}");
+    assert!(names(Extractor::Tfidf, "the of and").is_empty(), "usual words tell nothing");
+}
+
+#[test]
+fn shingles_run_over_words_or_characters() {
+    let expected = ["one two, three", "two, three four"];
+    assert_eq!(names(Extractor::WordShingles, "One two, three four"), expected);
+    assert_eq!(names(Extractor::WordShingles, "one"), ["one"]);
+    assert_eq!(names(Extractor::CharShingles, "a b-cd e"), ["a b-cd", "b-cd e"]);
+    assert_eq!(names(Extractor::CharShingles, "网页去重系"), ["网页去重", "页去重系"]);
+}
+
+#[test]
+fn the_longest_sentence_alone_decides() {
+    let signer = signer(Extractor::LongestSentence);
+    let print = |text: &str| signer.sign(text, "").fingerprint;
+    let longest = "渔港的灯塔在夜里亮起来了而船还在海上等着天亮";
+    assert_eq!(print(&format!("新闻。{longest}。完")), print(&format!("{longest}！别的话")));
+    assert_ne!(print(longest), print("别的话"));
+}
+
+#[test]
+fn chinese_needs_no_dictionary_with_the_hash_of_the_lecture() {
+    let mut pairs = names(Extractor::LectureChars, "网页去重 system 的");
+    pairs.sort();
+    assert_eq!(pairs, ["system", "去重", "的", "网页", "页去"]);
+    let text = "海量网络文本去重系统";
+    let (lecture, words) = (signer(Extractor::LectureChars), signer(Extractor::Tfidf));
+    assert_ne!(lecture.sign(text, "").fingerprint, words.sign(text, "").fingerprint);
+}
+
+#[test]
+fn every_extractor_keeps_edited_texts_near_and_others_far() {
+    let text = prose(1, 400);
+    let edited = text.replacen("ba", "bo", 4);
+    for extractor in Extractor::ALL {
+        let signer = signer(extractor);
+        let print = |text: &str| signer.sign(text, "").fingerprint;
+        let near = print(&text).distance(print(&edited));
+        let far = print(&text).distance(print(&prose(2, 400)));
+        assert!(near < far && far > 15, "{extractor}: {near} and {far} bits");
+        assert_eq!(extractor.to_string().parse::<Extractor>().unwrap(), extractor);
+    }
+    assert!("words".parse::<Extractor>().unwrap_err().to_string().contains("`words`"));
+}
+
+#[test]
+fn the_language_is_one_more_feature_if_it_has_a_weight() {
+    let config = Config { language_weight: 500.0, ..Config::default() };
+    let (plain, weighted) = (Signer::default(), Signer::new(config).unwrap());
+    let text = prose(1, 60);
+    assert_eq!(plain.sign(&text, "en").fingerprint, plain.sign(&text, "zh").fingerprint);
+    assert_ne!(weighted.sign(&text, "en").fingerprint, weighted.sign(&text, "zh").fingerprint);
+    assert_ne!(plain.name(), weighted.name());
+}
+
+#[test]
+fn forms_of_one_text_have_one_signature() {
+    let signer = Signer::default();
+    let plain = signer.sign("網頁去重系統 Ｈａｒｂｏｕｒ bridge", "");
+    let other = signer.sign("网页去重系统\n\nHARBOUR\u{200B}   bridge ", "");
+    assert_eq!((plain.hash, plain.fingerprint), (other.hash, other.fingerprint));
+    assert_eq!((plain.sketch, plain.shingles), (other.sketch, other.shingles));
+    let config = Config { simplify: false, ..Config::default() };
+    let strict = Signer::new(config).unwrap();
+    assert_ne!(strict.sign("網頁", ""), strict.sign("网页", ""));
+}
+
+#[test]
+fn settings_that_cannot_be_are_named() {
+    let fails = |config: Config| Signer::new(config).unwrap_err().to_string();
+    let zero = Config { words_max: 0, ..Config::default() };
+    assert!(fails(zero).contains("words_max is 0"));
+    let weight = Config { language_weight: f32::NAN, ..Config::default() };
+    assert!(fails(weight).contains("language_weight"));
+    let idf = Config { idf_file: "no/such.idf".to_owned(), ..Config::default() };
+    assert!(fails(idf).contains("no/such.idf"));
+}
+
+#[test]
+fn a_trained_table_weighs_words_by_their_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus.idf");
+    let mut frequencies = DocumentFrequencies::default();
+    for n in 0..50 {
+        frequencies.add(&format!("harbour harbour {} word{n}", if n < 5 { "tide" } else { "" }));
+    }
+    assert_eq!(frequencies.counts(), (50, 52));
+    frequencies.write(&path, 2).unwrap();
+    let idf_file = path.to_str().unwrap().to_owned();
+    let signer = Signer::new(Config { idf_file, ..Config::default() }).unwrap();
+    let weights = signer.features("harbour tide unheard");
+    let weight = |word: &str| weights.iter().find(|f| f.text == word).map(|f| f.weight);
+    // In all documents: ln(50 / 51) is below zero, so that it says nothing.
+    assert_eq!(weight("harbour"), None);
+    assert!((weight("tide").unwrap() - (50f32 / 6.0).ln()).abs() < 1e-5);
+    assert!(weight("unheard").is_some(), "an unknown word has the median");
+    assert_ne!(signer.name(), Signer::default().name());
+    for (text, detail) in [("", "line 1"), ("uniqcrawl idf 1 documents 5\nno tab", "line 2")] {
+        fs::write(&path, text).unwrap();
+        let config = signer.config().clone();
+        assert!(Signer::new(config).unwrap_err().to_string().contains(detail));
+    }
+}
+
+#[test]
+fn scripts_without_blanks_are_cut_into_words_or_runs() {
+    assert_eq!(words("网页去重 system"), ["网页", "去", "重", "system"]);
+    assert_eq!(words("ประเทศ"), ["ประ", "ระเ", "ะเท", "เทศ"]);
+    assert_eq!(words("カタ"), ["カタ"]);
+    assert_eq!(words("naïve café-bar 3.14"), ["naïve", "café", "bar", "3", "14"]);
+}
+
+proptest! {
+    #[test]
+    fn tokens_cover_the_letters_and_sentences_the_tokens(text in "[a-c .!?\n中文。かな한é-]{0,60}") {
+        let text = normalize(&text);
+        let tokens = Tokens::of(&text);
+        let found: String = tokens.all.iter().map(|token| tokens.text_of(token)).collect();
+        let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+        prop_assert_eq!(found, letters);
+        let of_sentences: usize = tokens.sentences().map(<[_]>::len).sum();
+        prop_assert_eq!(of_sentences, tokens.all.len());
+        prop_assert!(tokens.sentences().all(|sentence| !sentence.is_empty()));
+        // The sentences of the text are the same ones, but for those without letters.
+        let with_letters =
+            sentences(&text).filter(|sentence| sentence.chars().any(char::is_alphanumeric));
+        prop_assert_eq!(with_letters.count(), tokens.sentences().count());
+    }
+}

@@ -1,0 +1,186 @@
+//! Documents that lose, swallow or outlive their copies.
+
+use uniqcrawl::clock::Timestamp;
+use uniqcrawl::clusters::{self, Article, Place};
+use uniqcrawl::dedup::{self, Config, Finder};
+use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_content, read_document};
+use uniqcrawl::features::Signer;
+use uniqcrawl::index::stored;
+use uniqcrawl::store::Tables;
+
+use crate::support::{Crawled, clusters, prose};
+
+/// A store that takes articles one after the other, as the ledger does.
+struct Shelf {
+    crawled: Crawled,
+    finder: Finder,
+    signer: Signer,
+    time: i64,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let finder = Finder::new(&Config::default()).unwrap();
+        Self { crawled: Crawled::new(), finder, signer: Signer::default(), time: 0 }
+    }
+
+    /// Works on the tables and commits; the store must be sound afterwards.
+    fn write<T>(&self, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
+        let txn = self.crawled.store.db().begin_write().unwrap();
+        let mut tables = Tables::open(&txn).unwrap();
+        let result = work(&mut tables);
+        drop(tables);
+        txn.commit().unwrap();
+        self.crawled.assert_clean();
+        let tables = self.crawled.store.read().unwrap();
+        for content in 1..20 {
+            if read_content(&tables.contents, content).unwrap().is_some() {
+                assert!(read_body(&tables.bodies, content).unwrap().is_some(), "{content}");
+            }
+        }
+        result
+    }
+
+    fn add(&mut self, address: &str, text: &str) -> u64 {
+        self.time += 1;
+        let now = Timestamp(self.time);
+        let article = Article {
+            address: address.to_owned(),
+            title: String::new(),
+            text: text.to_owned(),
+            language: String::new(),
+            score: None,
+            signed: self.signer.sign_article("", text, ""),
+        };
+        let signed = &article.signed;
+        let (place, joined) = self.write(|tables| {
+            let config = Config::default();
+            let place = dedup::judge_stored(tables, &self.finder, signed, &config).unwrap();
+            let joined = clusters::join(tables, &article, &place, 0, now).unwrap();
+            if let Some(content) = joined.content {
+                let changes = self.finder.changes(content as u32, signed);
+                stored::append(&mut tables.near_log, changes).unwrap();
+            }
+            (place, joined)
+        });
+        if let Some(content) = joined.content {
+            self.finder.insert(content as u32, &article.signed);
+        }
+        if let Place::Tree(joint) = place {
+            assert_eq!(joint.document, joined.document);
+        }
+        joined.document
+    }
+
+    /// Looks again at all unsure contents.
+    fn look_again(&self) -> usize {
+        self.write(|tables| {
+            let unsure = clusters::unsure(tables).unwrap();
+            let loose = dedup::loose_contents(tables, &unsure).unwrap();
+            let config = Config::default();
+            let mut left = Vec::new();
+            for again in unsure.into_iter().zip(loose) {
+                let place = dedup::judge_again(tables, &self.finder, again, &config).unwrap();
+                let moved = clusters::replace(tables, again.0, &place, Timestamp(99)).unwrap();
+                left.extend(moved.map(|moved| moved.from));
+            }
+            for document in &left {
+                clusters::recount(tables, *document, Timestamp(99)).unwrap();
+            }
+            left.len()
+        })
+    }
+}
+
+#[test]
+fn pages_of_a_site_part_at_the_second_look_and_their_copies_go_with_them() {
+    let mut shelf = Shelf::new();
+    let boilerplate = prose(99, 200);
+    let page = |n: u64| format!("{boilerplate} {}", prose(n, 100));
+    for n in 0..6 {
+        shelf.add(&format!("http://site/{n}"), &page(n));
+    }
+    // An exact and a near copy of the fourth page.
+    shelf.add("http://copy/3", &page(3));
+    shelf.add("http://near/3", &format!("{} Printed at nine.", page(3)));
+    assert!(clusters(&shelf.crawled.store).len() < 6, "nothing tells the pages apart at first");
+    assert!(shelf.look_again() > 0);
+    let found = clusters(&shelf.crawled.store);
+    assert_eq!(found.len(), 6);
+    let sizes: Vec<usize> = found.values().map(std::collections::BTreeSet::len).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), 8);
+    let three = found.values().find(|copies| copies.contains("http://near/3")).unwrap();
+    assert!(three.contains("http://copy/3") && three.contains("http://site/3"), "{three:?}");
+    shelf.look_again();
+    assert_eq!(clusters(&shelf.crawled.store), found, "a third look changes nothing");
+}
+
+#[test]
+fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
+    let mut shelf = Shelf::new();
+    let (first, second) =
+        (shelf.add("http://a/1", &prose(1, 80)), shelf.add("http://b", &prose(2, 80)));
+    shelf.add("http://a/1/copy", &prose(1, 80));
+    shelf.add("http://b/near", &format!("{} And more.", prose(2, 80)));
+    let id = |number: u64| {
+        let tables = shelf.crawled.store.read().unwrap();
+        read_document(&tables.documents, number).unwrap().unwrap().id
+    };
+    let ids = [id(first), id(second)];
+    let moved = shelf.write(|tables| {
+        assert!(clusters::merge(tables, first, first, Timestamp(50)).is_err());
+        clusters::merge(tables, first, second, Timestamp(50)).unwrap()
+    });
+    assert_eq!(moved, ["http://a/1", "http://a/1/copy"]);
+    let tables = shelf.crawled.store.read().unwrap();
+    for id in ids {
+        assert_eq!(tables.doc_ids.get(id.0).unwrap().unwrap().value(), second);
+    }
+    let document = read_document(&tables.documents, second).unwrap().unwrap();
+    assert_eq!((document.copies, document.canonical.as_str()), (4, "http://b"));
+    let keys: Vec<Key> =
+        copies_of(&tables.copies, second).unwrap().into_iter().map(|(_, copy)| copy.key).collect();
+    assert_eq!(keys, [Key::Merged, Key::Exact, Key::First, Key::Near]);
+}
+
+#[test]
+fn a_document_ends_as_a_whole_when_nothing_new_came_for_long() {
+    let mut shelf = Shelf::new();
+    let old = shelf.add("http://old", &prose(1, 80));
+    shelf.add("http://old/near", &format!("{} More.", prose(1, 80)));
+    let kept = shelf.add("http://kept", &prose(2, 80));
+    shelf.add("http://kept/copy", &prose(2, 80));
+    let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(3)).unwrap());
+    assert_eq!((ended.documents, ended.addresses.len()), (1, 2));
+    let tables = shelf.crawled.store.read().unwrap();
+    assert!(read_document(&tables.documents, old).unwrap().is_none());
+    assert!(read_document(&tables.documents, kept).unwrap().is_some());
+    let entries = stored::load(&tables.near, &tables.near_log).unwrap();
+    assert_eq!(entries.contents.len(), 1, "the index forgets it as well");
+    // The newest copy of the other one came at 4: it is not older than that.
+    let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(4)).unwrap());
+    assert_eq!(ended.documents, 0);
+}
+
+#[test]
+fn the_history_of_canonical_copies_is_kept() {
+    let mut shelf = Shelf::new();
+    let document = shelf.add("http://long.example/article", &prose(1, 80));
+    shelf.add("http://short/a", &prose(1, 80));
+    shelf.write(|tables| {
+        let links = |tables: &mut Tables<'_>, count, time| {
+            let address = "http://long.example/article";
+            clusters::set_links(tables, document, address, count, Timestamp(time)).unwrap()
+        };
+        assert!(links(tables, 5, 70));
+        assert!(!links(tables, 6, 71), "it is canonical already");
+    });
+    let tables = shelf.crawled.store.read().unwrap();
+    let changes = changes_of(&tables.history, document).unwrap();
+    let changes: Vec<(i64, &str, &str)> = changes
+        .iter()
+        .map(|change| (change.time.0, change.from.as_str(), change.to.as_str()))
+        .collect();
+    let (long, short) = ("http://long.example/article", "http://short/a");
+    assert_eq!(changes, [(2, long, short), (70, short, long)]);
+}
