@@ -33,8 +33,8 @@ pub fn judge_stored(
     near(tables, finder, (signed, None, None), config)
 }
 
-/// Finds the place of a content that is stored already, as if it came only now. `loose` says that it
-/// hangs on its tree by boilerplate alone, as far as its siblings tell.
+/// Finds the place of a content that is stored already, as if it came only now. `loose` says
+/// that it hangs on its tree by boilerplate alone, as far as its siblings tell.
 pub fn judge_again(
     tables: &Tables<'_>,
     finder: &Finder,

@@ -64,7 +64,7 @@ pub struct Signature {
     pub fingerprint: Fingerprint,
     /// Sketch of the shingles.
     pub sketch: Sketch,
-    /// Distinct shingles.
+    /// Distinct shingles, within a hundredth.
     pub shingles: u32,
     /// Words of the text, repeated ones counted each time; three Chinese characters count as two.
     pub words: u32,
@@ -190,8 +190,8 @@ impl Signer {
         Signature {
             hash: hash(text),
             fingerprint,
-            sketch: Sketch::of(shingles.hashes.iter().copied()),
-            shingles: u32::try_from(shingles.hashes.len()).unwrap_or(u32::MAX),
+            sketch: Sketch::of(shingles.hashes),
+            shingles: shingles.distinct,
             words: shingles.words,
             sentences: shingles.sentences,
         }

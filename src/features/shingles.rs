@@ -3,20 +3,23 @@
 use crate::sketch::mix;
 use crate::text::{Token, Tokens};
 
-use super::with_counts;
-
 /// Tokens of a shingle.
 const TOKENS: usize = 2;
 
 /// Sentences of a text that are keys.
 const SENTENCES: usize = 8;
 
+/// Bits for each hash when distinct ones are counted.
+const BITS_PER_HASH: usize = 8;
+
 /// Least columns of a sentence that is a key: a shorter one is a commonplace.
 const COLUMNS_MIN: u32 = 20;
 
 pub(super) struct Shingles {
-    /// Distinct hashes.
+    /// Hashes of the shingles, repeated ones too.
     pub hashes: Vec<u64>,
+    /// Distinct ones among them.
+    pub distinct: u32,
     pub words: u32,
     /// Keys of the longest sentences, longest first.
     pub sentences: Vec<u32>,
@@ -26,8 +29,10 @@ impl Shingles {
     pub(super) fn of(tokens: &Tokens<'_>) -> Self {
         let singles = tokens.all.iter().filter(|token| token.single).count();
         let words = tokens.all.len() - singles + (singles * 2).div_ceil(3);
+        let (hashes, distinct) = shingles(&tokens.all);
         Self {
-            hashes: distinct(&tokens.all),
+            hashes,
+            distinct,
             words: u32::try_from(words).unwrap_or(u32::MAX),
             sentences: longest(tokens),
         }
@@ -61,14 +66,48 @@ fn longest(tokens: &Tokens<'_>) -> Vec<u32> {
     keys.into_iter().take(SENTENCES).map(|(_, key)| key).collect()
 }
 
-fn distinct(tokens: &[Token]) -> Vec<u64> {
+/// Returns the hashes of all shingles, repeated ones too, and about how many distinct ones
+/// there are.
+fn shingles(tokens: &[Token]) -> (Vec<u64>, u32) {
     if let [only] = tokens {
-        return vec![only.hash];
+        return (vec![only.hash], 1);
     }
-    with_counts(tokens.len(), |counts| {
-        for shingle in tokens.windows(TOKENS) {
-            counts.add(mix(shingle[0].hash.rotate_left(23) ^ shingle[1].hash), 0);
+    let pairs = tokens.windows(TOKENS);
+    let hashes: Vec<u64> =
+        pairs.map(|pair| mix(pair[0].hash.rotate_left(23) ^ pair[1].hash)).collect();
+    let count = distinct(&hashes);
+    (hashes, count)
+}
+
+/// Estimates the number of distinct hashes by the bits that they set among [`BITS_PER_HASH`] each;
+/// the error is below a hundredth.
+///
+/// Source: Whang et al., "A Linear-Time Probabilistic Counting Algorithm", TODS 1990.
+fn distinct(hashes: &[u64]) -> u32 {
+    let bits = (hashes.len() * BITS_PER_HASH).next_power_of_two().max(1 << 10);
+    let mut map = vec![0u64; bits / 64];
+    for hash in hashes {
+        // The upper bits choose the slot of the sketch; these are independent of it.
+        let bit = (*hash >> 8) as usize & (bits - 1);
+        map[bit / 64] |= 1 << (bit % 64);
+    }
+    let set: u32 = map.iter().map(|word| word.count_ones()).sum();
+    let free = 1.0 - f64::from(set) / bits as f64;
+    #[expect(clippy::cast_sign_loss, reason = "the logarithm of a share is not above zero")]
+    let count = (-free.ln() * bits as f64).round() as u32;
+    count.min(u32::try_from(hashes.len()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinct_hashes_are_counted_within_a_hundredth() {
+        for size in [0u64, 1, 10, 300, 5_000, 200_000] {
+            let hashes: Vec<u64> = (0..2 * size).map(|n| mix(n % size.max(1) + 1)).collect();
+            let found = f64::from(distinct(&hashes));
+            assert!((found - size as f64).abs() <= 1.0 + size as f64 / 100.0, "{size}: {found}");
         }
-        counts.iter().map(|(hash, _, _)| hash).collect()
-    })
+    }
 }

@@ -8,11 +8,15 @@
 //! numbers are found in table 0. 24 bytes of rows and 4 of numbers: 28 bytes an entry.
 
 use std::ops::Range;
+use std::thread;
 
 use crate::simhash::Fingerprint;
 
 /// Buckets of one table.
 const BUCKETS: usize = 1 << 16;
+
+/// Entries from which tables are built on several threads.
+pub(super) const THREADS_MIN: usize = 1 << 20;
 
 /// Half-words of one row.
 const ROW: usize = 3;
@@ -166,9 +170,20 @@ impl Packed {
         let all = entries.iter().map(|(fingerprint, _)| fingerprint.0);
         let mut distinct: Vec<u64> = all.clone().collect();
         distinct.dedup();
+        let distinct = distinct.as_slice();
         let table =
             |left| Table::scattered(distinct.iter().map(move |word| word.rotate_left(left)));
-        let tables = [Table::in_order(all, entries.len()), table(16), table(32), table(48)];
+        let first = Table::in_order(all, entries.len());
+        let tables = if entries.len() < THREADS_MIN {
+            [first, table(16), table(32), table(48)]
+        } else {
+            thread::scope(|scope| {
+                let [second, third] = [16, 32].map(|left| scope.spawn(move || table(left)));
+                let fourth = table(48);
+                let [second, third] = [second, third].map(|built| built.join().expect("no panic"));
+                [first, second, third, fourth]
+            })
+        };
         let numbers = entries.iter().map(|(_, number)| *number).collect();
         Self { tables, numbers, dead: Vec::new(), dead_count: 0 }
     }

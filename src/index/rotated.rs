@@ -16,10 +16,11 @@
 //! (thresholds of different size).
 
 use std::sync::LazyLock;
+use std::thread;
 
 use super::layout::{Layout, Near};
 use super::linear::Linear;
-use super::packed::Packed;
+use super::packed::{Packed, THREADS_MIN};
 use super::simd::{self, Hit, Level, Probe};
 use crate::simhash::Fingerprint;
 
@@ -88,7 +89,7 @@ impl Rotated {
         if entries.is_empty() {
             return;
         }
-        entries.sort_unstable();
+        sort(&mut entries);
         entries.dedup();
         let mut part = Packed::of(&entries);
         drop(entries);
@@ -218,5 +219,20 @@ impl Layout for Rotated {
 
     fn bytes(&self) -> usize {
         self.parts.iter().map(Packed::bytes).sum::<usize>() + self.tail.bytes()
+    }
+}
+
+/// Sorts entries, many of them on two threads: the last step merges two runs.
+fn sort(entries: &mut [(Fingerprint, u32)]) {
+    if entries.len() >= THREADS_MIN {
+        let (one, other) = entries.split_at_mut(entries.len() / 2);
+        thread::scope(|scope| {
+            scope.spawn(|| one.sort_unstable());
+            other.sort_unstable();
+        });
+        // A stable sort finds the two runs and merges them.
+        entries.sort();
+    } else {
+        entries.sort_unstable();
     }
 }

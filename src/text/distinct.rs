@@ -1,16 +1,17 @@
 //! Counting hashes: how often each stands in a text.
 
-/// A slot without a hash.
-const FREE: (u64, u32, u32) = (0, 0, 0);
-
 /// A table this many times larger than needed is given back.
 const KEPT_MAX: usize = 64;
 
 /// Counts 64-bit hashes in a flat table of the right size from the start.
+///
+/// The hashes lie apart from the counts, so that most of what is read fits in the nearest cache.
 #[derive(Debug)]
 pub struct Counts {
-    /// Hash, count, tag; a count of 0 is a free slot.
-    slots: Vec<(u64, u32, u32)>,
+    /// Hash of each slot; 0 is a free one.
+    hashes: Vec<u64>,
+    /// Count of each slot in use, and the tag of its first hash.
+    tallies: Vec<(u32, u32)>,
     /// Slots in use, in the order of their first hash.
     order: Vec<u32>,
 }
@@ -19,7 +20,7 @@ impl Counts {
     /// Makes a table for at most `most` distinct hashes.
     #[must_use]
     pub fn with_capacity(most: usize) -> Self {
-        let mut table = Self { slots: Vec::new(), order: Vec::new() };
+        let mut table = Self { hashes: Vec::new(), tallies: Vec::new(), order: Vec::new() };
         table.clear(most);
         table
     }
@@ -27,54 +28,82 @@ impl Counts {
     /// Empties the table for at most `most` distinct hashes, and keeps its memory.
     pub fn clear(&mut self, most: usize) {
         for at in self.order.drain(..) {
-            self.slots[at as usize] = FREE;
+            self.hashes[at as usize] = 0;
         }
         let slots = (most * 2).next_power_of_two().max(16);
-        if slots > self.slots.len() || slots * KEPT_MAX < self.slots.len() {
-            self.slots = vec![FREE; slots];
+        if slots > self.hashes.len() || slots * KEPT_MAX < self.hashes.len() {
+            self.hashes = vec![0; slots];
+            self.tallies = vec![(0, 0); slots];
         }
     }
 
-    /// Counts a hash. `tag` is kept with the first of its kind.
+    /// Counts a hash. `tag` is kept with the first of its kind. (The hash 0 counts as 1.)
     ///
     /// # Panics
     ///
     /// When there are more distinct hashes than the table was made for.
     pub fn add(&mut self, hash: u64, tag: u32) {
-        let last = self.slots.len() - 1;
+        if let Some(count) = self.find(hash, tag) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Returns the count of a hash that is there; puts it there otherwise.
+    fn find(&mut self, hash: u64, tag: u32) -> Option<&mut u32> {
+        let hash = hash.max(1);
+        let last = self.hashes.len() - 1;
         // The upper bits of the product depend on all bits of the hash.
-        let spread = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
-        let mut at = spread as usize & last;
+        let mut at = (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) as usize & last;
         loop {
-            let (held, count, _) = &mut self.slots[at];
-            if *count == 0 {
-                assert!(self.order.len() < last, "the table is full");
-                self.slots[at] = (hash, 1, tag);
-                self.order.push(at as u32);
-                return;
+            let held = self.hashes[at];
+            if held == hash {
+                return Some(&mut self.tallies[at].0);
             }
-            if *held == hash {
-                *count = count.saturating_add(1);
-                return;
+            if held == 0 {
+                assert!(self.order.len() < last, "the table is full");
+                self.hashes[at] = hash;
+                self.tallies[at] = (1, tag);
+                self.order.push(at as u32);
+                return None;
             }
             at = (at + 1) & last;
         }
     }
 
-    /// Returns the number of distinct hashes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    /// Tells whether nothing was counted.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
     /// Returns each hash with its count and tag, in the order in which they first came.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32, u32)> {
-        self.order.iter().map(|at| self.slots[*at as usize])
+        self.order.iter().map(|at| {
+            let (count, tag) = self.tallies[*at as usize];
+            (self.hashes[*at as usize], count, tag)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn it_counts_as_a_map(texts in proptest::collection::vec(
+            proptest::collection::vec(1u64..40, 0..200), 1..5,
+        )) {
+            let mut counts = Counts::with_capacity(0);
+            for text in texts {
+                counts.clear(text.len());
+                let mut model: BTreeMap<u64, u32> = BTreeMap::new();
+                for hash in &text {
+                    counts.add(*hash, 7);
+                    *model.entry(*hash).or_default() += 1;
+                }
+                let found: BTreeMap<u64, u32> =
+                    counts.iter().map(|(hash, count, _)| (hash, count)).collect();
+                proptest::prop_assert_eq!(found, model);
+                let first = counts.iter().next().map(|(hash, _, _)| hash);
+                proptest::prop_assert_eq!(first, text.first().copied());
+            }
+        }
     }
 }

@@ -104,13 +104,7 @@ impl Collapsed {
         let mut rest = run;
         while !rest.is_empty() {
             // Words with single blanks between them are copied at once.
-            let mut before = b' ';
-            let visible = rest.bytes().take_while(|byte| {
-                let fits = *byte > b' ' || (*byte == b' ' && before > b' ');
-                before = *byte;
-                fits
-            });
-            let visible = rest[..visible.count()].trim_ascii_end().len();
+            let visible = rest[..tidy_prefix(rest.as_bytes())].trim_ascii_end().len();
             if visible > 0 {
                 self.close_gap();
                 let start = self.text.len();
@@ -130,6 +124,34 @@ impl Collapsed {
             self.text.push(gap);
         }
     }
+}
+
+/// Returns how many bytes at the start are visible ASCII with single blanks between: at least
+/// all up to the first other byte or double blank, a blank at the end included.
+fn tidy_prefix(bytes: &[u8]) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    let mut before = b' ';
+    for word in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes(*word.first_chunk().expect("eight bytes"));
+        let control = word.wrapping_sub(EACH * 0x20) & !word & HIGH;
+        let other = word ^ (EACH * 0x20);
+        // The high bit of each byte that is a blank.
+        let blanks = !(((other & !HIGH) + !HIGH) | other) & HIGH;
+        let first = u64::from(before == b' ') << 7;
+        if control | (blanks & (blanks << 8 | first)) != 0 {
+            break;
+        }
+        before = (word >> 56) as u8;
+        at += 8;
+    }
+    let rest = bytes[at..].iter().take_while(|byte| {
+        let fits = **byte > b' ' || (**byte == b' ' && before > b' ');
+        before = **byte;
+        fits
+    });
+    at + rest.count()
 }
 
 /// Returns how many bytes at the start are ASCII.

@@ -30,6 +30,9 @@ pub struct Tokens<'a> {
     pub sentence_ends: Vec<u32>,
 }
 
+/// A text of this many times more tokens than Chinese characters has little Chinese.
+const LITTLE: usize = 20;
+
 /// What a byte of a text is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -142,9 +145,18 @@ impl<'a> Tokens<'a> {
 
     /// Calls `each` with every word and its hash: words of scripts with blanks as they stand, runs
     /// of Chinese as jieba cuts them, other runs as overlapping character 3-grams.
+    ///
+    /// In a text with little Chinese (less than a twentieth of its tokens) it is passed over:
+    /// a name or two do not need the dictionary.
     pub fn words(&self, mut each: impl FnMut(&'a str, u64)) {
+        let han = self.all.iter().filter(|token| token.han).count();
+        let little = han * LITTLE < self.all.len();
         let mut rest = self.all.as_slice();
         while let Some(first) = rest.first() {
+            if first.han && little {
+                rest = &rest[1..];
+                continue;
+            }
             if !first.single {
                 each(self.text_of(first), first.hash);
                 rest = &rest[1..];
