@@ -211,6 +211,7 @@ fn add_content(
         document,
         hash: text.hash,
         fingerprint: text.fingerprint,
+        site: article.signed.site,
         title_fingerprint: article.signed.title,
         words: text.words,
         shingles: text.shingles,

@@ -16,6 +16,9 @@ pub struct Record<'a> {
     /// Title.
     #[serde(default, borrow, deserialize_with = "text")]
     pub title: Cow<'a, str>,
+    /// Address: pages of one host may share boilerplate.
+    #[serde(default, borrow, deserialize_with = "text")]
+    pub url: Cow<'a, str>,
     /// Main text.
     #[serde(borrow, deserialize_with = "text")]
     pub text: Cow<'a, str>,

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dedup::{Cluster, Config, Deduplicator, Verdict};
 use crate::documents::Key;
-use crate::features::{Signed, Signer};
+use crate::features::{Signed, Signer, site_of};
 
 use super::lines::{Lines, spool};
 use super::write::write;
@@ -190,7 +190,8 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
             repaired += u64::from(matches!(line, Cow::Owned(_)));
             documents.push(Record::parse(&line).map(|record| {
                 let id = record.id(chunk.first + at as u64).into_boxed_str();
-                let keys = signer.sign_article(&record.title, &record.text, &record.language);
+                let mut keys = signer.sign_article(&record.title, &record.text, &record.language);
+                keys.site = site_of(&record.url);
                 (id, keys, record.popularity)
             }));
             start = *end;

@@ -9,7 +9,7 @@ use async_channel::Receiver;
 use crate::clock::Timestamp;
 use crate::clusters::Article;
 use crate::extract;
-use crate::features::Signer;
+use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::{Failure, Response};
 use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement};
@@ -163,9 +163,12 @@ fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer
     });
     let links = links.collect();
     let language = found.language.unwrap_or_default();
+    let address = lease.url.as_str().to_owned();
+    let mut signed = signer.sign_article(&found.title, &found.text, &language);
+    signed.site = site_of(&address);
     let article = Article {
-        address: lease.url.as_str().to_owned(),
-        signed: signer.sign_article(&found.title, &found.text, &language),
+        address,
+        signed,
         title: found.title,
         text: found.text,
         language,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::features::{Signed, Signer};
+use crate::features::{Signed, Signer, site_of};
 use crate::text::{normalize, words};
 
 use super::{Config, Document, Error, Finder, Likeness};
@@ -57,7 +57,11 @@ pub fn compare(
     second: Document<'_>,
 ) -> Result<Comparison, Error> {
     let signer = Signer::new(config.features.clone())?;
-    let sign = |one: Document<'_>| signer.sign_article(one.title, one.text, one.language);
+    let sign = |one: Document<'_>| {
+        let mut signed = signer.sign_article(one.title, one.text, one.language);
+        signed.site = site_of(one.url);
+        signed
+    };
     let (one, other) = (sign(first), sign(second));
     let mut finder = Finder::new(config)?;
     finder.insert(0, &one);

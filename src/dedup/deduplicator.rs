@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use crate::clock::Timestamp;
 use crate::documents::Key;
-use crate::features::{Signed, Signer};
+use crate::features::{Signed, Signer, site_of};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 
@@ -21,6 +21,8 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// Language (ISO 639-1), or empty.
     pub language: &'a str,
+    /// Address, or empty: pages of one host may share boilerplate.
+    pub url: &'a str,
     /// The copy of the highest popularity of a cluster is the one that is kept.
     pub popularity: u64,
 }
@@ -118,6 +120,7 @@ struct Tree {
     popularity: u64,
     fingerprint: Fingerprint,
     sketch: Sketch,
+    site: u64,
     shingles: u32,
 }
 
@@ -131,6 +134,7 @@ impl Trees for Forest {
             document: u64::from(number),
             fingerprint: tree.fingerprint,
             sketch: Cow::Borrowed(&tree.sketch),
+            site: tree.site,
             shingles: tree.shingles,
             copies: u64::from(tree.cluster.copies),
             first_arrival: Timestamp(i64::from(tree.cluster.first)),
@@ -160,8 +164,10 @@ impl Deduplicator {
 
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
     pub fn judge(&mut self, document: Document<'_>) -> Verdict {
-        let signed = self.signer.sign_article(document.title, document.text, document.language);
-        self.judge_signed(signed, document.popularity)
+        let Document { title, text, language, url, popularity } = document;
+        let mut signed = self.signer.sign_article(title, text, language);
+        signed.site = site_of(url);
+        self.judge_signed(signed, popularity)
     }
 
     /// Judges a document that is signed already.
@@ -256,10 +262,13 @@ impl Deduplicator {
         }
         let mut all = vec![false; unsure.len()];
         for (tree, leaves) in leaves {
-            let sketches: Vec<&Sketch> =
-                leaves.iter().map(|at| &unsure[*at].1.text.sketch).collect();
-            let root = &self.forest.trees[tree as usize].sketch;
-            for (at, loose) in leaves.iter().zip(loose_leaves(root, &sketches)) {
+            let root = &self.forest.trees[tree as usize];
+            let of_site = |leaf: &Signed| leaf.site != 0 && leaf.site == root.site;
+            let sketches: Vec<(&Sketch, bool)> = leaves
+                .iter()
+                .map(|at| (&unsure[*at].1.text.sketch, of_site(&unsure[*at].1)))
+                .collect();
+            for (at, loose) in leaves.iter().zip(loose_leaves(&root.sketch, &sketches)) {
                 all[*at] = loose;
             }
         }
@@ -331,6 +340,7 @@ impl Forest {
             popularity,
             fingerprint: signed.text.fingerprint,
             sketch: signed.text.sketch.clone(),
+            site: signed.site,
             shingles: signed.text.shingles,
         });
     }

@@ -42,6 +42,8 @@ pub struct Root<'a> {
     pub fingerprint: Fingerprint,
     /// Sketch of the text of the root.
     pub sketch: Cow<'a, Sketch>,
+    /// Hash of the site of the root, 0 if that is not known.
+    pub site: u64,
     /// Distinct shingles of the root.
     pub shingles: u32,
     /// Copies of the document.
@@ -133,7 +135,9 @@ impl Related<'_> {
     ) -> Option<Joint> {
         let (text, rule) = (&signed.text, &config.rule);
         let whole = Likeness::of(self.similarity, text.shingles, self.root.shingles);
-        let sure = !rule.confirm || self.similarity >= rule.sure_min;
+        let one_site = signed.site != 0 && signed.site == self.root.site;
+        let sure_min = if one_site { rule.site_sure_min } else { rule.sure_min };
+        let sure = !rule.confirm || self.similarity >= sure_min;
         let mut likeness = whole;
         if !sure {
             // What is left out makes texts less alike, never more.

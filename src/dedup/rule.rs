@@ -8,6 +8,8 @@ pub struct Rule {
     pub confirm: bool,
     /// Similarity from which two texts are one whatever they have in common with others, 0 to 1.
     pub sure_min: f32,
+    /// The same for texts of one site, which may share boilerplate of many times their own length.
+    pub site_sure_min: f32,
     /// Least similarity (Jaccard of shingles) of texts that are one, 0 to 1.
     pub similarity_min: f32,
     /// The same for texts with the same title.
@@ -28,6 +30,7 @@ impl Default for Rule {
         Self {
             confirm: true,
             sure_min: 0.85,
+            site_sure_min: 0.95,
             similarity_min: 0.45,
             titled_similarity_min: 0.35,
             containment_min: 0.8,
@@ -72,9 +75,10 @@ impl Rule {
                 && likeness.size >= self.containment_size_min)
     }
 
-    pub(super) fn shares(&self) -> [(&'static str, f32); 5] {
+    pub(super) fn shares(&self) -> [(&'static str, f32); 6] {
         [
             ("sure_min", self.sure_min),
+            ("site_sure_min", self.site_sure_min),
             ("similarity_min", self.similarity_min),
             ("titled_similarity_min", self.titled_similarity_min),
             ("containment_min", self.containment_min),

@@ -22,22 +22,25 @@ const AS_ALIKE: f32 = 0.85;
 /// of one site that share nothing but its boilerplate are all alike to the same degree. Fewer than
 /// four such leaves prove nothing, and none is marked.
 ///
-/// `leaves` are those whose joints are unsure. Cost: at most 16 comparisons a leaf.
+/// `leaves` are those whose joints are unsure, each with whether it is of the same site as the root:
+/// only a site has boilerplate of many times its texts. Cost: at most 16 comparisons a leaf.
 #[must_use]
-pub fn loose_leaves(root: &Sketch, leaves: &[&Sketch]) -> Vec<bool> {
+pub fn loose_leaves(root: &Sketch, leaves: &[(&Sketch, bool)]) -> Vec<bool> {
     if leaves.len() < LOOSE_MIN {
         return vec![false; leaves.len()];
     }
     let loose: Vec<bool> = (0..leaves.len())
         .map(|at| {
-            let leaf = leaves[at];
+            let (leaf, one_site) = leaves[at];
             // The next ones in the ring, so that each is compared with some and none with all.
             let siblings = (1..leaves.len()).take(SIBLINGS_MAX);
-            let mut alike: Vec<f32> =
-                siblings.map(|step| leaf.similarity(leaves[(at + step) % leaves.len()])).collect();
+            let mut alike: Vec<f32> = siblings
+                .map(|step| leaf.similarity(leaves[(at + step) % leaves.len()].0))
+                .collect();
             alike.sort_unstable_by(f32::total_cmp);
             let to_root = leaf.similarity(root);
-            to_root <= LOOSE_SIMILARITY_MAX && alike[alike.len() / 2] >= AS_ALIKE * to_root
+            (one_site || to_root <= LOOSE_SIMILARITY_MAX)
+                && alike[alike.len() / 2] >= AS_ALIKE * to_root
         })
         .collect();
     let enough = loose.iter().filter(|loose| **loose).count() >= LOOSE_MIN;
@@ -48,6 +51,10 @@ pub fn loose_leaves(root: &Sketch, leaves: &[&Sketch]) -> Vec<bool> {
 mod tests {
     use super::*;
 
+    fn of_sites<'a>(leaves: &[&'a Sketch], one_site: bool) -> Vec<(&'a Sketch, bool)> {
+        leaves.iter().map(|leaf| (*leaf, one_site)).collect()
+    }
+
     fn sketch(parts: &[std::ops::Range<u64>]) -> Sketch {
         Sketch::of(parts.iter().cloned().flatten())
     }
@@ -57,8 +64,12 @@ mod tests {
         let pages: Vec<Sketch> =
             (1..6).map(|n| sketch(&[0..2_000, n * 10_000..n * 10_000 + 1_000])).collect();
         let others: Vec<&Sketch> = pages[1..].iter().collect();
-        assert_eq!(loose_leaves(&pages[0], &others), [true; 4]);
-        assert_eq!(loose_leaves(&pages[0], &others[..3]), [false; 3], "three prove nothing");
+        assert_eq!(loose_leaves(&pages[0], &of_sites(&others, false)), [true; 4]);
+        assert_eq!(
+            loose_leaves(&pages[0], &of_sites(&others[..3], false)),
+            [false; 3],
+            "three prove nothing"
+        );
         // Each copy has lost another quarter of the text and has something of its own.
         let original = Sketch::of(0..4_000);
         let copies: Vec<Sketch> = (0..4)
@@ -71,16 +82,21 @@ mod tests {
             })
             .collect();
         let copies: Vec<&Sketch> = copies.iter().collect();
-        assert_eq!(loose_leaves(&original, &copies), [false; 4]);
+        assert_eq!(loose_leaves(&original, &of_sites(&copies, true)), [false; 4]);
         // Reprints that each add an eighth of their own are one document.
         let reprints: Vec<Sketch> =
             (0..5).map(|n| sketch(&[0..2_000, n * 5_000 + 10_000..n * 5_000 + 10_250])).collect();
         let others_of: Vec<&Sketch> = reprints[1..].iter().collect();
-        assert_eq!(loose_leaves(&reprints[0], &others_of), [false; 4]);
+        assert_eq!(loose_leaves(&reprints[0], &of_sites(&others_of, false)), [false; 4]);
+        // On one site the same are pages of a shop.
+        assert_eq!(loose_leaves(&reprints[0], &of_sites(&others_of, true)), [true; 4]);
         // A true copy among pages of the site of its original stays.
         let copy = sketch(&[0..2_000, 10_000..10_900, 70_000..70_200]);
         let mut mixed = others.clone();
         mixed.push(&copy);
-        assert_eq!(loose_leaves(&pages[0], &mixed), [true, true, true, true, false]);
+        assert_eq!(
+            loose_leaves(&pages[0], &of_sites(&mixed, false)),
+            [true, true, true, true, false]
+        );
     }
 }

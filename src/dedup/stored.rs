@@ -48,18 +48,20 @@ pub fn judge_again(
 
 /// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
 pub fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>, Error> {
-    let mut trees: BTreeMap<u64, Vec<(usize, Sketch)>> = BTreeMap::new();
+    let mut trees: BTreeMap<u64, Vec<(usize, Content)>> = BTreeMap::new();
     for (at, content) in contents.iter().enumerate() {
         let row = must_read(tables, *content)?;
-        trees.entry(row.document).or_default().push((at, row.sketch));
+        trees.entry(row.document).or_default().push((at, row));
     }
     let mut all = vec![false; contents.len()];
     for (document, leaves) in trees {
         let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
         let row = read_document(&tables.documents, document)?.ok_or(missing)?;
-        let root = must_read(tables, row.root)?.sketch;
-        let sketches: Vec<&Sketch> = leaves.iter().map(|(_, sketch)| sketch).collect();
-        for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root, &sketches)) {
+        let root = must_read(tables, row.root)?;
+        let of_site = |leaf: &Content| leaf.site != 0 && leaf.site == root.site;
+        let all_leaves: Vec<(&Sketch, bool)> =
+            leaves.iter().map(|(_, leaf)| (&leaf.sketch, of_site(leaf))).collect();
+        for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root.sketch, &all_leaves)) {
             all[*at] = loose;
         }
     }
@@ -129,6 +131,7 @@ impl Trees for Stored<'_, '_> {
             document,
             fingerprint: root.fingerprint,
             sketch: Cow::Owned(root.sketch),
+            site: root.site,
             shingles: root.shingles,
             copies: row.copies,
             first_arrival: row.first_arrival,

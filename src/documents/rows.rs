@@ -205,6 +205,8 @@ pub struct Content {
     pub hash: u128,
     /// Fingerprint of the text.
     pub fingerprint: Fingerprint,
+    /// Hash of the site on which it first stood; 0 if that is not known.
+    pub site: u64,
     /// Fingerprint of the title it first came with, if that tells anything.
     pub title_fingerprint: Option<Fingerprint>,
     /// Words of the text.
@@ -233,7 +235,7 @@ impl Content {
             words: self.words,
             sentences: self.sentences,
         };
-        Signed { text, title: self.title_fingerprint }
+        Signed { text, title: self.title_fingerprint, site: self.site }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -247,6 +249,7 @@ impl Content {
             .number(self.shingles)
             .number(self.copies)
             .signed(self.arrival.0)
+            .fixed(self.site)
             .bytes(self.sketch.0.as_slice())
             .number(self.sentences.len() as u64);
         self.sentences.iter().fold(row, |row, key| row.number(*key)).finish()
@@ -268,6 +271,7 @@ impl Content {
             shingles: row.narrow()?,
             copies: row.number()?,
             arrival: Timestamp(row.signed()?),
+            site: row.fixed()?,
             sketch: {
                 let slots: Box<[u8]> = row.bytes()?.into();
                 Sketch(slots.try_into().map_err(|_| row.bad("its sketch is cut short"))?)

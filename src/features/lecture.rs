@@ -4,6 +4,8 @@
 //! Source: 罗刚, lecture on web page deduplication. As printed, the loops lose their upper half to a
 //! 32-bit shift; here all shifts are of 64 bits, which is what the text describes.
 
+use std::sync::LazyLock;
+
 use encoding_rs::GBK;
 
 use crate::sketch::mix;
@@ -48,6 +50,16 @@ pub fn enum_hash(ordinal: u32, count: u32) -> u64 {
 /// tell traditional characters from each other.
 #[must_use]
 pub fn char_code(c: char) -> i64 {
+    CODES.get(c as usize).map_or_else(|| single(b'?'), |code| i64::from(*code))
+}
+
+/// The code of each character of the basic plane; GB 2312 has no others.
+static CODES: LazyLock<Vec<i16>> = LazyLock::new(|| {
+    let chars = (0..=0xFFFF).map(|number| char::from_u32(number).unwrap_or('?'));
+    chars.map(|c| encoded(c) as i16).collect()
+});
+
+fn encoded(c: char) -> i64 {
     let mut utf8 = [0; 4];
     let (bytes, _, unmappable) = GBK.encode(c.encode_utf8(&mut utf8));
     match (&*bytes, unmappable) {

@@ -79,6 +79,17 @@ pub struct Signed {
     pub text: Signature,
     /// Fingerprint of the title; none if the title has too few words to tell anything.
     pub title: Option<Fingerprint>,
+    /// Hash of the site that it is on, 0 if that is not known: pages of one site may share
+    /// boilerplate.
+    pub site: u64,
+}
+
+/// Returns the hash of the host of an address; 0 if it has none.
+#[must_use]
+pub fn site_of(address: &str) -> u64 {
+    let Some((_, rest)) = address.split_once("://") else { return 0 };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.is_empty() { 0 } else { word_hash(&host.to_ascii_lowercase()).max(1) }
 }
 
 /// Least words of a title that tells anything: one word names a kind of page, not an article.
@@ -197,7 +208,7 @@ impl Signer {
         }
     }
 
-    /// Signs an article: its text and its title.
+    /// Signs an article: its text and its title. Its site is left open.
     #[must_use]
     pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
         let title = normalize_as(title, self.normal());
@@ -205,7 +216,7 @@ impl Signer {
         let mut words = 0;
         tokens.words(|_, _| words += 1);
         let title = (words >= TITLE_WORDS_MIN).then(|| self.fingerprint(&tokens, ""));
-        Signed { text: self.sign(text, language), title }
+        Signed { text: self.sign(text, language), title, site: 0 }
     }
 
     fn fingerprint(&self, tokens: &Tokens<'_>, language: &str) -> Fingerprint {

@@ -259,6 +259,26 @@ fn boilerplate_of_a_site_does_not_join_its_pages() {
 }
 
 #[test]
+fn products_of_a_shop_are_not_one_though_nearly_all_of_each_page_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let boilerplate = prose(9_000, 450);
+    let mut lines = Vec::new();
+    for n in 0..60u64 {
+        let text = format!("{boilerplate} {}", prose(n, 50));
+        lines.push(
+            json!({"id": format!("{n}"), "url": format!("https://shop.example/{n}"), "text": text}),
+        );
+    }
+    let text = format!("{} Printed.", lines[7]["text"].as_str().unwrap());
+    lines.push(json!({"id": "copy", "url": "https://shop.example/print/7", "text": text}));
+    let input = write(folder.path(), "in.jsonl", &lines);
+    let out = folder.path().join("out");
+    let report = run(&[input], &out, 2);
+    assert_eq!((report.documents, report.kept), (61, 60));
+    assert_eq!(rows(&out, "clusters.jsonl")[0]["members"], json!(["7", "copy"]));
+}
+
+#[test]
 fn the_presets_join_more_and_more() {
     let folder = tempfile::tempdir().unwrap();
     let text = prose(3, 300);
