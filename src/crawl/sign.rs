@@ -164,11 +164,11 @@ fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer
     let links = links.collect();
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
-    let mut signed = signer.sign_article(&found.title, &found.text, &language);
-    signed.site = site_of(&address);
+    let mut keys = signer.sign_article(&found.title, &found.text, &language);
+    keys.site = site_of(&address);
     let article = Article {
         address,
-        signed,
+        signed: keys,
         title: found.title,
         text: found.text,
         language,

@@ -58,9 +58,9 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let signer = Signer::new(config.features.clone())?;
     let sign = |one: Document<'_>| {
-        let mut signed = signer.sign_article(one.title, one.text, one.language);
-        signed.site = site_of(one.url);
-        signed
+        let mut keys = signer.sign_article(one.title, one.text, one.language);
+        keys.site = site_of(one.url);
+        keys
     };
     let (one, other) = (sign(first), sign(second));
     let mut finder = Finder::new(config)?;
