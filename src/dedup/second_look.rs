@@ -22,8 +22,8 @@ const AS_ALIKE: f32 = 0.85;
 /// of one site that share nothing but its boilerplate are all alike to the same degree. Fewer than
 /// four such leaves prove nothing, and none is marked.
 ///
-/// `leaves` are those whose joints are unsure, each with whether it is of the same site as the root:
-/// only a site has boilerplate of many times its texts. Cost: at most 16 comparisons a leaf.
+/// `leaves` are those whose joints are unsure, each with whether it is of the same site as the
+/// root: only a site has boilerplate of many times its texts. Cost: at most 16 comparisons a leaf.
 #[must_use]
 pub fn loose_leaves(root: &Sketch, leaves: &[(&Sketch, bool)]) -> Vec<bool> {
     if leaves.len() < LOOSE_MIN {
