@@ -44,6 +44,7 @@ pub(super) fn run(
     seeds: &[PageUrl],
     quiet: bool,
 ) -> Result<(Report, Exit)> {
+    config.dedup.check()?;
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &Signer::new(config.dedup.features.clone())?.name())?;
     let context = Context::default();

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{config, fetch, store};
+use uniqcrawl::{config, corpus, dedup, fetch, store};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,32 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         store_input
             || cause.is::<Usage>()
             || cause.is::<config::Error>()
+            || cause.is::<dedup::Error>()
+            || is_input(cause.downcast_ref::<corpus::Error>())
             || matches!(cause.downcast_ref::<fetch::Error>(), Some(fetch::Error::UserAgent(_)))
     });
     if input { Exit::Usage } else { Exit::Failed }
+}
+
+/// Tells whether a file that was named is at fault.
+fn is_input(error: Option<&corpus::Error>) -> bool {
+    match error {
+        Some(corpus::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// Returns an error with its causes, each once: some tell their cause themselves.
+pub(crate) fn in_words(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            let gap = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{gap}{cause}");
+        }
+    }
+    text
 }
 
 /// Tells whether the reader of our output went away, as `head` does.

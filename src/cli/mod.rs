@@ -38,7 +38,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", exit::in_words(&error));
             exit::of(&error).into()
         }
     }

@@ -234,3 +234,27 @@ fn texts_and_rules_are_answered_on_standard_output() {
     assert_eq!(text(&crawl(&["extract", "p.html"], path)), "Hello\n");
     assert!(text(&crawl(&["completions", "bash"], path)).contains("crawl"));
 }
+
+#[test]
+fn settings_of_the_dedup_stage_that_cannot_be_or_were_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |settings: &str, store: &str| {
+        std::fs::write(folder.path().join("c.toml"), settings).unwrap();
+        std::fs::write(folder.path().join("s.txt"), "http://127.0.0.1:9/\n").unwrap();
+        let flags =
+            ["--seeds", "s.txt", "--store", store, "--config", "c.toml", "--max-pages", "1"];
+        let output = crawl(&flags, folder.path());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = run("[dedup]\nlayout = \"pairs\"\nk = 5\n", "far");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("pairs finds at most 3 differing bits, not 5"), "{text}");
+    assert!(!folder.path().join("far").exists(), "no store is made");
+    run("[crawl]\nidle_wait_ms_max = 0\n", "store");
+    let (code, text) = run("[dedup.features]\nextractor = \"levels\"\n", "store");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("tfidf") && text.contains("levels 1 to 5"), "both are named: {text}");
+    let output = crawl(&["dedup", "missing.jsonl", "--out", "o"], folder.path());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), text.matches("os error").count()), (Some(2), 1), "{text}");
+}
