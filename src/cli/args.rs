@@ -320,6 +320,26 @@ pub(crate) struct ExtractArgs {
     /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
     #[arg(long, conflicts_with = "file")]
     pub jsonl: bool,
+    /// What to print: the main text as plain text or as Markdown, or everything as JSON
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub format: ExtractFormat,
+    /// Say of each block why it was kept or dropped
+    #[arg(long)]
+    pub why: bool,
+    /// Print the names of the features that `--why --jsonl` gives, for training, and end
+    #[arg(long, hide = true)]
+    pub feature_names: bool,
+}
+
+/// Forms in which `crawl extract` prints a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExtractFormat {
+    /// The main text, one line a block
+    Text,
+    /// The main text as Markdown
+    Markdown,
+    /// Text and everything that is known of the page
+    Json,
 }
 
 /// Reads `500ms`, `1s`, `2m`, `1h`, `30d`, or a bare number of seconds.

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
-use uniqcrawl::extract::{self, Input, Limits};
+use uniqcrawl::extract::{self, Input, Limits, Verdict};
 use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
-use super::args::{ExtractArgs, SimhashArgs};
+use super::args::{ExtractArgs, ExtractFormat, SimhashArgs};
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -94,8 +94,17 @@ fn simhash_line(line: &str, signer: &Signer) -> String {
 
 /// `crawl extract`.
 pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    if args.feature_names {
+        for name in extract::feature_names() {
+            writeln!(out, "{name}")?;
+        }
+        return Ok(Exit::Done);
+    }
     if args.jsonl {
-        return lines(extract::batch_line);
+        drop(out);
+        let markdown = args.format == ExtractFormat::Markdown;
+        return lines(|line| extract::batch_line(line, markdown, args.why));
     }
     let bytes = read(args.file.as_deref())?;
     let url = match &args.url {
@@ -107,11 +116,22 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),
     };
-    let page = extract::page(&input, &Limits::default());
+    let limits = Limits::default();
+    let json = json || args.format == ExtractFormat::Json;
+    if args.why {
+        let (_, found) = extract::page_and_why(&input, &limits);
+        return if json { screen::json(&found) } else { why(&found.blocks, &mut out) };
+    }
+    let page = match args.format {
+        ExtractFormat::Markdown => extract::page_as_markdown(&input, &limits),
+        ExtractFormat::Text | ExtractFormat::Json => extract::page(&input, &limits),
+    };
     if json {
         return screen::json(&serde_json::json!({
             "title": page.title,
             "text": page.text,
+            "kind": page.kind,
+            "quality": page.quality,
             "language": page.language,
             "charset": page.charset.name,
             "canonical": page.canonical,
@@ -119,7 +139,24 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
             "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
         }));
     }
-    let mut out = std::io::stdout().lock();
     writeln!(out, "{}", page.text)?;
+    Ok(Exit::Done)
+}
+
+/// Characters of a block that are shown.
+const BLOCK_CHARS: usize = 70;
+
+fn why(verdicts: &[Verdict], out: &mut impl std::io::Write) -> Result<Exit> {
+    for verdict in verdicts {
+        let text: String =
+            verdict.text.replace(['\n', '\t'], " ").chars().take(BLOCK_CHARS).collect();
+        let word = if verdict.kept { "kept   " } else { "dropped" };
+        writeln!(out, "{word} {:3.0} %  {text}", verdict.chance * 100.0)?;
+        let reasons: Vec<String> =
+            verdict.reasons.iter().map(|(about, effect)| format!("{about} {effect:+.1}")).collect();
+        if !reasons.is_empty() {
+            writeln!(out, "               {}", reasons.join(", "))?;
+        }
+    }
     Ok(Exit::Done)
 }

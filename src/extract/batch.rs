@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{Input, Limits, page};
+use super::{Input, Limits, page, page_and_why, page_as_markdown};
 
 #[derive(Deserialize)]
 struct Line {
@@ -18,9 +18,9 @@ struct Line {
 
 /// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
 /// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
-/// `error`.
+/// `error`. With `why`, `why` says why each block was kept or dropped.
 #[must_use]
-pub fn batch_line(line: &str) -> String {
+pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
     let line: Line = match serde_json::from_str(line) {
         Ok(line) => line,
         Err(error) => {
@@ -39,7 +39,15 @@ pub fn batch_line(line: &str) -> String {
     let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
     let input =
         Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
-    let page = page(&input, &Limits::default());
+    let limits = Limits { links_max: 0, ..Limits::default() };
+    let (page, why) = match (why, markdown) {
+        (true, _) => {
+            let (page, why) = page_and_why(&input, &limits);
+            (page, Some(why))
+        }
+        (false, true) => (page_as_markdown(&input, &limits), None),
+        (false, false) => (page(&input, &limits), None),
+    };
     serde_json::json!({
         "id": line.id,
         "title": page.title,
@@ -50,6 +58,9 @@ pub fn batch_line(line: &str) -> String {
         "charset": page.charset.name,
         "canonical": page.canonical,
         "popularity": page.popularity,
+        "kind": page.kind,
+        "quality": page.quality,
+        "why": why,
     })
     .to_string()
 }

@@ -77,6 +77,9 @@ fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
 /// with and without nofollow is one without.
 pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
+    if links_max == 0 {
+        return links;
+    }
     let mut seen: HashSet<(&str, bool)> = HashSet::new();
     for item in &tree.items {
         let Some(href) = target(item) else { continue };

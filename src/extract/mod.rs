@@ -4,7 +4,6 @@
 //! over it are known, so that every question about a block is a subtraction. Pure: no I/O.
 
 mod batch;
-mod blocks;
 mod charset;
 mod head;
 mod language;
@@ -12,16 +11,17 @@ mod links;
 mod main_text;
 mod nesting;
 mod popularity;
-mod render;
+mod tags;
 mod tree;
 
-use scraper::Html;
+use main_text::Judged;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 pub use batch::batch_line;
 pub use charset::{Charset, CharsetSource, decode};
 pub use links::Link;
+pub use main_text::{Kind, Verdict, Why};
 
 /// A page as it came.
 #[derive(Debug, Clone, Copy)]
@@ -60,12 +60,17 @@ impl Default for Limits {
 }
 
 /// What a page holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// Title, without the name of the site where that can be told; may be empty.
     pub title: String,
     /// Main text, one line a block; empty only if the page has no text.
     pub text: String,
+    /// What the page is.
+    pub kind: Kind,
+    /// How much of the main text, and how little else, `text` is likely to be: the F1 to be
+    /// expected, 0 to 1.
+    pub quality: f32,
     /// Language (ISO 639-1), if it can be told.
     pub language: Option<String>,
     /// Character encoding, and how it was found out.
@@ -88,32 +93,76 @@ pub struct Page {
 /// flattened as browsers do, because parsing is quadratic in the depth.
 #[must_use]
 pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
+    read(input, limits, |_| ()).0
+}
+
+/// Reads a page whose text shall be Markdown: headings, lists, quotes, code, tables, links.
+#[must_use]
+pub fn page_as_markdown(input: &Input<'_>, limits: &Limits) -> Page {
+    let (mut page, markdown) = read(input, limits, |read| read.judged.markdown(read));
+    if let Some(markdown) = markdown {
+        page.text = markdown;
+        cut(&mut page.text, limits.text_bytes_max);
+    }
+    page
+}
+
+/// Reads a page and says of each block of it why it was kept or dropped.
+#[must_use]
+pub fn page_and_why(input: &Input<'_>, limits: &Limits) -> (Page, Why) {
+    let (page, why) = read(input, limits, |read| read.judged.why(read.tree));
+    (page, why.unwrap_or_default())
+}
+
+/// A page that was parsed and judged.
+struct Read<'a> {
+    tree: &'a tree::Tree<'a>,
+    judged: &'a Judged,
+    base: Option<&'a Url>,
+}
+
+/// Reads a page, and what `more` makes of it unless it is plain text.
+fn read<T>(
+    input: &Input<'_>,
+    limits: &Limits,
+    more: impl FnOnce(&Read<'_>) -> T,
+) -> (Page, Option<T>) {
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_bytes_max)];
     let mut truncated = bytes.len() < input.bytes.len();
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
     let (text, charset) = charset::decode(bytes, input.content_type, tld);
     if is_plain_text(input.content_type) {
-        return plain(&text, charset, truncated, limits);
+        return (plain(&text, charset, truncated, limits), None);
     }
-    let html = Html::parse_document(&nesting::flattened(&text));
+    let html = tree::parse(&text);
     let tree = tree::Tree::new(&html, limits.nodes_max);
     truncated |= tree.truncated;
     let head = head::Head::read(&tree);
-    let blocks = blocks::Blocks::new(&tree);
-    let mut main = main_text::main_text(&tree, &blocks);
+    let judged = Judged::new(&tree, input.url);
+    let mut main = judged.text(&tree);
     cut(&mut main, limits.text_bytes_max);
     let base = links::base(&head, input.url);
-    Page {
+    let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref() });
+    let page = Page {
         title: head.best_title(&tree),
         language: language::of(&main, head.language.as_deref()),
         popularity: popularity::of(&tree, &head),
         links: links::links(&tree, base.as_ref(), limits.links_max),
         canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
         meta_robots: head.robots,
+        kind: judged.kind,
+        quality: judged.quality,
         text: main,
         charset,
         truncated,
-    }
+    };
+    (page, Some(more))
+}
+
+/// Returns the names of the features of a block, in the order of `Verdict::features`.
+#[must_use]
+pub fn feature_names() -> Vec<String> {
+    main_text::all_feature_names()
 }
 
 fn is_plain_text(content_type: Option<&str>) -> bool {
@@ -122,11 +171,13 @@ fn is_plain_text(content_type: Option<&str>) -> bool {
 }
 
 fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page {
-    let mut text = render::collapse_lines(text);
+    let mut text = main_text::collapse_lines(text);
     cut(&mut text, limits.text_bytes_max);
     Page {
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
         language: language::of(&text, None),
+        kind: Kind::default(),
+        quality: 1.0,
         text,
         charset,
         links: Vec::new(),

@@ -1,14 +1,30 @@
 //! The parsed page as flat arrays in document order.
 
-use scraper::{Html, Node, node::Element};
-
 use ego_tree::iter::Edge;
+use html5ever::tendril::TendrilSink as _;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+use scraper::{Html, HtmlTreeSink, Node, node::Element};
+
+use super::nesting;
+use super::tags::Tag;
+
+/// Parses a page as a browser without scripts does: what stands in `noscript` is for us.
+pub(super) fn parse(text: &str) -> Html {
+    let tree_builder =
+        TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..Default::default() };
+    let options = ParseOpts { tree_builder, ..Default::default() };
+    let sink = HtmlTreeSink::new(Html::new_document());
+    parse_document(sink, options).one(&*nesting::flattened(text))
+}
 
 /// A node: an element or a text.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     /// What it is.
     pub kind: Kind<'a>,
+    /// Its name as a number; `Other` for a text.
+    pub tag: Tag,
     /// Index of the element around it; its own at the root.
     pub parent: usize,
     /// Index past its last descendant.
@@ -16,7 +32,7 @@ pub(super) struct Item<'a> {
 }
 
 /// What a node is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Kind<'a> {
     /// An element.
     Element(&'a Element),
@@ -31,6 +47,15 @@ impl<'a> Item<'a> {
             Kind::Element(element) => element.name(),
             Kind::Text(_) => "",
         }
+    }
+
+    /// Returns the attributes of an element.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let element = match self.kind {
+            Kind::Element(element) => Some(element),
+            Kind::Text(_) => None,
+        };
+        element.into_iter().flat_map(|element| element.attrs())
     }
 
     /// Returns an attribute of an element.
@@ -72,7 +97,11 @@ impl<'a> Tree<'a> {
                     if matches!(kind, Kind::Element(_)) {
                         open.push(index);
                     }
-                    items.push(Item { kind, parent, end: index + 1 });
+                    let tag = match kind {
+                        Kind::Element(element) => Tag::of(element.name()),
+                        Kind::Text(_) => Tag::Other,
+                    };
+                    items.push(Item { kind, tag, parent, end: index + 1 });
                 }
                 Edge::Close(node) if node.value().is_element() => {
                     let index = open.pop().expect("every element that closes was opened");
@@ -85,6 +114,11 @@ impl<'a> Tree<'a> {
             items[index].end = items.len();
         }
         Self { items, truncated }
+    }
+
+    /// `inner` is `outer` or below it.
+    pub(super) fn holds(&self, outer: usize, inner: usize) -> bool {
+        outer <= inner && inner < self.items[outer].end
     }
 
     /// Returns the text below a node with white space collapsed, at most `chars_max` characters.

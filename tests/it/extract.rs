@@ -276,7 +276,9 @@ fn limits_cut_and_say_so() {
 
 #[test]
 fn a_batch_keeps_ids_and_names_bad_lines() {
-    let answer = |line: &str| serde_json::from_str::<serde_json::Value>(&batch_line(line)).unwrap();
+    let answer = |line: &str| {
+        serde_json::from_str::<serde_json::Value>(&batch_line(line, false, false)).unwrap()
+    };
     let good = answer(r#"{"id":7,"url":"http://h/","html":"<title>T</title><p>Text</p>"}"#);
     assert_eq!(
         (&good["id"], &good["title"], &good["text"]),

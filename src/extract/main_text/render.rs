@@ -1,61 +1,73 @@
-//! A part of the page as plain text: one line a block, words never glued.
+//! Chosen segments as plain text: one line a block, cells of a row apart by tabs, words never
+//! glued.
 
-use super::blocks::{BLOCK, Blocks, NOT_TEXT};
-use super::tree::{Kind, Tree};
+use super::segments::{Segment, Segments};
+use crate::extract::tags::Tag;
+use crate::extract::tree::{Kind, Tree};
 
-/// Writes the text of `parts` (in document order), without what is dropped.
-pub(super) fn render(
-    tree: &Tree<'_>,
-    blocks: &Blocks,
-    dropped: &[bool],
-    parts: &[usize],
-) -> String {
+/// Writes the segments that are kept, in document order.
+pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool]) -> String {
     let mut out = Out::default();
-    for part in parts {
-        let mut open: Vec<(usize, bool)> = Vec::new();
-        let mut index = *part;
-        while index < tree.items[*part].end {
-            while open.last().is_some_and(|(end, _)| *end <= index) {
-                let (_, pre) = open.pop().expect("just looked at");
-                out.leave(pre);
-            }
-            let item = &tree.items[index];
-            if dropped[index] || blocks.flags[index] & NOT_TEXT != 0 {
-                index = item.end.max(index + 1);
-                continue;
-            }
-            match item.kind {
+    let mut row = None;
+    for (segment, _) in segments.all.iter().zip(kept).filter(|(_, kept)| **kept) {
+        let this = row_of(tree, segment);
+        if this.is_some() && this == row {
+            out.cell();
+        } else {
+            out.line();
+        }
+        row = this;
+        out.pre = is_pre(tree, segment.block);
+        let mut at = segment.first;
+        while at < segment.end {
+            match tree.items[at].kind {
+                Kind::Element(_) if tree.items[at].tag.is_not_text() => {
+                    at = tree.items[at].end;
+                    continue;
+                }
+                Kind::Element(_) => {}
                 Kind::Text(text) => out.text(text),
-                Kind::Element(_) => match item.name() {
-                    "br" | "hr" => out.line(),
-                    "td" | "th" => out.cell(),
-                    name if blocks.flags[index] & BLOCK != 0 => {
-                        out.line();
-                        let pre = name == "pre";
-                        out.pre += usize::from(pre);
-                        open.push((item.end, pre));
-                    }
-                    _ => {}
-                },
             }
-            index += 1;
+            at += 1;
         }
-        while let Some((_, pre)) = open.pop() {
-            out.leave(pre);
-        }
-        out.line();
     }
     out.finish()
 }
 
 /// Collapses white space within lines and drops empty lines.
-pub(super) fn collapse_lines(text: &str) -> String {
+pub(in crate::extract) fn collapse_lines(text: &str) -> String {
     let mut out = Out::default();
     for line in text.lines() {
         out.text(line);
         out.line();
     }
     out.finish()
+}
+
+/// Levels above a block that are looked at for a row of a table or for preformatted text.
+const LEVELS: usize = 6;
+
+fn above(tree: &Tree<'_>, block: usize, is: impl Fn(Tag) -> bool) -> Option<usize> {
+    let mut at = block;
+    for _ in 0..LEVELS {
+        if is(tree.items[at].tag) {
+            return Some(at);
+        }
+        at = tree.items[at].parent;
+    }
+    None
+}
+
+/// The row whose cell a segment begins. Text below further blocks of a cell is no data: such
+/// tables lay a page out.
+fn row_of(tree: &Tree<'_>, segment: &Segment) -> Option<usize> {
+    let cell = &tree.items[segment.block];
+    let begins = matches!(cell.tag, Tag::Td | Tag::Th) && !segment.after_break;
+    Some(cell.parent).filter(|row| begins && tree.items[*row].tag == Tag::Tr)
+}
+
+fn is_pre(tree: &Tree<'_>, block: usize) -> bool {
+    above(tree, block, |tag| tag == Tag::Pre).is_some()
 }
 
 /// Text under way: white space is written when something follows it.
@@ -65,8 +77,8 @@ struct Out {
     /// Something is on the present line.
     filled: bool,
     pending: Pending,
-    /// Open `pre` elements.
-    pre: usize,
+    /// In preformatted text.
+    pre: bool,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,13 +92,13 @@ enum Pending {
 
 impl Out {
     fn text(&mut self, text: &str) {
-        if self.pre == 0 && text.is_ascii() && !text.contains('\0') {
+        if !self.pre && text.is_ascii() && !text.contains('\0') {
             return self.ascii(text);
         }
         for c in text.chars() {
             match c {
-                '\n' if self.pre > 0 => self.line(),
-                c if self.pre > 0 && c.is_whitespace() && c != '\r' => {
+                '\n' if self.pre => self.line(),
+                c if self.pre && c.is_whitespace() && c != '\r' => {
                     // Indentation is part of code.
                     self.write(' ');
                 }
@@ -140,11 +152,6 @@ impl Out {
         if self.filled {
             self.pending = self.pending.max(Pending::Cell);
         }
-    }
-
-    fn leave(&mut self, pre: bool) {
-        self.pre -= usize::from(pre);
-        self.line();
     }
 
     fn finish(mut self) -> String {

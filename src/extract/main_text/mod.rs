@@ -1,0 +1,215 @@
+//! The main text: the segments of a page that a model takes for parts of it.
+//!
+//! A page is cut into segments at the borders of its blocks. Each has some 200 features, all of
+//! them bytes and none of them a word of any language: its own make, the elements around it, its
+//! place, what repeats, what stands next to it, the score of Readability. Boosted trees turn them
+//! into the chance that the segment is part of the main text, and the choice of the highest
+//! expected F1 is taken.
+
+mod facts;
+mod features;
+mod kind;
+mod markdown;
+mod model;
+mod names;
+mod render;
+mod repeats;
+mod scores;
+mod segments;
+mod stats;
+mod why;
+
+use std::sync::LazyLock;
+
+use url::Url;
+
+use super::Read;
+use super::tags::Tag;
+use super::tree::Tree;
+use facts::Facts;
+use features::{Context, Sink};
+use model::Models;
+use repeats::Repeats;
+use scores::Scores;
+use segments::Segments;
+use stats::latin;
+
+pub use kind::Kind;
+pub(super) use render::collapse_lines;
+pub use why::{Verdict, Why};
+
+/// A page on which less than this is kept may have its text elsewhere.
+const TEXT_MIN: u32 = latin(250);
+
+/// Bytes in the order in which features are put.
+#[derive(Debug, Default)]
+struct Values(Vec<u8>);
+
+impl Sink for Values {
+    fn put_as(&mut self, _: &str, _: &str, value: u8) {
+        self.0.push(value);
+    }
+}
+
+/// Names in the order in which features are put.
+#[derive(Debug, Default)]
+struct Names(Vec<String>);
+
+impl Sink for Names {
+    fn put_as(&mut self, stem: &str, part: &str, _: u8) {
+        self.0.push([stem, part].concat());
+    }
+}
+
+/// A page whose segments have been judged.
+#[derive(Debug)]
+pub(super) struct Judged {
+    segments: Segments,
+    /// How likely each segment is part of the main text, 0 to 1.
+    chances: Vec<f32>,
+    /// The segments that are taken.
+    kept: Vec<bool>,
+    /// The F1 to be expected of the choice, if the chances hold: 0 to 1.
+    pub quality: f32,
+    /// What the page is.
+    pub kind: Kind,
+    /// Features of the page.
+    page: Vec<u8>,
+    /// Features of each segment, one segment after the other.
+    rows: Vec<u8>,
+    facts: Facts,
+}
+
+impl Judged {
+    /// Judges the segments of a page.
+    pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
+        let facts = Facts::new(tree, url);
+        let (segments, page, rows) = features_of(tree, &facts);
+        let chances = MODELS.segments.chances(&page, &rows, width(&segments, &rows));
+        let weights: Vec<f32> =
+            segments.all.iter().map(|segment| segment.stats.weight as f32).collect();
+        let (mut kept, quality) = choose(&chances, &weights);
+        close_gaps(tree, &segments, &mut kept);
+        keep_little(&segments, &mut kept);
+        let kind = MODELS.kind(&kind::row(&page, &segments, &kept, quality));
+        Self { segments, chances, kept, quality, kind, page, rows, facts }
+    }
+
+    /// Returns the main text, one line a block.
+    pub(super) fn text(&self, tree: &Tree<'_>) -> String {
+        self.elsewhere().unwrap_or_else(|| render::render(tree, &self.segments, &self.kept))
+    }
+
+    /// Returns the main text as Markdown.
+    pub(super) fn markdown(&self, read: &Read<'_>) -> String {
+        let here = || markdown::render(read.tree, &self.segments, &self.kept, read.base);
+        self.elsewhere().unwrap_or_else(here)
+    }
+
+    /// The text of a page that scripts would build: its structured data or its description.
+    fn elsewhere(&self) -> Option<String> {
+        let kept = self.segments.all.iter().zip(&self.kept).filter(|(_, kept)| **kept);
+        let weight: u32 = kept.map(|(segment, _)| segment.stats.weight).sum();
+        if weight >= TEXT_MIN {
+            return None;
+        }
+        self.facts.text_elsewhere(weight)
+    }
+}
+
+fn width(segments: &Segments, rows: &[u8]) -> usize {
+    rows.len().checked_div(segments.all.len()).unwrap_or_default()
+}
+
+fn features_of(tree: &Tree<'_>, facts: &Facts) -> (Segments, Vec<u8>, Vec<u8>) {
+    let segments = Segments::new(tree);
+    let scores = Scores::new(tree, &segments);
+    let repeats = Repeats::new(tree, &segments);
+    let (mut page, mut rows) = (Values::default(), Values::default());
+    let context = Context::new(tree, &segments, &scores, &repeats, facts);
+    context.page(&mut page);
+    for at in 0..segments.all.len() {
+        context.segment(at, &mut rows);
+    }
+    (segments, page.0, rows.0)
+}
+
+/// The names of the features of a page, and of those of a segment.
+fn feature_names() -> (Vec<String>, Vec<String>) {
+    let html = super::tree::parse("<p>text");
+    let tree = Tree::new(&html, usize::MAX);
+    let segments = Segments::new(&tree);
+    let scores = Scores::new(&tree, &segments);
+    let repeats = Repeats::new(&tree, &segments);
+    let facts = Facts::default();
+    let context = Context::new(&tree, &segments, &scores, &repeats, &facts);
+    let (mut page, mut row) = (Names::default(), Names::default());
+    context.page(&mut page);
+    context.segment(0, &mut row);
+    (page.0, row.0)
+}
+
+/// The names of all features, those of the page first.
+pub(super) fn all_feature_names() -> Vec<String> {
+    let (page, row) = feature_names();
+    page.into_iter().chain(row).collect()
+}
+
+static MODELS: LazyLock<Models> = LazyLock::new(|| {
+    let text = match std::env::var_os("UNIQ_MODEL") {
+        Some(path) => std::fs::read_to_string(path).expect("model file"),
+        None => include_str!("model.txt").to_owned(),
+    };
+    let (page, row) = feature_names();
+    Models::read(&text, &page, &row).expect("the model in the program is whole")
+});
+
+/// Takes the segments whose expected F1 is highest: those of the highest chances, as long as each
+/// adds more to what is found than to what is wrong.
+///
+/// If a segment is right with its chance, a choice of weight `s` that is right on `e` of it has
+/// an F1 of `2e / (s + t)`, where `t` is the right weight to be expected of the page.
+fn choose(chances: &[f32], weights: &[f32]) -> (Vec<bool>, f32) {
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_by(|a, b| chances[*b].total_cmp(&chances[*a]));
+    let total: f32 = chances.iter().zip(weights).map(|(chance, weight)| chance * weight).sum();
+    let (mut right, mut taken, mut best, mut count) = (0.0, 0.0, 0.0, 0);
+    for (number, at) in order.iter().enumerate() {
+        right += chances[*at] * weights[*at];
+        taken += weights[*at];
+        let f1 = 2.0 * right / (taken + total);
+        if f1 > best {
+            (best, count) = (f1, number + 1);
+        }
+    }
+    let mut kept = vec![false; chances.len()];
+    for at in &order[..count] {
+        kept[*at] = true;
+    }
+    (kept, best)
+}
+
+/// Keeps headings, code and cells that stand between two kept segments: short as they are, the
+/// choice weighs them little, and a text without them is broken.
+fn close_gaps(tree: &Tree<'_>, segments: &Segments, kept: &mut [bool]) {
+    for at in 1..kept.len().saturating_sub(1) {
+        let tag = tree.items[segments.all[at].block].tag;
+        let belongs = tag.heading().is_some() || matches!(tag, Tag::Pre | Tag::Td | Tag::Th);
+        if belongs && kept[at - 1] && kept[at + 1] {
+            kept[at] = true;
+        }
+    }
+}
+
+/// Of a page with little text, statistics tell little: all is kept but what calls itself
+/// something else, or is links.
+fn keep_little(segments: &Segments, kept: &mut [bool]) {
+    let whole: u32 = segments.all.iter().map(|segment| segment.stats.weight).sum();
+    if whole >= TEXT_MIN {
+        return;
+    }
+    let plain: Vec<bool> = segments.all.iter().map(|segment| segments.is_plain(segment)).collect();
+    if plain.contains(&true) {
+        kept.copy_from_slice(&plain);
+    }
+}

@@ -1,0 +1,208 @@
+//! Boosted trees over bytes: how likely a segment is part of the main text, and what a page is.
+//!
+//! All nodes of one level of a tree ask the same question, so that the leaf of a row is a number
+//! of a few bits, and a tree is answered for all rows of a page at once.
+
+use std::collections::HashMap;
+
+use super::kind::{CHOICE, Kind};
+
+/// Questions a tree asks at most.
+const DEPTH_MAX: usize = 8;
+
+/// One of a leaf's values is a thousandth of the logarithm of the odds.
+const SCALE: f32 = 1000.0;
+
+/// First line of a file of models.
+const HEADER: &str = "uniqcrawl trees 1";
+
+/// Is a feature greater than a bound?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Question {
+    feature: u16,
+    bound: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OneTree {
+    questions: Vec<Question>,
+    leaves: Vec<i16>,
+}
+
+/// Trees whose values add up.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Model {
+    bias: f32,
+    trees: Vec<OneTree>,
+}
+
+/// All that is learned.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Models {
+    /// Is a segment part of the main text?
+    pub segments: Model,
+    /// The value that half of all training segments do not exceed, of each feature of a segment.
+    pub usual: Vec<u8>,
+    /// Is a page of a kind? In the order of the kinds.
+    kinds: Vec<Model>,
+}
+
+/// Why a file of models cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the model: {what}")]
+pub(super) struct BadModel {
+    line: usize,
+    what: String,
+}
+
+type Numbers<'a> = HashMap<&'a str, u16>;
+
+fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> Numbers<'a> {
+    names.enumerate().map(|(at, name)| (name, at as u16)).collect()
+}
+
+impl Models {
+    /// Reads models: a header; `model NAME BIAS` begins a model; `usual NAME=VALUE ...`; and a
+    /// line a tree, `NAME>BOUND ... : LEAF ...`. The names are those of the features.
+    pub(super) fn read(text: &str, page: &[String], row: &[String]) -> Result<Self, BadModel> {
+        let own = page.iter().chain(row).map(String::as_str);
+        let of_segments = numbered(own);
+        let of_pages = numbered(page.iter().map(String::as_str).chain(CHOICE));
+        let mut models = Self { usual: vec![0; row.len()], ..Self::default() };
+        models.kinds.resize(Kind::ALL.len(), Model::default());
+        let mut present: Option<Option<usize>> = None;
+        for (line, text) in text.lines().enumerate() {
+            let bad = |what: &str| BadModel { line: line + 1, what: what.to_owned() };
+            if line == 0 {
+                if text != HEADER {
+                    return Err(bad("it does not begin with the header"));
+                }
+            } else if let Some(rest) = text.strip_prefix("usual ") {
+                models.read_usual(rest, &of_segments, page.len()).map_err(|what| bad(&what))?;
+            } else if let Some(rest) = text.strip_prefix("model ") {
+                let (name, bias) = rest.split_once(' ').ok_or(bad("there is no bias"))?;
+                let kind = Kind::ALL.iter().position(|kind| kind.as_str() == name);
+                if kind.is_none() && name != "segments" {
+                    return Err(bad("the model has an unknown name"));
+                }
+                present = Some(kind);
+                let bias = bias.parse().map_err(|_| bad("the bias is no number"))?;
+                models.of(kind).bias = bias;
+            } else {
+                let kind = present.ok_or(bad("the tree belongs to no model"))?;
+                let numbers = if kind.is_some() { &of_pages } else { &of_segments };
+                let tree = OneTree::read(text, numbers).map_err(|what| bad(&what))?;
+                models.of(kind).trees.push(tree);
+            }
+        }
+        Ok(models)
+    }
+
+    fn of(&mut self, kind: Option<usize>) -> &mut Model {
+        match kind {
+            Some(kind) => &mut self.kinds[kind],
+            None => &mut self.segments,
+        }
+    }
+
+    fn read_usual(&mut self, text: &str, numbers: &Numbers<'_>, page: usize) -> Result<(), String> {
+        for entry in text.split_whitespace() {
+            let (name, value) = entry.split_once('=').ok_or(format!("{entry} has no `=`"))?;
+            let at = *numbers.get(name).ok_or(format!("no feature is named {name}"))?;
+            let at = usize::from(at).checked_sub(page).ok_or(format!("{name} is of the page"))?;
+            self.usual[at] = value.parse().map_err(|_| format!("{value} is no value"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the kind that a page is most likely of.
+    pub(super) fn kind(&self, row: &[u8]) -> Kind {
+        let odds = self.kinds.iter().map(|model| model.odds(&[], row, row.len())[0]);
+        let best = odds.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        best.map(|(at, _)| Kind::ALL[at]).unwrap_or_default()
+    }
+}
+
+impl Model {
+    /// Returns the chance of each row, 0 to 1. `page` has the features that all rows share, which
+    /// come first; `rows` has those of each row, one row after the other, `width` a row.
+    pub(super) fn chances(&self, page: &[u8], rows: &[u8], width: usize) -> Vec<f32> {
+        let odds = self.odds(page, rows, width).into_iter();
+        odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect()
+    }
+
+    /// Returns the logarithm of the odds of each row.
+    pub(super) fn odds(&self, page: &[u8], rows: &[u8], width: usize) -> Vec<f32> {
+        let count = rows.len().checked_div(width).unwrap_or_default();
+        let columns = Columns::new(rows, width, count);
+        let mut sums = vec![0i32; count];
+        let mut leaves = vec![0u8; count];
+        for tree in &self.trees {
+            leaves.fill(0);
+            for (level, question) in tree.questions.iter().enumerate() {
+                let feature = usize::from(question.feature);
+                if let Some(value) = page.get(feature) {
+                    if *value > question.bound {
+                        for leaf in &mut leaves {
+                            *leaf |= 1 << level;
+                        }
+                    }
+                } else {
+                    let column = columns.of(feature - page.len());
+                    for (leaf, value) in leaves.iter_mut().zip(column) {
+                        *leaf |= u8::from(*value > question.bound) << level;
+                    }
+                }
+            }
+            for (sum, leaf) in sums.iter_mut().zip(&leaves) {
+                *sum += i32::from(tree.leaves[usize::from(*leaf)]);
+            }
+        }
+        sums.into_iter().map(|sum| sum as f32 / SCALE + self.bias).collect()
+    }
+}
+
+impl OneTree {
+    fn read(line: &str, numbers: &Numbers<'_>) -> Result<Self, String> {
+        let (questions, leaves) = line.split_once(": ").ok_or("there is no colon")?;
+        let questions: Vec<Question> = questions
+            .split_whitespace()
+            .map(|question| {
+                let (name, bound) = question.split_once('>').ok_or("a question has no `>`")?;
+                let feature = *numbers.get(name).ok_or(format!("no feature is named {name}"))?;
+                let bound = bound.parse().map_err(|_| format!("{bound} is no bound"))?;
+                Ok(Question { feature, bound })
+            })
+            .collect::<Result<_, String>>()?;
+        let leaves: Vec<i16> = leaves
+            .split_whitespace()
+            .map(|leaf| leaf.parse().map_err(|_| format!("{leaf} is no leaf")))
+            .collect::<Result<_, String>>()?;
+        if questions.len() > DEPTH_MAX || leaves.len() != 1 << questions.len() {
+            return Err(format!("{} questions, {} leaves", questions.len(), leaves.len()));
+        }
+        Ok(Self { questions, leaves })
+    }
+}
+
+/// Rows turned into columns.
+struct Columns {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Columns {
+    fn new(rows: &[u8], width: usize, count: usize) -> Self {
+        let mut bytes = vec![0; rows.len()];
+        for (number, row) in rows.chunks_exact(width.max(1)).enumerate() {
+            for (at, value) in row.iter().enumerate() {
+                bytes[at * count + number] = *value;
+            }
+        }
+        Self { bytes, count }
+    }
+
+    fn of(&self, feature: usize) -> &[u8] {
+        &self.bytes[feature * self.count..(feature + 1) * self.count]
+    }
+}

@@ -1,0 +1,157 @@
+//! How much text there is, and of what make.
+
+/// Weight of one Latin character; a Chinese, Japanese or Korean one says about as much as 2.5.
+const LATIN: u32 = 2;
+/// Weight of one CJK character.
+const CJK: u32 = 5;
+
+/// Weight of as many Latin characters.
+pub(super) const fn latin(chars: u32) -> u32 {
+    chars * LATIN
+}
+
+/// Counts over a text, without its white space.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stats {
+    /// Weighted characters.
+    pub weight: u32,
+    /// Words; two CJK characters are about one.
+    pub words: u32,
+    /// Commas and their kind.
+    pub commas: u32,
+    /// Full stops and their kind.
+    pub stops: u32,
+    pub digits: u32,
+    pub capitals: u32,
+    /// Other marks.
+    pub marks: u32,
+    /// Bars, arrows and bullets, as menus and bylines have them.
+    pub bars: u32,
+    /// CJK characters.
+    pub cjk: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Space,
+    Letter,
+    Capital,
+    Digit,
+    Comma,
+    Stop,
+    Bar,
+    Mark,
+}
+
+const CLASSES: [Class; 128] = {
+    let mut classes = [Class::Mark; 128];
+    let mut at = 0;
+    while at < 128 {
+        classes[at] = match at as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0C | 0 => Class::Space,
+            b'a'..=b'z' => Class::Letter,
+            b'A'..=b'Z' => Class::Capital,
+            b'0'..=b'9' => Class::Digit,
+            b',' | b';' => Class::Comma,
+            b'.' | b'!' | b'?' => Class::Stop,
+            b'|' | b'>' | b'<' | b'/' | b'*' | b'[' | b']' => Class::Bar,
+            _ => Class::Mark,
+        };
+        at += 1;
+    }
+    classes
+};
+
+fn class(c: char) -> (Class, bool) {
+    if c.is_ascii() {
+        return (CLASSES[c as usize], false);
+    }
+    match c {
+        '，' | '、' | '；' | '：' | '،' | '؛' => (Class::Comma, false),
+        '。' | '！' | '？' | '…' | '؟' | '।' => (Class::Stop, false),
+        '»' | '›' | '•' | '·' | '▪' | '■' | '◆' | '●' | '→' | '▶' | '｜' | '│' => {
+            (Class::Bar, false)
+        }
+        '\u{3000}' | '\u{A0}' | '\u{2000}'..='\u{200D}' | '\u{FEFF}' | '\u{AD}' => {
+            (Class::Space, false)
+        }
+        '\u{2E80}'..='\u{2FFF}'
+        | '\u{3040}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7AF}'
+        | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}' => (Class::Letter, true),
+        '\u{2010}'..='\u{206F}' | '\u{3001}'..='\u{303F}' | '\u{FF01}'..='\u{FF0F}' => {
+            (Class::Mark, false)
+        }
+        c if c.is_uppercase() => (Class::Capital, false),
+        _ => (Class::Letter, false),
+    }
+}
+
+impl Stats {
+    /// Adds a text. Its words end with it.
+    pub(super) fn add(&mut self, text: &str) {
+        let mut in_word = false;
+        for c in text.chars() {
+            let (class, cjk) = class(c);
+            if class == Class::Space {
+                in_word = false;
+                continue;
+            }
+            self.weight += if cjk { CJK } else { LATIN };
+            match class {
+                Class::Letter if cjk => {
+                    self.cjk += 1;
+                    self.words += self.cjk & 1;
+                    in_word = false;
+                }
+                Class::Letter | Class::Capital | Class::Digit => {
+                    self.words += u32::from(!in_word);
+                    in_word = true;
+                    self.capitals += u32::from(class == Class::Capital);
+                    self.digits += u32::from(class == Class::Digit);
+                }
+                Class::Comma => self.commas += 1,
+                Class::Stop => self.stops += 1,
+                Class::Bar => self.bars += 1,
+                Class::Mark | Class::Space => self.marks += 1,
+            }
+        }
+    }
+}
+
+/// Counts over a part of a page, from sums up to each place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub weight: u32,
+    pub links: u32,
+    pub commas: u32,
+    pub stops: u32,
+    pub words: u32,
+    /// Weight of segments that read like prose.
+    pub prose: u32,
+}
+
+impl Sum {
+    pub(super) fn plus(self, more: Self) -> Self {
+        Self {
+            weight: self.weight.saturating_add(more.weight),
+            links: self.links.saturating_add(more.links),
+            commas: self.commas.saturating_add(more.commas),
+            stops: self.stops.saturating_add(more.stops),
+            words: self.words.saturating_add(more.words),
+            prose: self.prose.saturating_add(more.prose),
+        }
+    }
+
+    pub(super) fn minus(self, less: Self) -> Self {
+        Self {
+            weight: self.weight - less.weight,
+            links: self.links - less.links,
+            commas: self.commas - less.commas,
+            stops: self.stops - less.stops,
+            words: self.words - less.words,
+            prose: self.prose - less.prose,
+        }
+    }
+}
