@@ -29,7 +29,9 @@ pub use lease::Lease;
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
 pub use robots_copy::{RobotsAnswer, RobotsCopy, Standing};
-pub use rows::{Address, Host, Place, Purpose, Rank, Request, State};
+pub use rows::{
+    Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
+};
 pub use settle::Settlement;
 
 use hosts::Hosts;

@@ -1,5 +1,7 @@
 //! The stored copies of robots.txt, and what they say of an address.
 
+use std::io::Read as _;
+
 use redb::ReadableTable;
 
 use crate::clock::Timestamp;
@@ -78,8 +80,17 @@ impl RobotsCopy {
         };
         let has_body = row.number()? != 0;
         let length: usize = row.narrow()?;
-        let body = zstd::bulk::decompress(row.bytes()?, length)
+        // What a damaged row names as length is not asked for as memory.
+        let mut body = Vec::new();
+        let packed = row.bytes()?;
+        zstd::Decoder::with_buffer(packed)
+            .and_then(|decoder| {
+                decoder.take((length as u64).saturating_add(1)).read_to_end(&mut body)
+            })
             .map_err(|_| row.bad("its file cannot be decompressed"))?;
+        if body.len() != length {
+            return Err(row.bad("its file is cut short"));
+        }
         copy.body = has_body.then_some(body);
         Ok(copy)
     }

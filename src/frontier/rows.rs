@@ -310,8 +310,8 @@ pub(super) fn queue_key(host: u32, place: Place) -> [u8; 15] {
     key
 }
 
-/// Takes a queue key apart.
-pub(super) fn split_queue_key(key: &[u8]) -> Result<(u32, Place), BadRow> {
+/// Takes a queue key apart: number of the host, place in its queue.
+pub fn split_queue_key(key: &[u8]) -> Result<(u32, Place), BadRow> {
     let bad = |detail| BadRow { kind: "queue key", detail };
     let key: [u8; 15] = key.try_into().map_err(|_| bad("it has not 15 bytes"))?;
     let [h0, h1, h2, h3, rank, d0, d1, sequence @ ..] = key;
@@ -331,8 +331,8 @@ pub(super) fn time_key(time: Timestamp, host: u32) -> [u8; 12] {
     key
 }
 
-/// Takes a time key apart.
-pub(super) fn split_time_key(key: &[u8]) -> Result<(Timestamp, u32), BadRow> {
+/// Takes a time key apart: the moment, number of the host.
+pub fn split_time_key(key: &[u8]) -> Result<(Timestamp, u32), BadRow> {
     let bad = BadRow { kind: "time key", detail: "it has not 12 bytes" };
     let key: [u8; 12] = key.try_into().map_err(|_| bad)?;
     let [t0, t1, t2, t3, t4, t5, t6, t7, host @ ..] = key;

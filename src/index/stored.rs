@@ -119,16 +119,38 @@ pub fn load(
     near: &impl ReadableTable<&'static [u8], &'static [u8]>,
     log: &impl ReadableTable<u64, &'static [u8]>,
 ) -> Result<Entries, Error> {
+    read(near, log, Err)
+}
+
+/// Reads all entries of the rows that can be read; [`faults`] lists the others.
+pub fn load_sound(
+    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    log: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<Entries, Error> {
+    read(near, log, |_| Ok(()))
+}
+
+/// Reads all entries; `bad` says whether a row that cannot be read is passed over.
+fn read(
+    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    log: &impl ReadableTable<u64, &'static [u8]>,
+    bad: impl Fn(BadRow) -> Result<(), BadRow>,
+) -> Result<Entries, Error> {
     let mut entries = Entries::default();
     for (field, table) in [(Field::Content, 0), (Field::Title, TABLES)] {
         for row in near.range([table, 0, 0].as_slice()..[table + 1, 0, 0].as_slice())? {
             let row = row?.1;
-            entries.of(field).extend(split(row.value())?);
+            match split(row.value()) {
+                Ok(row) => entries.of(field).extend(row),
+                Err(error) => bad(error)?,
+            }
         }
     }
     let mut removed = HashSet::new();
     for row in log.iter()? {
-        for change in changes(row?.1.value())? {
+        let row = row?.1;
+        let row = changes(row.value()).map(Iterator::collect::<Vec<_>>);
+        for change in row.or_else(|error| bad(error).map(|()| Vec::new()))? {
             entries.logged += 1;
             let key = (change.field, change.fingerprint, change.content);
             if change.removed {
@@ -229,26 +251,40 @@ pub fn probe(
     Ok(all.filter(|near| !removed.contains(&(near.fingerprint, near.number))).collect())
 }
 
-/// Returns what is wrong with the tables: they must all have the same entries, each in the row of
-/// its prefix, in order.
+/// Returns what is wrong with the tables, each fault with the name of its table: rows that cannot
+/// be read; rotated tables that have not all the same entries, each in the row of its prefix, in
+/// order.
 pub fn faults(
     near: &impl ReadableTable<&'static [u8], &'static [u8]>,
-) -> Result<Vec<String>, Error> {
+    log: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<Vec<(&'static str, String)>, Error> {
     let mut faults = Vec::new();
+    for row in log.iter()? {
+        let (key, row) = row?;
+        if let Err(bad) = changes(row.value()) {
+            faults.push(("near_log", format!("row {}: {bad}", key.value())));
+        }
+    }
     // The sum of hashes of the entries of each table.
     let mut sums = [(0u64, 0u64); 2 * TABLES as usize];
     for row in near.iter()? {
         let (name, row) = row?;
         let [table, high, low] = *name.value() else {
-            faults.push("a row of the rotated tables has another key than it may".to_owned());
+            faults.push(("near", format!("row {:?}: its key has not 3 bytes", name.value())));
             continue;
         };
         let turn = BLOCK * u32::from(table % TABLES);
-        let entries: Vec<(Fingerprint, u32)> = split(row.value())?.collect();
         let prefix = u16::from_be_bytes([high, low]);
+        let entries: Vec<(Fingerprint, u32)> = match split(row.value()) {
+            Ok(entries) => entries.collect(),
+            Err(bad) => {
+                faults.push(("near", format!("row {prefix} of table {table}: {bad}")));
+                continue;
+            }
+        };
         let in_place = entries.iter().all(|(print, _)| (print.0 >> (64 - PREFIX)) as u16 == prefix);
         if !in_place || !entries.is_sorted() || table >= 2 * TABLES {
-            faults.push(format!("row {prefix} of rotated table {table} is not in order"));
+            faults.push(("near", format!("row {prefix} of table {table}: it is not in order")));
             continue;
         }
         let (count, sum) = &mut sums[table as usize];
@@ -261,7 +297,7 @@ pub fn faults(
     for tables in sums.chunks_exact(TABLES as usize) {
         if tables.iter().any(|table| *table != tables[0]) {
             let counts: Vec<u64> = tables.iter().map(|(count, _)| *count).collect();
-            faults.push(format!("the rotated tables do not agree: {counts:?} entries"));
+            faults.push(("near", format!("tables that do not agree: {counts:?} entries")));
         }
     }
     Ok(faults)
@@ -282,6 +318,9 @@ fn split(row: &[u8]) -> Result<impl Iterator<Item = (Fingerprint, u32)> + '_, Ba
 fn changes(row: &[u8]) -> Result<impl Iterator<Item = Change> + '_, BadRow> {
     if !row.len().is_multiple_of(LOGGED) {
         return Err(BadRow { kind: "near_log", detail: "an entry is cut short" });
+    }
+    if row.chunks_exact(LOGGED).any(|entry| entry[0] > 3) {
+        return Err(BadRow { kind: "near_log", detail: "the kind of an entry is unknown" });
     }
     Ok(row.chunks_exact(LOGGED).map(|entry| Change {
         field: if entry[0] & 1 == 1 { Field::Title } else { Field::Content },

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
 pub use codec::{BadRow, Decoder, Encoder};
-pub use tables::{ReadTables, Tables};
+pub use tables::{ReadTables, Tables, read_number};
 
 /// Number of the format of all rows. A store of a higher number is refused.
 pub const FORMAT: u64 = 2;

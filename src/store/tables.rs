@@ -3,8 +3,9 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error, HISTORY,
-    HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS, SCHEDULE, UNSURE,
+    ADDRESSES, BODIES, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error,
+    HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS, SCHEDULE,
+    UNSURE,
 };
 
 macro_rules! tables {
@@ -63,7 +64,11 @@ tables! {
 impl Tables<'_> {
     /// Takes the next number of the sequence `name`, starting at 1.
     pub fn next_number(&mut self, name: &'static str) -> Result<u64, Error> {
-        let last = read_number(self.meta.get(name)?.map(|row| row.value().to_vec()));
+        let last = match self.meta.get(name)? {
+            // To start anew would give the same numbers a second time.
+            Some(row) => read_number(row.value())?,
+            None => 0,
+        };
         self.meta.insert(name, (last + 1).to_be_bytes().as_slice())?;
         Ok(last + 1)
     }
@@ -76,6 +81,9 @@ impl Tables<'_> {
     }
 }
 
-fn read_number(row: Option<Vec<u8>>) -> u64 {
-    row.and_then(|row| row.try_into().ok()).map_or(0, u64::from_be_bytes)
+/// Reads a number of the table `meta`.
+pub fn read_number(row: &[u8]) -> Result<u64, BadRow> {
+    let bytes = row.try_into();
+    let bad = BadRow { kind: "meta", detail: "a number has not 8 bytes" };
+    bytes.map(u64::from_be_bytes).map_err(|_| bad)
 }

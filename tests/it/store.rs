@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use uniqcrawl::store::{Error, META, Store};
+use uniqcrawl::store::{Error, META, Store, Tables};
 
 fn made() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -89,4 +89,18 @@ fn a_setting_that_is_fixed_cannot_be_changed() {
     store.fix_setting("features", "one").unwrap();
     let error = store.fix_setting("features", "two").unwrap_err().to_string();
     assert!(error.contains("one") && error.contains("two"), "{error}");
+}
+
+#[test]
+fn numbers_go_on_where_they_stopped_and_a_damaged_one_is_an_error() {
+    let (folder, _) = made();
+    let store = Store::open(folder.path(), 1 << 24).unwrap();
+    let txn = store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let mut next = || tables.next_number("next_content").unwrap();
+    assert_eq!([next(), next(), next()], [1, 2, 3]);
+    // From 1 again, the next text would be written over the first.
+    tables.meta.insert("next_content", [3].as_slice()).unwrap();
+    let error = tables.next_number("next_content").unwrap_err().to_string();
+    assert!(error.contains("has not 8 bytes"), "{error}");
 }

@@ -1,0 +1,119 @@
+//! Contents, their texts, and the keys by which they are found.
+
+use std::collections::HashMap;
+
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
+
+use super::{Findings, row_of};
+use crate::documents::{Content, read_body};
+use crate::index::stored;
+use crate::simhash::Fingerprint;
+use crate::store::{BadRow, Decoder, Error, ReadTables};
+
+/// A text is at most this many times longer than its row: a block of zstd that repeats one byte
+/// makes 128 KiB of four bytes.
+const RATIO_MAX: usize = 1 << 16;
+
+/// Contents: each is in a document, under its hash, with its text and in the index.
+pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    let entries = stored::load_sound(&tables.near, &tables.near_log)?;
+    let mut texts: HashMap<u32, Fingerprint> = HashMap::new();
+    for (fingerprint, content) in &entries.contents {
+        findings.look("near");
+        if texts.insert(*content, *fingerprint).is_some() {
+            findings.fault("near", || format!("content {content} is twice in the index"));
+        }
+    }
+    let mut titles: HashMap<u32, Fingerprint> =
+        entries.titles.iter().map(|(print, content)| (*content, *print)).collect();
+    for row in tables.contents.iter()? {
+        let (number, row) = row?;
+        let number = number.value();
+        findings.look("contents");
+        // Texts that were too short for near-duplicates have no fingerprint in the index.
+        let (print, title) = (texts.remove(&(number as u32)), titles.remove(&(number as u32)));
+        if tables.bodies.get(number)?.is_none() {
+            findings.fault("contents", || format!("content {number} has no text"));
+        }
+        let Some(content) = findings.read("contents", number, Content::decode(row.value())) else {
+            continue;
+        };
+        if tables.documents.get(content.document)?.is_none() {
+            findings.fault("contents", || format!("content {number} is in no document"));
+        }
+        if tables.exact.get(content.hash)?.map(|row| row.value()) != Some(number) {
+            findings.fault("contents", || format!("content {number} is not found by its hash"));
+        }
+        if print.is_some() && print != Some(content.fingerprint) {
+            findings
+                .fault("near", || format!("content {number} has another fingerprint in the index"));
+        }
+        if title.is_some() && title != content.title_fingerprint {
+            findings.fault("near", || format!("content {number} has another title in the index"));
+        }
+    }
+    for content in texts.into_keys().chain(titles.into_keys()) {
+        findings.fault("near", || format!("the index names content {content}, which is missing"));
+    }
+    Ok(())
+}
+
+/// The index agrees with itself; texts, hashes and second looks are of contents that are there.
+pub(super) fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    for row in tables.near_log.iter()? {
+        row?;
+        findings.look("near_log");
+    }
+    for (table, fault) in stored::faults(&tables.near, &tables.near_log)? {
+        findings.fault(table, || format!("{table}, {fault}"));
+    }
+    for row in tables.bodies.iter()? {
+        let (number, row) = row?;
+        let number = number.value();
+        findings.look("bodies");
+        let text = match length(row.value()) {
+            Ok(()) => row_of(read_body(&tables.bodies, number))?.map(drop),
+            Err(bad) => Err(bad),
+        };
+        findings.read("bodies", number, text);
+        known(tables, findings, ("bodies", &number.to_string()), number)?;
+    }
+    for row in tables.exact.iter()? {
+        let (hash, number) = row?;
+        findings.look("exact");
+        known(tables, findings, ("exact", &format!("{:032x}", hash.value())), number.value())?;
+    }
+    let (hashes, contents) = (tables.exact.len()?, tables.contents.len()?);
+    if hashes != contents {
+        findings.fault("exact", || format!("{hashes} exact hashes lead to {contents} contents"));
+    }
+    for row in tables.unsure.iter()? {
+        let number = row?.0.value();
+        findings.look("unsure");
+        known(tables, findings, ("unsure", &number.to_string()), number)?;
+    }
+    Ok(())
+}
+
+/// Notes that a row names a content that is missing.
+fn known(
+    tables: &ReadTables,
+    findings: &mut Findings,
+    (table, key): (&'static str, &str),
+    content: u64,
+) -> Result<(), Error> {
+    if tables.contents.get(content)?.is_none() {
+        findings.fault(table, || format!("{table}, row {key}: content {content} is missing"));
+    }
+    Ok(())
+}
+
+/// Looks whether a text can have the length that its row names, before as much memory is asked for.
+fn length(row: &[u8]) -> Result<(), BadRow> {
+    let mut row = Decoder::new("body", 1, row)?;
+    row.number()?;
+    let length: usize = row.narrow()?;
+    let packed = row.bytes()?;
+    let fits = length <= packed.len().saturating_mul(RATIO_MAX);
+    if fits { Ok(()) } else { Err(row.bad("its text cannot be so long")) }
+}

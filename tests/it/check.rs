@@ -1,0 +1,251 @@
+//! Stores with damaged rows: each is found, and none hides another.
+
+use std::path::Path;
+
+use redb::{Key, ReadableTable as _, ReadableTableMetadata as _, Table};
+use uniqcrawl::check::{Findings, check};
+use uniqcrawl::clock::Timestamp;
+use uniqcrawl::crawl::{self, Context};
+use uniqcrawl::documents::{Change, note_change};
+use uniqcrawl::index::stored;
+use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::store::{Store, Tables};
+
+use crate::support::{Web, config, crawl as run, page, prose};
+
+/// Rows that no table has: of another version, cut short, and with a number that names more bytes
+/// than there are.
+const GARBAGE: [&[u8]; 5] =
+    [&[0xEE; 40], &[1], &[2], &[1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], &[0]];
+
+/// A crawl that was stopped on its way, so that every table has rows.
+fn made(folder: &Path) -> Store {
+    let text = prose(1, 90);
+    let near = format!("{text} Printed at nine.");
+    let web = Web::start(2, |bases| {
+        let other = format!("{}/mirror", bases[0]);
+        let links = ["/fails", "/story", "/mirror", "/no", "/1", "/2", "/3", "/4", "/5"];
+        let front = page("Front", &prose(5, 80), &links);
+        let site = Site::new()
+            .robots("User-agent: *\nDisallow: /no\n")
+            .html("/", front)
+            .page("/fails", Page::status(500))
+            .html("/story", page("A story of the sea", &text, &[]))
+            .html("/mirror", page("A story of the sea", &near, &[]));
+        vec![site, Site::new().html("/", page("Links", &prose(6, 80), &[&other]))]
+    });
+    let store = Store::open_or_create(folder, 16 << 20).unwrap();
+    let mut config = config();
+    config.frontier.retry_delay_ms = 60_000;
+    config.crawl.limits.idle_wait_ms_max = 50;
+    config.crawl.limits.pages_max = 5;
+    crawl::run(&store, &config.settings(), &web.seeds(), &Context::default()).unwrap();
+    write(&store, |tables| {
+        let mut entries = stored::load(&tables.near, &tables.near_log).unwrap();
+        stored::fold(&mut tables.near, &mut tables.near_log, &mut entries).unwrap();
+        tables.near_log.insert(1, [].as_slice()).unwrap();
+        let number = tables.documents.first().unwrap().unwrap().0.value();
+        let change = Change { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
+        note_change(&mut tables.history, number, &change).unwrap();
+        let content = tables.contents.first().unwrap().unwrap().0.value();
+        tables.unsure.insert(content, ()).unwrap();
+    });
+    assert_eq!(findings(&store).listed, Vec::<String>::new());
+    store
+}
+
+fn write<T>(store: &Store, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
+    let txn = store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let result = work(&mut tables);
+    drop(tables);
+    txn.commit().unwrap();
+    result
+}
+
+fn findings(store: &Store) -> Findings {
+    check(&store.read().unwrap()).unwrap()
+}
+
+/// Asserts that a row of a table is listed, by its key.
+#[track_caller]
+fn lists(findings: &Findings, table: &str, row: &str) {
+    let start = format!("{table}, row {row}");
+    let found = findings.listed.iter().any(|fault| fault.starts_with(&start));
+    assert!(found, "no `{start}` among {:#?}", findings.listed);
+}
+
+/// Writes over the last row of a table, and returns its key and what it was.
+fn spoil<K: Key + 'static>(
+    table: &mut Table<'_, K, &'static [u8]>,
+    row: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
+    let (key, was) = {
+        let (key, value) = table.last().unwrap().expect("every table has rows");
+        (K::as_bytes(&key.value()).as_ref().to_vec(), value.value().to_vec())
+    };
+    table.insert(K::from_bytes(&key), row).unwrap();
+    (key, was)
+}
+
+fn restore<K: Key + 'static>(
+    table: &mut Table<'_, K, &'static [u8]>,
+    (key, was): &(Vec<u8>, Vec<u8>),
+) {
+    table.insert(K::from_bytes(key), was.as_slice()).unwrap();
+}
+
+/// Does something with each table whose rows are bytes.
+macro_rules! each_of_bytes {
+    ($do:ident) => {
+        $do!(meta);
+        $do!(hosts);
+        $do!(robots);
+        $do!(addresses);
+        $do!(queue);
+        $do!(later);
+        $do!(documents);
+        $do!(copies);
+        $do!(contents);
+        $do!(bodies);
+        $do!(near);
+        $do!(near_log);
+        $do!(history);
+    };
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_listed_in_every_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(folder.path());
+    macro_rules! spoil_alone {
+        ($table:ident) => {
+            for garbage in GARBAGE {
+                let was = write(&store, |tables| spoil(&mut tables.$table, garbage));
+                lists(&findings(&store), stringify!($table), "");
+                write(&store, |tables| restore(&mut tables.$table, &was));
+            }
+        };
+    }
+    each_of_bytes!(spoil_alone);
+    assert_eq!(findings(&store).listed, Vec::<String>::new());
+
+    // Rows whose lengths would take all memory.
+    let long: Vec<u8> = [&[0xFF; 8][..], &[0x7F, 1, 0]].concat();
+    let (body, copy) = ([&[1, 0][..], &long].concat(), [&[1, 0, 0, 0, 0, 1][..], &long].concat());
+    write(&store, |tables| {
+        spoil(&mut tables.bodies, &body);
+        spoil(&mut tables.robots, &copy);
+    });
+    lists(&findings(&store), "bodies", "");
+    lists(&findings(&store), "robots", "");
+}
+
+#[test]
+fn a_key_that_cannot_be_read_is_listed_in_every_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(folder.path());
+    let key: &[u8] = &[7];
+    let not_utf8: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1, 0xFF];
+    write(&store, |tables| {
+        for table in [&mut tables.queue, &mut tables.later, &mut tables.near] {
+            table.insert(key, [].as_slice()).unwrap();
+        }
+        tables.history.insert(key, [].as_slice()).unwrap();
+        tables.copies.insert(key, [].as_slice()).unwrap();
+        tables.copies.insert(not_utf8, [].as_slice()).unwrap();
+        tables.schedule.insert(key, ()).unwrap();
+        tables.inlinks.insert(key, ()).unwrap();
+    });
+    let findings = findings(&store);
+    for table in ["queue", "later", "history", "copies", "schedule", "inlinks"] {
+        lists(&findings, table, "07: ");
+    }
+    lists(&findings, "copies", "0000000000000001ff: ");
+    lists(&findings, "near", "[7]: ");
+}
+
+#[test]
+fn a_row_that_names_what_is_missing_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(folder.path());
+    write(&store, |tables| {
+        tables.host_numbers.insert("https://nowhere", 999).unwrap();
+        let robots = tables.robots.first().unwrap().unwrap().1.value().to_vec();
+        tables.robots.insert(999, robots.as_slice()).unwrap();
+        tables.schedule.insert([0xFF; 12].as_slice(), ()).unwrap();
+        tables.doc_ids.insert(5, 999).unwrap();
+        let history = tables.history.first().unwrap().unwrap().1.value().to_vec();
+        tables.history.insert([0xFF; 16].as_slice(), history.as_slice()).unwrap();
+        tables.exact.insert(5, 999).unwrap();
+        tables.unsure.insert(999, ()).unwrap();
+        let body = tables.bodies.first().unwrap().unwrap().1.value().to_vec();
+        tables.bodies.insert(999, body.as_slice()).unwrap();
+        tables.counters.insert("addresses.stored", 77).unwrap();
+    });
+    let findings = findings(&store);
+    lists(&findings, "host_numbers", "https://nowhere: ");
+    lists(&findings, "robots", "999: ");
+    lists(&findings, "schedule", "ffffffffffffffffffffffff: ");
+    lists(&findings, "doc_ids", "00000000000000000000000000000005: ");
+    lists(&findings, "history", "ffffffffffffffffffffffffffffffff: ");
+    lists(&findings, "exact", "00000000000000000000000000000005: ");
+    lists(&findings, "unsure", "999: ");
+    lists(&findings, "bodies", "999: ");
+    assert!(
+        findings.listed.iter().any(|fault| fault.starts_with("counter addresses.stored is 77"))
+    );
+}
+
+#[test]
+fn damage_in_all_tables_is_listed_at_once_and_the_command_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(&folder.path().join("store"));
+    write(&store, |tables| {
+        macro_rules! spoil_too {
+            ($table:ident) => {
+                spoil(&mut tables.$table, &[0xEE; 40]);
+            };
+        }
+        each_of_bytes!(spoil_too);
+        // A table full of faults hides none of another.
+        for number in 1_000..1_150 {
+            tables.unsure.insert(number, ()).unwrap();
+        }
+    });
+    let found = findings(&store);
+    macro_rules! is_listed {
+        ($table:ident) => {
+            lists(&found, stringify!($table), "");
+        };
+    }
+    each_of_bytes!(is_listed);
+    let of_unsure = found.listed.iter().filter(|fault| fault.starts_with("unsure"));
+    assert_eq!(of_unsure.count(), 100);
+    assert!(found.faults >= 163, "all are counted: {}", found.faults);
+    drop(store);
+    let output = run(&["check"], folder.path());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("fault: documents, row ") && text.contains("fault: near, row "),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_table_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(folder.path());
+    let tables = store.read().unwrap();
+    let rows = findings(&store).rows;
+    macro_rules! looked_at {
+        ($($table:ident)*) => {$(
+            let name = stringify!($table);
+            assert!(tables.$table.len().unwrap() > 0, "{name} has no row in this test");
+            assert!(rows.get(name).is_some_and(|rows| *rows > 0), "{name}: {rows:?}");
+        )*};
+    }
+    looked_at!(meta host_numbers hosts robots addresses queue schedule later inlinks documents);
+    looked_at!(doc_ids copies contents bodies exact near near_log unsure history counters);
+}
