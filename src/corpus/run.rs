@@ -14,7 +14,7 @@ use crate::documents::Key;
 use crate::features::{Signed, Signer, site_of};
 
 use super::lines::{Lines, spool};
-use super::write::write;
+use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
 use super::{Error, Record, Report};
 
 /// Bytes of lines that a thread signs at a time.
@@ -22,6 +22,15 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Lines that a thread signs at a time at most.
 const CHUNK_LINES: usize = 256;
+
+/// Where standard input is kept until the end of a run.
+const SPOOL: &str = "input.zst.partial";
+
+/// What was found, in numbers.
+const REPORT: &str = "report.json";
+
+/// All files that a run leaves behind.
+const OUTPUTS: [&str; 5] = [KEPT, DUPLICATES, CLUSTERS, REJECTED, REPORT];
 
 /// A line that is no document.
 #[derive(Debug)]
@@ -77,7 +86,8 @@ pub fn run(
 ) -> Result<Report, Error> {
     let clock = Instant::now();
     std::fs::create_dir_all(out).map_err(Error::io(out))?;
-    let spooled = out.join("input.zst.partial");
+    let spooled = out.join(SPOOL);
+    refuse_own_files(inputs, out)?;
     let mut files = inputs.to_vec();
     let mut piped = files.iter_mut().filter(|file| !file.is_file() && !file.is_dir());
     if let Some(file) = piped.next() {
@@ -87,25 +97,26 @@ pub fn run(
         spool(file, &spooled)?;
         file.clone_from(&spooled);
     }
-    for name in ["kept.jsonl", "kept.jsonl.partial"] {
-        let ours = out.join(name).canonicalize().ok();
-        if let Some(file) =
-            files.iter().find(|file| ours.is_some() && file.canonicalize().ok() == ours)
-        {
-            return Err(Error::Overwrites(file.clone()));
-        }
-    }
     let (judged, mut report) = judge(&files, config, threads, progress)?;
     write(&files, out, &judged)?;
     report.seconds = clock.elapsed().as_secs_f64();
     report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
-    let path = out.join("report.json");
+    let path = out.join(REPORT);
     let text = serde_json::to_string_pretty(&report).expect("a report has a form in JSON");
     std::fs::write(&path, text + "\n").map_err(Error::io(&path))?;
     if spooled.exists() {
         std::fs::remove_file(&spooled).map_err(Error::io(&spooled))?;
     }
     Ok(report)
+}
+
+/// Refuses an input that the run itself would write: reading it again would be too late.
+fn refuse_own_files(inputs: &[PathBuf], out: &Path) -> Result<(), Error> {
+    let partial = OUTPUTS.map(|name| format!("{name}.partial"));
+    let names = OUTPUTS.into_iter().chain(partial.iter().map(String::as_str)).chain([SPOOL]);
+    let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
+    let overwritten = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| ours.contains(&file));
+    inputs.iter().find(overwritten).map_or(Ok(()), |file| Err(Error::Overwrites(file.clone())))
 }
 
 fn judge(

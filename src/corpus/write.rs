@@ -12,6 +12,18 @@ use super::lines::Lines;
 use super::run::Judged;
 use super::{Error, Record};
 
+/// The lines that are kept.
+pub(super) const KEPT: &str = "kept.jsonl";
+
+/// The others, each with the one that is kept in its place.
+pub(super) const DUPLICATES: &str = "duplicates.jsonl";
+
+/// The members of each cluster of two or more.
+pub(super) const CLUSTERS: &str = "clusters.jsonl";
+
+/// Lines that are no documents.
+pub(super) const REJECTED: &str = "rejected.jsonl";
+
 /// A line of `duplicates.jsonl`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,7 +57,7 @@ struct Bad<'a> {
 pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
     let id = |number: u32| &*judged.ids[number as usize];
     kept(files, out, judged)?;
-    let mut file = Output::create(out, "duplicates.jsonl")?;
+    let mut file = Output::create(out, DUPLICATES)?;
     for number in 0..judged.ids.len() as u32 {
         let Fate { cluster, key, distance, similarity } = judged.dedup.fate(number);
         let canonical = judged.clusters[cluster as usize].canonical;
@@ -65,14 +77,14 @@ pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<()
             members[cluster].push(number);
         }
     }
-    let mut file = Output::create(out, "clusters.jsonl")?;
+    let mut file = Output::create(out, CLUSTERS)?;
     for (cluster, members) in members.iter().enumerate().filter(|(_, all)| !all.is_empty()) {
         let canonical = id(judged.clusters[cluster].canonical);
         let members: Vec<&str> = members.iter().map(|number| id(*number)).collect();
         file.line(&Group { cluster: cluster as u32, canonical, size: members.len(), members })?;
     }
     file.finish()?;
-    let mut file = Output::create(out, "rejected.jsonl")?;
+    let mut file = Output::create(out, REJECTED)?;
     for bad in &judged.rejected {
         let path = files[bad.file].display().to_string();
         file.line(&Bad { file: path, line: bad.line, error: &bad.detail })?;
@@ -83,7 +95,7 @@ pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<()
 
 /// Copies the lines of the canonical documents as they stand.
 fn kept(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
-    let mut file = Output::create(out, "kept.jsonl")?;
+    let mut file = Output::create(out, KEPT)?;
     let mut rejected = judged.rejected.iter().peekable();
     let mut documents = 0..judged.ids.len() as u32;
     let mut line = Vec::new();

@@ -146,13 +146,25 @@ fn files_of_any_number_of_lines_are_judged_in_order() {
 #[test]
 fn an_input_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let input = write(folder.path(), "kept.jsonl", &documents());
-    let before = fs::read(&input).unwrap();
-    let config = Config::default();
-    let inputs = std::slice::from_ref(&input);
-    let error = corpus::run(inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
-    assert!(error.to_string().contains("would be overwritten"), "{error}");
-    assert_eq!(fs::read(&input).unwrap(), before);
+    let whole = write(folder.path(), "in.jsonl", &documents());
+    let out = folder.path().join("out");
+    run(&[whole], &out, 1);
+    let mut names: Vec<String> = files(&out).into_keys().collect();
+    assert_eq!(names, ["clusters.jsonl", "duplicates.jsonl", "kept.jsonl", "rejected.jsonl"]);
+    names.push("report.json".to_owned());
+    names.extend(names.clone().iter().map(|name| format!("{name}.partial")));
+    names.push("input.zst.partial".to_owned());
+    for name in names {
+        let folder = tempfile::tempdir().unwrap();
+        let other = write(folder.path(), "other.jsonl", &documents());
+        let input = write(folder.path(), &name, &documents());
+        let before = fs::read(&input).unwrap();
+        let inputs = [other, folder.path().join(".").join(&name)];
+        let config = Config::default();
+        let error = corpus::run(&inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains("would be overwritten"), "{error}");
+        assert_eq!(fs::read(&input).unwrap(), before, "{name}");
+    }
 }
 
 #[test]
