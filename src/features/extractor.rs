@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::{Idf, Tokens, is_han, sentences};
+use crate::text::{Idf, Tokens, is_han};
 
 use super::{Config, lecture, with_counts, word_hash};
 
@@ -128,7 +128,8 @@ pub(super) fn features<'a>(tokens: &Tokens<'a>, config: &Config, idf: &Idf) -> V
             weigh(&char_shingles(text, config.shingle_chars), config, |_, _, count| count as f32)
         }
         Extractor::LongestSentence => {
-            let longest = sentences(text).max_by_key(|sentence| sentence.chars().count());
+            let stretches = tokens.sentences().map(|sentence| tokens.stretch(sentence));
+            let longest = stretches.max_by_key(|stretch| stretch.chars().count());
             let longest = Tokens::of(longest.unwrap_or_default());
             weigh(&segmented(&longest), config, times_idf)
         }

@@ -23,8 +23,8 @@ const CHAR_BITS: u32 = 13;
 /// enumeration are far apart. `count` is the number of values.
 ///
 /// Each repetition has as many bits as `count - 1` needs, at least one; the bits that are left at
-/// the top are zero. Two values of two are 0 and all ones. Adding a value to an enumeration of
-/// 2, 4, 8, ... values changes every hash.
+/// the top are the lowest ones of one more. Two values of two are 0 and all ones. Adding a value to
+/// an enumeration of 2, 4, 8, ... values changes every hash but that of its first value.
 ///
 /// ```
 /// use uniqcrawl::features::lecture::enum_hash;
@@ -145,6 +145,7 @@ mod tests {
     fn values_of_an_enumeration_are_far_apart() {
         assert_eq!(enum_hash(2, 3), 0xAAAA_AAAA_AAAA_AAAA);
         assert_eq!(enum_hash(0, 1), 0);
+        assert_eq!(enum_hash(1, 5), 0x9249_2492_4924_9249, "three bits each, and one more");
         for one in 0..16 {
             for other in 0..one {
                 let distance = (enum_hash(one, 16) ^ enum_hash(other, 16)).count_ones();

@@ -87,7 +87,7 @@ fn distinct(hashes: &[u64]) -> u32 {
     let bits = (hashes.len() * BITS_PER_HASH).next_power_of_two().max(1 << 10);
     let mut map = vec![0u64; bits / 64];
     for hash in hashes {
-        // The upper bits choose the slot of the sketch; these are independent of it.
+        // Any bits of a hash will do: the sketch mixes it once more before it chooses a slot.
         let bit = (*hash >> 8) as usize & (bits - 1);
         map[bit / 64] |= 1 << (bit % 64);
     }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use jieba_rs::{KeywordExtract, KeywordExtractConfig, TfIdf};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::usual::is_usual_hash;
+use super::usual::is_usual;
 use super::words::JIEBA;
 use super::{is_han, normalize, words};
 
@@ -138,7 +138,7 @@ impl Idf {
     /// `hash` is the [`xxh3_64`] of the word.
     #[must_use]
     pub fn of(&self, word: &str, hash: u64) -> f32 {
-        if is_usual_hash(hash) {
+        if is_usual(hash) {
             return 0.0;
         }
         if let Some(trained) = &self.0 {

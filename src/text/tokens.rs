@@ -102,6 +102,16 @@ impl<'a> Tokens<'a> {
         &self.text[token.start as usize..token.end as usize]
     }
 
+    /// Returns the text from the first of some neighbouring tokens to the last.
+    ///
+    /// # Panics
+    ///
+    /// If there is no token.
+    #[must_use]
+    pub fn stretch(&self, tokens: &[Token]) -> &'a str {
+        &self.text[tokens[0].start as usize..tokens[tokens.len() - 1].end as usize]
+    }
+
     fn push_word(&mut self, at: usize) -> usize {
         let end = at + run_end(&self.text[at..], Kind::Word);
         self.push(at, end, Kind::Word);
@@ -133,7 +143,11 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Returns the tokens of each sentence, in order.
+    /// Returns the tokens of each sentence that has any, in order.
+    ///
+    /// A sentence ends at a line break or at a mark that ends one in its script. A full stop, `!`,
+    /// `?` or `;` of Latin text does so only before white space, the end, or a character that is
+    /// not ASCII, so that `3.14` and `example.com` stay whole.
     pub fn sentences(&self) -> impl Iterator<Item = &[Token]> {
         let mut start = 0;
         self.sentence_ends.iter().map(move |end| {
@@ -173,12 +187,8 @@ impl<'a> Tokens<'a> {
     }
 
     fn words_of_run(&self, run: &[Token], each: &mut impl FnMut(&'a str, u64)) {
-        let stretch = |first: &Token, last: &Token| {
-            let text: &'a str = &self.text[first.start as usize..last.end as usize];
-            text
-        };
         let mut hashed = |word: &'a str| each(word, xxh3_64(word.as_bytes()));
-        let whole = stretch(&run[0], &run[run.len() - 1]);
+        let whole = self.stretch(run);
         if run[0].han {
             for token in JIEBA.cut(whole, true) {
                 hashed(token.word);
@@ -187,12 +197,12 @@ impl<'a> Tokens<'a> {
             hashed(whole);
         } else {
             for few in run.windows(SHINGLE_CHARS) {
-                hashed(stretch(&few[0], &few[SHINGLE_CHARS - 1]));
+                hashed(self.stretch(few));
             }
         }
     }
 }
 
 fn ends_sentence(c: char) -> bool {
-    matches!(c, '。' | '！' | '？' | '；' | '…' | '।' | '؟' | '۔' | '｡')
+    matches!(c, '。' | '！' | '？' | '；' | '…' | '।' | '॥' | '؟' | '۔' | '｡')
 }

@@ -1,7 +1,6 @@
 //! Words without which no longer text of a language gets by: they tell the language of a text,
 //! and nothing of what it is about.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use jieba_rs::DEFAULT_STOP_WORDS;
@@ -27,25 +26,11 @@ pub const USUAL_WORDS: [(&str, &[&str]); 8] = [
     ("pl", &["się", "nie", "jest", "że", "oraz", "dla", "przez", "ale", "jak", "po", "od", "tym"]),
 ];
 
-static ALL: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let own = USUAL_WORDS.iter().flat_map(|(_, words)| words.iter().copied());
-    own.chain(DEFAULT_STOP_WORDS.iter().map(String::as_str)).collect()
-});
-
-/// The longest of them, in bytes.
-static LONGEST: LazyLock<usize> =
-    LazyLock::new(|| ALL.iter().map(|word| word.len()).max().unwrap_or(0));
-
-/// Tells whether a normalised word is a usual one of any of the languages, or one of jieba's stop
-/// words.
-#[must_use]
-pub fn is_usual(word: &str) -> bool {
-    word.len() <= *LONGEST && ALL.contains(word)
-}
-
-/// The same words by their [`xxh3_64`], sorted.
+/// The [`xxh3_64`] of each of them, and of jieba's stop words, sorted.
 static HASHES: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut hashes: Vec<u64> = ALL.iter().map(|word| xxh3_64(word.as_bytes())).collect();
+    let own = USUAL_WORDS.iter().flat_map(|(_, words)| words.iter().copied());
+    let all = own.chain(DEFAULT_STOP_WORDS.iter().map(String::as_str));
+    let mut hashes: Vec<u64> = all.map(|word| xxh3_64(word.as_bytes())).collect();
     hashes.sort_unstable();
     hashes
 });
@@ -60,8 +45,9 @@ static FILTER: LazyLock<Vec<u64>> = LazyLock::new(|| {
     bits
 });
 
-/// Does the same as [`is_usual`], given the hash of the word.
-pub(super) fn is_usual_hash(hash: u64) -> bool {
+/// Tells whether a normalised word, given by its hash, is a usual one of any of the languages, or
+/// one of jieba's stop words.
+pub(super) fn is_usual(hash: u64) -> bool {
     FILTER[(hash >> 6 & 0x3FF) as usize] >> (hash & 63) & 1 == 1
         && HASHES.binary_search(&hash).is_ok()
 }

@@ -71,6 +71,8 @@ impl Kind {
             | '\u{1780}'..='\u{17FF}'
             | '\u{1000}'..='\u{109F}' => Self::Unspaced,
             _ if c.is_alphanumeric() => Self::Word,
+            // The dandas end a sentence of Hindi, and stand in the middle of its marks.
+            '\u{0964}' | '\u{0965}' => Self::Other,
             // Marks that stand on letters, as in Hindi and Arabic, do not end a word.
             '\u{0300}'..='\u{036F}' | '\u{064B}'..='\u{065F}' | '\u{0900}'..='\u{0DFF}' => {
                 Self::Word

@@ -4,7 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use uniqcrawl::features::{Config, Extractor, Signer};
-use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, sentences, words};
+use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, words};
 
 use crate::support::prose;
 
@@ -151,12 +151,46 @@ fn scripts_without_blanks_are_cut_into_words_or_runs() {
     assert_eq!(words("网页去重 system"), ["网页", "去", "重", "system"]);
     assert_eq!(words("ประเทศ"), ["ประ", "ระเ", "ะเท", "เทศ"]);
     assert_eq!(words("カタ"), ["カタ"]);
+    assert_eq!(words("यह किताब है।वह भी"), ["यह", "किताब", "है", "वह", "भी"]);
     assert_eq!(words("naïve café-bar 3.14"), ["naïve", "café", "bar", "3", "14"]);
+}
+
+/// Splits a text where a sentence ends, as plainly as it can be said.
+fn sentences(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        found.last_mut().unwrap().push(c);
+        let ends = match c {
+            '\n' | '。' | '！' | '？' | '；' | '…' | '।' | '॥' | '؟' | '۔' | '｡' => {
+                true
+            }
+            '.' | '!' | '?' | ';' => {
+                rest.peek().is_none_or(|next| next.is_ascii_whitespace() || !next.is_ascii())
+            }
+            _ => false,
+        };
+        if ends {
+            found.push(String::new());
+        }
+    }
+    found
+}
+
+#[test]
+fn marks_end_a_sentence_and_points_inside_a_number_do_not() {
+    let text = normalize("Pi is 3.14. Is it? See example.com; or not\n海量文本。去重！");
+    let tokens = Tokens::of(&text);
+    let found: Vec<&str> = tokens.sentences().map(|sentence| tokens.stretch(sentence)).collect();
+    // The line break is a blank in the normal form, and ends nothing any more.
+    assert_eq!(found, ["pi is 3.14", "is it", "see example.com", "or not 海量文本", "去重"]);
+    assert_eq!(Tokens::of("one\ntwo").sentences().count(), 2);
+    assert_eq!(Tokens::of("यह किताब है। वह भी॥ फिर").sentences().count(), 3);
 }
 
 proptest! {
     #[test]
-    fn tokens_cover_the_letters_and_sentences_the_tokens(text in "[a-c .!?\n中文。かな한é-]{0,60}") {
+    fn tokens_cover_the_letters_and_sentences_the_tokens(text in "[a-c .!?;\n中文。！？；…।؟۔かな한é-]{0,60}") {
         let text = normalize(&text);
         let tokens = Tokens::of(&text);
         let found: String = tokens.all.iter().map(|token| tokens.text_of(token)).collect();
@@ -166,8 +200,11 @@ proptest! {
         prop_assert_eq!(of_sentences, tokens.all.len());
         prop_assert!(tokens.sentences().all(|sentence| !sentence.is_empty()));
         // The sentences of the text are the same ones, but for those without letters.
-        let with_letters =
-            sentences(&text).filter(|sentence| sentence.chars().any(char::is_alphanumeric));
-        prop_assert_eq!(with_letters.count(), tokens.sentences().count());
+        let plain = sentences(&text).into_iter().map(|sentence| {
+            sentence.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
+        });
+        let plain: Vec<String> = plain.filter(|sentence| !sentence.is_empty()).collect();
+        let found: Vec<&str> = tokens.sentences().map(|all| tokens.stretch(all)).collect();
+        prop_assert_eq!(plain, found);
     }
 }
