@@ -74,7 +74,8 @@ pub enum Error {
 impl Config {
     /// Returns the first setting that cannot be.
     pub fn check(&self) -> Result<(), Error> {
-        if self.bands * self.band_rows > SLOTS || (self.bands > 0 && self.band_rows == 0) {
+        let slots = self.bands.saturating_mul(self.band_rows);
+        if slots > SLOTS || (self.bands > 0 && self.band_rows == 0) {
             return Err(Error::Bands { bands: self.bands, rows: self.band_rows });
         }
         for (name, value) in self.rule.shares() {

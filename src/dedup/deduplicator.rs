@@ -10,6 +10,7 @@ use crate::features::{Signed, Signer, site_of};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 
+use super::judge::one_site;
 use super::{Config, Error, Finder, Joint, Likeness, Root, Trees, judge, loose_leaves};
 
 /// A document to be judged.
@@ -38,9 +39,10 @@ pub enum Verdict {
         first: u32,
         /// By which key it was found.
         key: Key,
-        /// Bits between its fingerprint and that of the first document.
+        /// Bits between its fingerprint and that of the root of the cluster; 0 if another copy
+        /// has the very same text.
         distance: u32,
-        /// How alike its text is to that of the first document.
+        /// How alike its text is to that of the root, or of the copy with the same text.
         likeness: Likeness,
         /// It is more popular than all copies so far and takes their place.
         canonical: bool,
@@ -185,10 +187,11 @@ impl Deduplicator {
             self.exact.insert(signed.text.hash, content);
             self.finder.insert(content, &signed);
             let Some(joint) = joint else {
-                self.forest.plant(number, &signed, popularity);
+                let root = self.forest.plant(number, &signed, popularity);
+                self.forest.nodes.push(root);
                 return Verdict::New;
             };
-            self.forest.hang(number, &joint);
+            self.forest.nodes.push(self.forest.leaf(number, &joint));
             if !joint.sure {
                 self.unsure.push((content, Box::new(signed)));
             }
@@ -223,30 +226,17 @@ impl Deduplicator {
         for ((content, signed), loose) in unsure.into_iter().zip(loose) {
             let tree = u64::from(self.forest.nodes[content as usize].tree);
             let joint = self.place(&signed, Some(content), loose.then_some(tree));
-            let node = &self.forest.nodes[content as usize];
-            match joint {
-                Some(joint) if joint.document == u64::from(node.tree) => {
-                    if !joint.sure {
-                        self.unsure.push((content, signed));
-                    }
-                    continue;
-                }
-                Some(joint) => {
-                    let first = node.first;
-                    let node = self.forest.node(first, &joint);
-                    self.forest.nodes[content as usize] = node;
-                    if !joint.sure {
-                        self.unsure.push((content, signed));
-                    }
-                }
-                None => {
-                    let first = node.first;
-                    self.forest.plant(first, &signed, 0);
-                    let root = self.forest.nodes.pop().expect("it was just planted");
-                    self.forest.nodes[content as usize] = root;
-                }
+            if joint.is_none_or(|joint| joint.document != tree) {
+                let first = self.forest.nodes[content as usize].first;
+                self.forest.nodes[content as usize] = match joint {
+                    Some(joint) => self.forest.leaf(first, &joint),
+                    None => self.forest.plant(first, &signed, 0),
+                };
+                moved += 1;
             }
-            moved += 1;
+            if joint.is_some_and(|joint| !joint.sure) {
+                self.unsure.push((content, signed));
+            }
         }
         if moved > 0 {
             self.recount();
@@ -263,7 +253,7 @@ impl Deduplicator {
         let mut all = vec![false; unsure.len()];
         for (tree, leaves) in leaves {
             let root = &self.forest.trees[tree as usize];
-            let of_site = |leaf: &Signed| leaf.site != 0 && leaf.site == root.site;
+            let of_site = |leaf: &Signed| one_site(leaf.site, root.site);
             let sketches: Vec<(&Sketch, bool)> = leaves
                 .iter()
                 .map(|at| (&unsure[*at].1.text.sketch, of_site(&unsure[*at].1)))
@@ -331,10 +321,9 @@ impl Deduplicator {
 }
 
 impl Forest {
-    /// Makes a text the root of a tree of its own.
-    fn plant(&mut self, first: u32, signed: &Signed, popularity: u64) {
+    /// Makes a tree of its own for a text, and returns its root.
+    fn plant(&mut self, first: u32, signed: &Signed, popularity: u64) -> Node {
         let tree = self.trees.len() as u32;
-        self.nodes.push(Node { tree, first, key: Key::First, distance: 0, similarity: 1.0 });
         self.trees.push(Tree {
             cluster: Cluster { first, canonical: first, copies: 1 },
             popularity,
@@ -343,15 +332,11 @@ impl Forest {
             site: signed.site,
             shingles: signed.text.shingles,
         });
+        Node { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
     }
 
-    /// Makes a text a leaf.
-    fn hang(&mut self, first: u32, joint: &Joint) {
-        let node = self.node(first, joint);
-        self.nodes.push(node);
-    }
-
-    fn node(&self, first: u32, joint: &Joint) -> Node {
+    /// Makes a text a leaf of a tree.
+    fn leaf(&self, first: u32, joint: &Joint) -> Node {
         debug_assert!((joint.document as usize) < self.trees.len(), "the tree is there");
         Node {
             tree: joint.document as u32,

@@ -61,7 +61,7 @@ impl Finder {
     /// Returns the fingerprints by which a content is found, as changes of a stored index.
     #[must_use]
     pub fn changes(&self, content: u32, signed: &Signed) -> Vec<Change> {
-        if signed.text.words < self.config.rule.words_min {
+        if !self.is_long_enough(signed) {
             return Vec::new();
         }
         let add = |field, fingerprint| Change { field, fingerprint, content, removed: false };
@@ -80,7 +80,7 @@ impl Finder {
 
     /// Adds the equality keys of a content.
     pub(super) fn insert_keys(&mut self, content: u32, signed: &Signed) {
-        if signed.text.words < self.config.rule.words_min {
+        if !self.is_long_enough(signed) {
             return;
         }
         for key in self.sentence_keys(signed) {
@@ -91,18 +91,9 @@ impl Finder {
         }
     }
 
-    /// Removes the keys of a content, which must be those that were inserted.
-    pub fn remove(&mut self, content: u32, signed: &Signed) {
-        self.near.remove(signed.text.fingerprint, content);
-        if let Some(title) = signed.title {
-            self.titles.remove(title, content);
-        }
-        for key in self.sentence_keys(signed) {
-            self.sentences.remove(key, content);
-        }
-        for key in self.band_keys(signed) {
-            self.bands.remove(key, content);
-        }
+    /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
+    fn is_long_enough(&self, signed: &Signed) -> bool {
+        signed.text.words >= self.config.rule.words_min.max(1)
     }
 
     fn sentence_keys(&self, signed: &Signed) -> Vec<u32> {
@@ -149,7 +140,7 @@ impl Finder {
     /// Contents with the places in [`VOTES`] of the keys that lead to them.
     fn hits(&self, signed: &Signed) -> Vec<(u32, usize)> {
         let mut hits: Vec<(u32, usize)> = Vec::new();
-        if signed.text.words < self.config.rule.words_min.max(1) {
+        if !self.is_long_enough(signed) {
             return hits;
         }
         let mut near: Vec<Near> = Vec::new();

@@ -16,7 +16,7 @@ const RELATED: f32 = 0.08;
 
 /// What a tree shares with another tree tells against it if it is at least this share of what it
 /// shares with the article.
-const AS_ALIKE: f32 = 0.4;
+const COMMONPLACE_SHARE_MIN: f32 = 0.4;
 
 /// Candidates that are looked up for each tree that may be compared.
 const CONTENTS_PER_TREE: usize = 4;
@@ -52,7 +52,10 @@ pub struct Root<'a> {
     pub first_arrival: Timestamp,
 }
 
-/// How an article hangs on its tree.
+/// How an article would hang on a tree, as the judge sees it.
+///
+/// What is stored of it is [`clusters::Joint`](crate::clusters::Joint), which an equal text has as
+/// well, without the judge being asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joint {
     /// Number of the document.
@@ -87,7 +90,8 @@ pub fn judge<T: Trees>(
 ) -> Result<Option<Joint>, T::Error> {
     let mut related: Vec<Related<'_>> = Vec::new();
     // Many contents of one tree must not cost as much as many trees.
-    for candidate in candidates.iter().take(CONTENTS_PER_TREE * config.candidates_max) {
+    for candidate in candidates.iter().take(config.candidates_max.saturating_mul(CONTENTS_PER_TREE))
+    {
         if related.len() >= config.candidates_max {
             break;
         }
@@ -118,6 +122,11 @@ fn tenth(similarity: f32) -> u32 {
     tenth
 }
 
+/// Tells whether two hashes of sites are of the same one, as far as that is known.
+pub(super) fn one_site(one: u64, other: u64) -> bool {
+    one != 0 && one == other
+}
+
 /// A tree that may take the article.
 struct Related<'a> {
     root: Root<'a>,
@@ -135,15 +144,15 @@ impl Related<'_> {
     ) -> Option<Joint> {
         let (text, rule) = (&signed.text, &config.rule);
         let whole = Likeness::of(self.similarity, text.shingles, self.root.shingles);
-        let one_site = signed.site != 0 && signed.site == self.root.site;
+        let one_site = one_site(signed.site, self.root.site);
         let sure_min = if one_site { rule.site_sure_min } else { rule.sure_min };
         let sure = !rule.confirm || self.similarity >= sure_min;
+        // What is left out makes texts less alike, never more.
+        if rule.confirm && !rule.same(whole, self.candidate.titled) {
+            return None;
+        }
         let mut likeness = whole;
         if !sure {
-            // What is left out makes texts less alike, never more.
-            if !rule.same(whole, self.candidate.titled) {
-                return None;
-            }
             let own = self.own_slots(&text.sketch, related, wary);
             likeness = self.without_commonplaces(signed, &own);
             if !rule.same(likeness, self.candidate.titled) {
@@ -159,10 +168,10 @@ impl Related<'_> {
         })
     }
 
-    /// Marks the slots of the article that no tree has which is as alike to this one as the article
-    /// is.
+    /// Marks the slots of the article that are its own: no other tree has them that is nearly as
+    /// alike to this one as the article is.
     fn own_slots(&self, sketch: &Sketch, related: &[Self], wary: Option<u64>) -> [bool; SLOTS] {
-        let least = (AS_ALIKE * self.similarity).max(RELATED);
+        let least = (COMMONPLACE_SHARE_MIN * self.similarity).max(RELATED);
         let mut own = [true; SLOTS];
         for tree in related.iter().filter(|tree| tree.similarity >= RELATED) {
             let itself = tree.root.document == self.root.document;

@@ -6,7 +6,7 @@ use crate::sketch::Sketch;
 const LOOSE_MIN: usize = 4;
 
 /// A leaf that is more like the root than this is a reprint with something added, not a page of a
-/// site: boilerplate would have to be four times the text.
+/// site: boilerplate would have to be nearly four times the text.
 const LOOSE_SIMILARITY_MAX: f32 = 0.65;
 
 /// Siblings with which a leaf is compared.
@@ -14,7 +14,7 @@ const SIBLINGS_MAX: usize = 16;
 
 /// A leaf is loose if what it shares with its siblings is at least this share of what it shares
 /// with the root.
-const AS_ALIKE: f32 = 0.85;
+const SIBLING_SHARE_MIN: f32 = 0.85;
 
 /// Marks the leaves that are no more like their root than like each other.
 ///
@@ -40,7 +40,7 @@ pub fn loose_leaves(root: &Sketch, leaves: &[(&Sketch, bool)]) -> Vec<bool> {
             alike.sort_unstable_by(f32::total_cmp);
             let to_root = leaf.similarity(root);
             (one_site || to_root <= LOOSE_SIMILARITY_MAX)
-                && alike[alike.len() / 2] >= AS_ALIKE * to_root
+                && alike[alike.len() / 2] >= SIBLING_SHARE_MIN * to_root
         })
         .collect();
     let enough = loose.iter().filter(|loose| **loose).count() >= LOOSE_MIN;

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use redb::ReadableTable as _;
 
 use crate::clusters::{self, Place};
-use crate::documents::{Content, Key, read_content, read_document};
+use crate::documents::{Content, Document, Key, read_content, read_document};
 use crate::features::Signed;
 use crate::index::stored;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Error, Store, Tables};
 
+use super::judge::one_site;
 use super::{Config, Finder, Root, Trees, judge, loose_leaves};
 
 /// Finds the place of a signed article among the stored ones. Reads only.
@@ -55,12 +56,9 @@ pub fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>
     }
     let mut all = vec![false; contents.len()];
     for (document, leaves) in trees {
-        let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
-        let row = read_document(&tables.documents, document)?.ok_or(missing)?;
-        let root = must_read(tables, row.root)?;
-        let of_site = |leaf: &Content| leaf.site != 0 && leaf.site == root.site;
+        let (_, root) = document_and_root(tables, document)?;
         let all_leaves: Vec<(&Sketch, bool)> =
-            leaves.iter().map(|(_, leaf)| (&leaf.sketch, of_site(leaf))).collect();
+            leaves.iter().map(|(_, leaf)| (&leaf.sketch, one_site(leaf.site, root.site))).collect();
         for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root.sketch, &all_leaves)) {
             all[*at] = loose;
         }
@@ -124,9 +122,7 @@ impl Trees for Stored<'_, '_> {
     fn root_of(&self, content: u32) -> Result<Root<'_>, Error> {
         let tables = self.0;
         let document = must_read(tables, u64::from(content))?.document;
-        let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
-        let row = read_document(&tables.documents, document)?.ok_or(missing)?;
-        let root = must_read(tables, row.root)?;
+        let (row, root) = document_and_root(tables, document)?;
         Ok(Root {
             document,
             fingerprint: root.fingerprint,
@@ -137,6 +133,14 @@ impl Trees for Stored<'_, '_> {
             first_arrival: row.first_arrival,
         })
     }
+}
+
+/// Reads a document, and the content at the root of its tree.
+fn document_and_root(tables: &Tables<'_>, document: u64) -> Result<(Document, Content), Error> {
+    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+    let row = read_document(&tables.documents, document)?.ok_or(missing)?;
+    let root = must_read(tables, row.root)?;
+    Ok((row, root))
 }
 
 fn must_read(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {

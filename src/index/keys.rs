@@ -10,14 +10,13 @@
 /// a commonplace that tells nothing, and reading all of them would make look-ups slow.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// Content number in the upper half, key in the lower; [`EMPTY`] or [`GONE`].
+    /// Content number in the upper half, key in the lower, or [`EMPTY`].
     slots: Vec<u64>,
     /// Slots that are not [`EMPTY`].
     used: usize,
 }
 
 const EMPTY: u64 = u64::MAX;
-const GONE: u64 = u64::MAX - 1;
 
 /// Slots of the smallest table.
 const SLOTS_MIN: usize = 1 << 10;
@@ -42,39 +41,20 @@ impl Keys {
         let entry = u64::from(content) << 32 | u64::from(key);
         let mut held = 0;
         let mut at = self.home(key);
-        let mut free = None;
         while self.slots[at] != EMPTY {
             let slot = self.slots[at];
             if slot == entry {
                 return false;
             }
-            if slot == GONE {
-                free = free.or(Some(at));
-            } else if slot as u32 == key {
-                held += 1;
-            }
+            held += usize::from(slot as u32 == key);
             at = (at + 1) & (self.slots.len() - 1);
         }
         if held >= Self::PER_KEY_MAX {
             return false;
         }
-        self.used += usize::from(free.is_none());
-        self.slots[free.unwrap_or(at)] = entry;
+        self.used += 1;
+        self.slots[at] = entry;
         true
-    }
-
-    /// Removes `content` under `key`. Returns whether it was there.
-    pub fn remove(&mut self, key: u32, content: u32) -> bool {
-        let entry = u64::from(content) << 32 | u64::from(key);
-        let mut at = self.home(key);
-        while self.slots[at] != EMPTY {
-            if self.slots[at] == entry {
-                self.slots[at] = GONE;
-                return true;
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-        false
     }
 
     /// Calls `each` with every content of `key`.
@@ -82,7 +62,7 @@ impl Keys {
         let mut at = self.home(key);
         while self.slots[at] != EMPTY {
             let slot = self.slots[at];
-            if slot != GONE && slot as u32 == key {
+            if slot as u32 == key {
                 each((slot >> 32) as u32);
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -103,14 +83,12 @@ impl Keys {
     fn grow(&mut self) {
         let larger = vec![EMPTY; self.slots.len() * 2];
         let old = std::mem::replace(&mut self.slots, larger);
-        self.used = 0;
-        for slot in old.into_iter().filter(|slot| *slot != EMPTY && *slot != GONE) {
+        for slot in old.into_iter().filter(|slot| *slot != EMPTY) {
             let mut at = self.home(slot as u32);
             while self.slots[at] != EMPTY {
                 at = (at + 1) & (self.slots.len() - 1);
             }
             self.slots[at] = slot;
-            self.used += 1;
         }
     }
 }
@@ -137,26 +115,19 @@ mod tests {
             assert_eq!(keys.insert(7, content), content < 64);
         }
         assert_eq!(held(&keys, 7).len(), Keys::PER_KEY_MAX);
-        assert!(keys.remove(7, 3) && !keys.remove(7, 3));
-        assert!(keys.insert(7, 999) && !keys.insert(7, 1_000));
+        assert!(keys.insert(8, 999) && !keys.insert(8, 999));
     }
 
     proptest! {
         #[test]
         fn it_is_a_map_of_sets(
-            steps in prop::collection::vec((any::<bool>(), 0u32..40, 0u32..50), 0..4_000),
+            steps in prop::collection::vec((0u32..40, 0u32..50), 0..4_000),
         ) {
             let spread = |key: u32| key.wrapping_mul(0x9E37_79B9).rotate_left(key % 3 * 16);
             let (mut keys, mut model) = (Keys::default(), BTreeMap::<u32, BTreeSet<u32>>::new());
-            for (add, key, content) in steps {
-                let set = model.entry(key).or_default();
-                let changed = if add {
-                    prop_assert_eq!(keys.insert(spread(key), content), set.insert(content));
-                    continue;
-                } else {
-                    set.remove(&content)
-                };
-                prop_assert_eq!(keys.remove(spread(key), content), changed);
+            for (key, content) in steps {
+                let new = model.entry(key).or_default().insert(content);
+                prop_assert_eq!(keys.insert(spread(key), content), new);
             }
             for (key, set) in model {
                 prop_assert_eq!(held(&keys, spread(key)), set.into_iter().collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joined, Place};
-use uniqcrawl::dedup::{self, Config, Finder};
+use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Verdict};
 use uniqcrawl::documents::{DocId, Key, copies_of, read_body, read_document};
 use uniqcrawl::features::Signer;
 use uniqcrawl::simhash::Fingerprint;
@@ -200,4 +200,36 @@ fn the_text_of_every_near_copy_can_be_read_back() {
     let document = read_document(&tables.documents, joined.document).unwrap().unwrap();
     assert_eq!(read_body(&tables.bodies, document.content).unwrap(), Some(near));
     assert_eq!(read_body(&tables.bodies, document.root).unwrap(), Some(text));
+}
+
+#[test]
+fn the_rule_holds_for_texts_that_are_surely_one_too() {
+    let text = prose(1, 300);
+    let edited = format!("{text} {}", prose(2, 20));
+    let joined = |similarity_min: f32| {
+        let mut config = Config::default();
+        (config.rule.similarity_min, config.rule.containment_min) = (similarity_min, 1.0);
+        let mut dedup = Deduplicator::new(config.clone()).unwrap();
+        let document = |text| Document { text, ..Document::default() };
+        dedup.judge(document(&text));
+        let same = dedup.judge(document(&edited)) != Verdict::New;
+        let compared = dedup::compare(&config, document(&text), document(&edited)).unwrap();
+        assert_eq!(same, compared.same, "{compared:?}");
+        assert!(compared.similarity > config.rule.sure_min, "{compared:?}");
+        same
+    };
+    assert!(joined(0.45) && !joined(0.99));
+}
+
+#[test]
+fn settings_of_any_size_are_refused_or_taken_and_never_overflow() {
+    let bands = Config { bands: usize::MAX / 2, band_rows: 4, ..Config::default() };
+    assert!(bands.check().unwrap_err().to_string().contains("256 slots"));
+    let all = Config { candidates_max: usize::MAX, ..Config::default() };
+    let mut dedup = Deduplicator::new(all).unwrap();
+    let text = prose(1, 60);
+    dedup.judge(Document { text: &text, ..Document::default() });
+    let near = format!("{text} More.");
+    let verdict = dedup.judge(Document { text: &near, ..Document::default() });
+    assert!(matches!(verdict, Verdict::Duplicate { .. }));
 }
