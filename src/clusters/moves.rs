@@ -5,13 +5,13 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Key, copies_of, forget_changes, note_change, read_body,
-    read_content, write_body, write_content, write_copy, write_document,
+    Content, Copy, DocId, Document, Key, copies_of, copy_key, forget_changes, note_change,
+    read_body, read_content, write_body, write_content, write_copy, write_document,
 };
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
 
-use super::{Joint, Place, elect, must_read, rank};
+use super::{Joint, Place, elect, must_read, note, rank};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,10 +255,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
     document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);
-    if was != document.canonical {
-        let change = Change { time: now, from: was, to: document.canonical.clone() };
-        note_change(&mut tables.history, number, &change)?;
-    }
+    note(tables, number, was, &document, now)?;
     write_document(&mut tables.documents, number, &document)
 }
 
@@ -268,8 +265,4 @@ fn must_content(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {
 
 fn gone(detail: &'static str) -> BadRow {
     BadRow { kind: "document", detail }
-}
-
-fn copy_key(document: u64, address: &str) -> Vec<u8> {
-    crate::documents::copy_key(document, address)
 }

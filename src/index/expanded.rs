@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::expansion::neighbours;
-use super::layout::{Layout, Near};
+use super::layout::{Layout, Near, insert_each};
 use super::linear::Linear;
 use crate::simhash::Fingerprint;
 
@@ -73,9 +73,7 @@ impl Layout for Expanded {
 
     fn insert_all(&mut self, entries: &[(Fingerprint, u32)]) {
         if self.tail.len() + entries.len() < TAIL {
-            for (fingerprint, number) in entries {
-                self.insert(*fingerprint, *number);
-            }
+            insert_each(self, entries);
         } else {
             self.rebuild(entries);
         }

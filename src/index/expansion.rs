@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::layout::{Layout, Near};
+use super::layout::{Layout, Near, insert_each};
 use crate::simhash::{BITS, Fingerprint};
 
 /// Largest distance; four bits would need 679,121 look-ups.
@@ -74,9 +74,7 @@ impl Layout for Expansion {
         let mut entries = entries.to_vec();
         entries.sort_unstable();
         self.numbers.reserve(entries.len());
-        for (fingerprint, number) in entries {
-            self.insert(fingerprint, number);
-        }
+        insert_each(self, &entries);
     }
 
     fn remove(&mut self, fingerprint: Fingerprint, number: u32) -> bool {

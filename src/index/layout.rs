@@ -71,6 +71,14 @@ pub trait Layout: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
+/// Adds entries one after the other: what a layout does with a few of them, which fit in the list
+/// that it keeps unsorted.
+pub(super) fn insert_each(layout: &mut impl Layout, entries: &[(Fingerprint, u32)]) {
+    for (fingerprint, number) in entries {
+        layout.insert(*fingerprint, *number);
+    }
+}
+
 /// Names of the layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -18,7 +18,7 @@
 use std::sync::LazyLock;
 use std::thread;
 
-use super::layout::{Layout, Near};
+use super::layout::{Layout, Near, insert_each};
 use super::linear::Linear;
 use super::packed::{Packed, THREADS_MIN};
 use super::simd::{self, Hit, Level, Probe};
@@ -162,9 +162,7 @@ impl Layout for Rotated {
 
     fn insert_all(&mut self, entries: &[(Fingerprint, u32)]) {
         if self.tail.len() + entries.len() < TAIL {
-            for (fingerprint, number) in entries {
-                self.insert(*fingerprint, *number);
-            }
+            insert_each(self, entries);
             return;
         }
         let mut entries = entries.to_vec();

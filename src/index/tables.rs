@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::layout::{Layout, Near};
+use super::layout::{Layout, Near, insert_each};
 use super::linear::Linear;
 use crate::simhash::Fingerprint;
 
@@ -165,9 +165,7 @@ impl Layout for Tables {
 
     fn insert_all(&mut self, entries: &[(Fingerprint, u32)]) {
         if self.tail.len() + entries.len() < TAIL {
-            for (fingerprint, number) in entries {
-                self.insert(*fingerprint, *number);
-            }
+            insert_each(self, entries);
         } else {
             self.rebuild(entries);
         }

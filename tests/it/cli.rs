@@ -24,6 +24,13 @@ fn fails(arguments: &[&str], folder: &Path, code: i32, says: &[&str]) {
     }
 }
 
+/// Writes small files into a folder.
+fn put(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        fs::write(folder.join(name), text).unwrap();
+    }
+}
+
 fn site() -> Web {
     Web::one(
         Site::new()
@@ -38,10 +45,15 @@ fn site() -> Web {
 fn bad_usage_ends_with_2_and_names_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    fs::write(path.join("empty.txt"), "# nothing\n\n").unwrap();
-    fs::write(path.join("bad.toml"), "[frontier]\ndelay = 5\n").unwrap();
-    fs::write(path.join("type.toml"), "[frontier]\ndelay_ms = \"x\"\n").unwrap();
-    fs::write(path.join("s.txt"), "http://127.0.0.1:9/\n").unwrap();
+    put(
+        path,
+        &[
+            ("empty.txt", "# nothing\n\n"),
+            ("bad.toml", "[frontier]\ndelay = 5\n"),
+            ("type.toml", "[frontier]\ndelay_ms = \"x\"\n"),
+            ("s.txt", "http://127.0.0.1:9/\n"),
+        ],
+    );
     fails(&[], path, 2, &["--seeds"]);
     fails(&["--seeds", "none.txt"], path, 2, &["none.txt", "No such file"]);
     fails(&["--seeds", "empty.txt"], path, 2, &["empty.txt", "no address"]);
@@ -222,9 +234,14 @@ fn the_readme_shows_the_help_word_for_word() {
 fn texts_and_rules_are_answered_on_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    fs::write(path.join("t.txt"), "the quick brown fox jumps over the lazy dog").unwrap();
-    fs::write(path.join("r.txt"), "User-agent: *\nDisallow: /x\n").unwrap();
-    fs::write(path.join("p.html"), "<title>T</title><p>Hello</p>").unwrap();
+    put(
+        path,
+        &[
+            ("t.txt", "the quick brown fox jumps over the lazy dog"),
+            ("r.txt", "User-agent: *\nDisallow: /x\n"),
+            ("p.html", "<title>T</title><p>Hello</p>"),
+        ],
+    );
     let print = text(&crawl(&["simhash", "t.txt", "--words"], path));
     let first = print.lines().next().unwrap();
     assert!(first.len() == 16 && u64::from_str_radix(first, 16).is_ok() && print.contains("fox"));
@@ -239,8 +256,7 @@ fn texts_and_rules_are_answered_on_standard_output() {
 fn settings_of_the_dedup_stage_that_cannot_be_or_were_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = |settings: &str, store: &str| {
-        std::fs::write(folder.path().join("c.toml"), settings).unwrap();
-        std::fs::write(folder.path().join("s.txt"), "http://127.0.0.1:9/\n").unwrap();
+        put(folder.path(), &[("c.toml", settings), ("s.txt", "http://127.0.0.1:9/\n")]);
         let flags =
             ["--seeds", "s.txt", "--store", store, "--config", "c.toml", "--max-pages", "1"];
         let output = crawl(&flags, folder.path());

@@ -45,6 +45,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// What a layout holds before a history begins.
+fn entries() -> impl Strategy<Value = Vec<(Fingerprint, u32)>> {
+    prop::collection::vec((word().prop_map(Fingerprint), 0u32..6), 0..300)
+}
+
 type Model = BTreeSet<(Fingerprint, u32)>;
 
 fn scan(model: &Model, query: Fingerprint, k: u32) -> Vec<Near> {
@@ -117,6 +122,36 @@ fn play(layout: &mut dyn Layout, first: &[(Fingerprint, u32)], steps: &[Step]) {
     compare(layout, &model, Fingerprint(0));
 }
 
+/// Inserts entries into a layout and its model, as one batch or one by one.
+fn insert(
+    layout: &mut dyn Layout,
+    model: &mut Model,
+    entries: Vec<(Fingerprint, u32)>,
+    batch: bool,
+) {
+    if batch {
+        layout.insert_all(&entries);
+    } else {
+        for (word, number) in &entries {
+            layout.insert(*word, *number);
+        }
+    }
+    model.extend(entries);
+}
+
+/// Removes the entries of the model that `leaves` chooses.
+fn remove_some(
+    layout: &mut dyn Layout,
+    model: &mut Model,
+    mut leaves: impl FnMut(&(Fingerprint, u32)) -> bool,
+) {
+    model.retain(|entry| {
+        let left = leaves(entry);
+        assert!(!left || layout.remove(entry.0, entry.1));
+        !left
+    });
+}
+
 /// A generator for entries that need no shrinking (splitmix64).
 fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
@@ -141,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn every_layout_finds_what_a_linear_scan_finds(
-        first in prop::collection::vec((word().prop_map(Fingerprint), 0u32..6), 0..300),
+        first in entries(),
         steps in prop::collection::vec(step(), 1..60),
     ) {
         for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::QueryExpansion) {
@@ -172,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
     #[test]
     fn query_expansion_finds_what_a_linear_scan_finds(
-        first in prop::collection::vec((word().prop_map(Fingerprint), 0u32..6), 0..300),
+        first in entries(),
         steps in prop::collection::vec(step(), 1..30),
     ) {
         play(&mut *build(Kind::QueryExpansion, 3).unwrap(), &first, &steps);
@@ -197,18 +232,9 @@ fn packed_parts_stay_exact_while_entries_come_and_go() {
                 };
                 batch.push((Fingerprint(word), (next() % 3) as u32));
             }
-            match round % 3 {
-                0 => layout.insert_all(&batch),
-                _ => batch.iter().for_each(|(word, number)| layout.insert(*word, *number)),
-            }
-            model.extend(batch);
+            insert(&mut layout, &mut model, batch, round % 3 == 0);
             let share = if round == 30 { 2 } else { 20 };
-            let leaving: Vec<_> =
-                model.iter().filter(|_| next().is_multiple_of(share)).copied().collect();
-            for (word, number) in leaving {
-                assert!(layout.remove(word, number));
-                model.remove(&(word, number));
-            }
+            remove_some(&mut layout, &mut model, |_| next().is_multiple_of(share));
             for _ in 0..2 {
                 let bits = (next() % 4) as u32;
                 let query = Fingerprint(flipped(centre, bits, &mut next));
@@ -217,10 +243,8 @@ fn packed_parts_stay_exact_while_entries_come_and_go() {
         }
         layout.pack();
         compare(&layout, &model, Fingerprint(centre));
-        for (word, number) in &model {
-            assert!(layout.remove(*word, *number));
-        }
-        compare(&layout, &Model::new(), Fingerprint(centre));
+        remove_some(&mut layout, &mut model, |_| true);
+        compare(&layout, &model, Fingerprint(centre));
     }
 }
 
@@ -236,17 +260,8 @@ fn sorted_tables_stay_exact_while_entries_come_and_go() {
                 (Fingerprint(flipped(0xABCD, bits, &mut next)), (next() % 2) as u32)
             };
             let batch: Vec<_> = (0..5_000).map(&mut entry).collect();
-            match round % 2 {
-                0 => layout.insert_all(&batch),
-                _ => batch.iter().for_each(|(word, number)| layout.insert(*word, *number)),
-            }
-            model.extend(batch);
-            let leaving: Vec<_> =
-                model.iter().filter(|_| next().is_multiple_of(3)).copied().collect();
-            for (word, number) in leaving {
-                assert!(layout.remove(word, number));
-                model.remove(&(word, number));
-            }
+            insert(&mut *layout, &mut model, batch, round % 2 == 0);
+            remove_some(&mut *layout, &mut model, |_| next().is_multiple_of(3));
             for _ in 0..3 {
                 compare(&*layout, &model, Fingerprint(flipped(0xABCD, 2, &mut next)));
             }
