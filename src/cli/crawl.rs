@@ -44,9 +44,11 @@ pub(super) fn run(
     seeds: &[PageUrl],
     quiet: bool,
 ) -> Result<(Report, Exit)> {
+    // Before a store is made that nobody can use.
     config.dedup.check()?;
+    let features = Signer::new(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
-    store.fix_setting("features", &Signer::new(config.dedup.features.clone())?.name())?;
+    store.fix_setting("features", &features)?;
     let context = Context::default();
     let progress = Progress::start(&context, quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);

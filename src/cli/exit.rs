@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{config, corpus, dedup, fetch, store};
+use uniqcrawl::{config, corpus, dedup, features, fetch, store};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<Usage>()
             || cause.is::<config::Error>()
             || cause.is::<dedup::Error>()
+            || cause.is::<features::Error>()
             || is_input(cause.downcast_ref::<corpus::Error>())
             || matches!(cause.downcast_ref::<fetch::Error>(), Some(fetch::Error::UserAgent(_)))
     });

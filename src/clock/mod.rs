@@ -92,6 +92,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn moments_are_added_and_subtracted_within_their_range() {
+        let (second, noon) = (Duration::from_secs(1), Timestamp(1_795_262_400_000));
+        assert_eq!(noon.after(second), Timestamp(noon.0 + 1_000));
+        assert_eq!(noon.until(noon.after(second)), second);
+        assert_eq!(noon.after(second).until(noon), Duration::ZERO);
+        assert_eq!(Timestamp(i64::MAX).after(second), Timestamp(i64::MAX));
+        assert_eq!(noon.after(Duration::MAX), Timestamp(i64::MAX));
+        let all = Timestamp(i64::MIN).until(Timestamp(i64::MAX));
+        assert_eq!(all, Duration::from_millis(i64::MAX.unsigned_abs()));
+    }
+
+    #[test]
+    fn moments_are_written_as_people_read_them() {
+        assert_eq!(Timestamp(1_795_242_901_999).to_string(), "2026-11-21T06:35:01Z");
+        assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00Z");
+        assert_eq!(Timestamp(i64::MAX).to_string(), format!("{} ms", i64::MAX));
+    }
+
+    #[test]
+    fn only_a_hand_clock_can_be_moved() {
+        let hand = Clock::hand(Timestamp(7));
+        let same = hand.clone();
+        hand.advance(Duration::from_millis(1_500));
+        assert_eq!(same.now(), Timestamp(1_507), "clones are one clock");
+        let before = Clock::System.now();
+        Clock::System.advance(Duration::from_secs(1_000_000));
+        assert!(before.until(Clock::System.now()) < Duration::from_secs(100_000));
+    }
+
+    #[test]
     fn a_wait_from_the_rounded_moment_is_never_too_short() {
         let clock = Clock::System;
         for _ in 0..1_000 {

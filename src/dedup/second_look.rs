@@ -83,6 +83,13 @@ mod tests {
             .collect();
         let copies: Vec<&Sketch> = copies.iter().collect();
         assert_eq!(loose_leaves(&original, &of_sites(&copies, true)), [false; 4]);
+        // They have a twin each, which they are more like than the original.
+        let twins: Vec<&Sketch> = copies.iter().chain(&copies).copied().collect();
+        assert_eq!(loose_leaves(&original, &of_sites(&twins, true)), [false; 8]);
+        // Three loose leaves prove nothing either if others hang beside them.
+        let true_copies = [1_500, 1_600].map(|to| sketch(&[0..2_000, 10_000..10_000 + to]));
+        let beside: Vec<&Sketch> = others[..3].iter().copied().chain(&true_copies).collect();
+        assert_eq!(loose_leaves(&pages[0], &of_sites(&beside, false)), [false; 5]);
         // Reprints that each add an eighth of their own are one document.
         let reprints: Vec<Sketch> =
             (0..5).map(|n| sketch(&[0..2_000, n * 5_000 + 10_000..n * 5_000 + 10_250])).collect();

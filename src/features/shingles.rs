@@ -102,6 +102,53 @@ fn distinct(hashes: &[u64]) -> u32 {
 mod tests {
     use super::*;
 
+    fn of(text: &str) -> Shingles {
+        Shingles::of(&Tokens::of(text))
+    }
+
+    #[test]
+    fn the_eight_longest_sentences_are_keys_wherever_they_stand() {
+        let sentence = |n: usize| format!("{} and so it goes on and on. ", "harbour ".repeat(n));
+        let texts = |numbers: &[usize]| numbers.iter().map(|n| sentence(*n)).collect::<String>();
+        let keys = of(&texts(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])).sentences;
+        assert_eq!(keys.len(), 8);
+        assert_eq!(keys, of(&texts(&[10, 3, 9, 4, 8, 5, 7, 6, 2])).sentences, "without 1 and 2");
+        assert_eq!(keys[0], of(&sentence(10)).sentences[0], "longest first");
+        assert_ne!(
+            of("one two three four five.").sentences,
+            of("five four three two one.").sentences
+        );
+    }
+
+    #[test]
+    fn of_equally_long_sentences_the_order_does_not_matter() {
+        let mut all: Vec<String> =
+            (10..22).map(|n| format!("the harbour bridge number {n} is open. ")).collect();
+        let keys = of(&all.concat()).sentences;
+        all.reverse();
+        assert_eq!((keys.len(), &keys), (8, &of(&all.concat()).sentences));
+    }
+
+    #[test]
+    fn a_sentence_is_a_key_from_twenty_columns_on() {
+        // A word has one column more than letters, for the blank; a Chinese character has two.
+        assert!(of("abcd efghi jklmnop.").sentences.is_empty());
+        assert_eq!(of("abcd efghi jklmnopq.").sentences.len(), 1);
+        assert!(of("网页去重系统的说明").sentences.is_empty());
+        assert_eq!(of("网页去重系统的说明书").sentences.len(), 1);
+    }
+
+    #[test]
+    fn a_shingle_is_a_pair_in_its_order() {
+        assert_ne!(of("harbour bridge").hashes, of("bridge harbour").hashes);
+        assert_ne!(of("harbour harbour").hashes, of("bridge bridge").hashes);
+        assert_eq!(
+            (of("").hashes.len(), of("one").hashes.len(), of("a b c").hashes.len()),
+            (0, 1, 2)
+        );
+        assert_eq!((of("one two three").words, of("网页去重系统").words), (3, 4));
+    }
+
     #[test]
     fn distinct_hashes_are_counted_within_a_hundredth() {
         for size in [0u64, 1, 10, 300, 5_000, 200_000] {

@@ -210,6 +210,58 @@ mod tests {
     }
 
     #[test]
+    fn codings_are_undone_from_the_last_to_the_first() {
+        let packed = packed!(ZlibEncoder, &packed!(GzEncoder, &text()));
+        check(&packed, "gzip, deflate", &text(), false);
+        check(&packed, " GZIP,identity,, Deflate ", &text(), false);
+        let four = (0..4).fold(b"four".to_vec(), |raw, _| packed!(GzEncoder, &raw));
+        check(&four, "gzip,gzip,gzip,gzip", b"four", false);
+        let error = decode(&four, "gzip,gzip,gzip,gzip,gzip", &LIMITS, false).unwrap_err();
+        assert!(matches!(error, DecodeError::Unsupported(_)), "{error}");
+        let error = decode(b"x", "compress", &LIMITS, false).unwrap_err();
+        assert_eq!(error, DecodeError::Unsupported("compress".to_owned()));
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_cut_and_what_grows_beyond_measure_is_refused() {
+        let raw = packed!(GzEncoder, &text());
+        let exact = DecodeLimits { bytes_max: text().len(), ..LIMITS };
+        assert!(!decode(&raw, "gzip", &exact, false).unwrap().truncated);
+        let small = DecodeLimits { bytes_max: text().len() - 1, ..LIMITS };
+        let cut = decode(&raw, "gzip", &small, false).unwrap();
+        assert!(cut.truncated && cut.bytes == text()[..small.bytes_max]);
+        let zeros = packed!(GzEncoder, &vec![0; 3 << 20]);
+        let bomb = DecodeLimits { bytes_max: 8 << 20, ..LIMITS };
+        let error = decode(&zeros, "gzip", &bomb, false).unwrap_err();
+        assert_eq!(error, DecodeError::Bomb { ratio_max: 100 });
+        let grace = DecodeLimits { ratio_grace_bytes: 3 << 20, ..bomb };
+        assert!(decode(&zeros, "gzip", &grace, false).is_ok());
+        assert!(decode(b"plain", "", &LIMITS, true).unwrap().truncated);
+    }
+
+    #[test]
+    fn a_zstd_window_is_at_most_eight_mebibytes() {
+        let frame = |log: u32| {
+            let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.include_contentsize(false).unwrap();
+            encoder.window_log(log).unwrap();
+            encoder.write_all(&text()).unwrap();
+            encoder.finish().unwrap()
+        };
+        check(&frame(23), "zstd", &text(), false);
+        let error = decode(&frame(24), "zstd", &LIMITS, false).unwrap_err();
+        assert_eq!(error, DecodeError::Corrupt("zstd"));
+    }
+
+    #[test]
+    fn a_header_of_zlib_is_told_by_all_its_parts() {
+        assert!(has_zlib_header(&[0x78, 0x9C]) && has_zlib_header(&[0x78, 0x01]));
+        for raw in [&[0x78, 0x9D][..], &[0x77, 0x85], &[0x88, 0x1C], &[0x78], &[]] {
+            assert!(!has_zlib_header(raw), "{raw:?}");
+        }
+    }
+
+    #[test]
     fn deflate_is_read_with_and_without_the_header_of_zlib() {
         check(&packed!(ZlibEncoder, &text()), "deflate", &text(), false);
         check(&packed!(DeflateEncoder, &text()), "deflate", &text(), false);

@@ -52,8 +52,6 @@ struct Node {
     arrival: Timestamp,
     /// Place in the order of insertion.
     number: u64,
-    /// Documents with this fingerprint.
-    documents: u64,
     /// Leaves, if it is a root.
     children: u64,
     /// Documents of the tree, if it is a root.
@@ -69,19 +67,13 @@ impl Forest {
     /// Adds one document with this fingerprint and returns the root of its tree.
     pub fn insert(&mut self, fingerprint: Fingerprint, now: Timestamp) -> Fingerprint {
         if let Some(root) = self.touch(fingerprint, now) {
-            self.count(fingerprint, root);
+            self.count(root);
             return root;
         }
         let root = self.nearest_root(fingerprint).unwrap_or(fingerprint);
         self.inserted += 1;
-        let node = Node {
-            root,
-            arrival: now,
-            number: self.inserted,
-            documents: 0,
-            children: 0,
-            tree_documents: 0,
-        };
+        let node =
+            Node { root, arrival: now, number: self.inserted, children: 0, tree_documents: 0 };
         self.nodes.insert(fingerprint, node);
         self.index.insert(fingerprint, 0);
         if root != fingerprint {
@@ -89,12 +81,11 @@ impl Forest {
             root.children += 1;
             root.arrival = root.arrival.max(now);
         }
-        self.count(fingerprint, root);
+        self.count(root);
         root
     }
 
-    fn count(&mut self, fingerprint: Fingerprint, root: Fingerprint) {
-        self.nodes.get_mut(&fingerprint).expect("it is a node").documents += 1;
+    fn count(&mut self, root: Fingerprint) {
         self.nodes.get_mut(&root).expect("a root is a node").tree_documents += 1;
     }
 
@@ -105,7 +96,8 @@ impl Forest {
         let roots = near.iter().map(|near| self.nodes[&near.fingerprint].root);
         roots.min_by_key(|root| {
             let node = &self.nodes[root];
-            (Reverse(node.children), node.number, *root)
+            // No two are of the same age, so that the fingerprints are never asked.
+            (Reverse(node.children), node.number)
         })
     }
 

@@ -155,8 +155,8 @@ fn read(
             let key = (change.field, change.fingerprint, change.content);
             if change.removed {
                 removed.insert(key);
-            } else {
-                removed.remove(&key);
+            } else if !removed.remove(&key) {
+                // One that was removed before is still among the entries.
                 entries.of(change.field).push((change.fingerprint, change.content));
             }
         }

@@ -137,6 +137,48 @@ mod tests {
     }
 
     #[test]
+    fn the_mixing_of_bits_is_part_of_the_stored_format() {
+        assert_eq!((mix(0), mix(1)), (0, 0xB456_BCFC_34C2_CB2C));
+        assert_eq!(mix(u64::MAX), 0x64B5_720B_4B82_5F21);
+    }
+
+    #[test]
+    fn some_of_the_slots_are_compared_alone() {
+        let (one, other) = (Sketch::of(1..500), Sketch::of(250..750));
+        let equal: Vec<bool> = one.0.iter().zip(other.0.iter()).map(|(a, b)| a == b).collect();
+        let equal: [bool; SLOTS] = equal.try_into().unwrap();
+        assert!((one.similarity_in(&other, &equal) - 1.0).abs() < 1e-6);
+        assert!(one.similarity_in(&other, &equal.map(|equal| !equal)).abs() < 1e-6);
+        let all = one.similarity_in(&other, &[true; SLOTS]);
+        assert!((all - one.similarity(&other)).abs() < 1e-6);
+        assert!(one.similarity_in(&other, &[false; SLOTS]).abs() < 1e-6);
+    }
+
+    #[test]
+    fn equal_slots_in_another_run_are_another_key() {
+        let same = Sketch(Box::new([7; SLOTS]));
+        let mut keys: Vec<u32> = same.bands(64, 4).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 64);
+    }
+
+    #[test]
+    fn unlike_sets_are_estimated_at_nothing() {
+        // Slots of 8 bits agree by chance once in 256.
+        let mean = (0..200u64)
+            .map(|n| {
+                let sketch = |from: u64| Sketch::of(from..from + 2_000);
+                sketch(n * 10_000).similarity(&sketch(n * 10_000 + 5_000))
+            })
+            .sum::<f32>()
+            / 200.0;
+        assert!(mean < 0.004, "{mean}");
+        let tenth = estimate(11_000, 2_000);
+        assert!((tenth - 0.1).abs() < 0.04, "{tenth}");
+    }
+
+    #[test]
     fn equal_sketches_share_every_band_and_unlike_ones_none() {
         let (one, other) = (Sketch::of(1..500), Sketch::of(1_000..1_500));
         let keys: Vec<u32> = one.bands(32, 4).collect();

@@ -94,16 +94,34 @@ mod tests {
             for text in texts {
                 counts.clear(text.len());
                 let mut model: BTreeMap<u64, u32> = BTreeMap::new();
-                for hash in &text {
-                    counts.add(*hash, 7);
+                for (place, hash) in text.iter().enumerate() {
+                    counts.add(*hash, place as u32);
                     *model.entry(*hash).or_default() += 1;
                 }
                 let found: BTreeMap<u64, u32> =
                     counts.iter().map(|(hash, count, _)| (hash, count)).collect();
                 proptest::prop_assert_eq!(found, model);
-                let first = counts.iter().next().map(|(hash, _, _)| hash);
-                proptest::prop_assert_eq!(first, text.first().copied());
+                // In the order of the text, each with the place of its first.
+                let mut firsts: Vec<(u64, u32)> = Vec::new();
+                for (place, hash) in (0..).zip(&text) {
+                    if firsts.iter().all(|(known, _)| known != hash) {
+                        firsts.push((*hash, place));
+                    }
+                }
+                let found: Vec<(u64, u32)> =
+                    counts.iter().map(|(hash, _, tag)| (hash, tag)).collect();
+                proptest::prop_assert_eq!(found, firsts);
             }
         }
+    }
+
+    #[test]
+    fn a_table_far_too_large_is_given_back_and_others_are_used_again() {
+        let mut counts = Counts::with_capacity(1 << 16);
+        assert_eq!(counts.hashes.len(), 1 << 17);
+        counts.clear(1 << 10);
+        assert_eq!(counts.hashes.len(), 1 << 17, "64 times too large at most");
+        counts.clear(1 << 9);
+        assert_eq!(counts.hashes.len(), 1 << 10);
     }
 }

@@ -265,6 +265,9 @@ fn settings_of_the_dedup_stage_that_cannot_be_or_were_others_are_refused() {
     let (code, text) = run("[dedup]\nlayout = \"pairs\"\nk = 5\n", "far");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("pairs finds at most 3 differing bits, not 5"), "{text}");
+    let (code, text) = run("[dedup.features]\nwords_max = 0\n", "far");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("words_max is 0"), "{text}");
     assert!(!folder.path().join("far").exists(), "no store is made");
     run("[crawl]\nidle_wait_ms_max = 0\n", "store");
     let (code, text) = run("[dedup.features]\nextractor = \"levels\"\n", "store");

@@ -68,6 +68,7 @@ fn copies_are_found_and_the_most_popular_is_kept_as_it_stood() {
     assert_eq!(kept.lines().collect::<Vec<_>>(), [best.as_str(), &other.to_string()]);
     let dropped = rows(&out, "duplicates.jsonl");
     assert_eq!((&dropped[0]["id"], &dropped[0]["duplicateOf"]), (&json!("a"), &json!("b")));
+    assert_eq!((report.takeovers, &dropped[0]["key"]), (1, &json!("first")));
     assert_eq!(rows(&out, "clusters.jsonl")[0]["members"], json!(["a", "b"]));
     assert_eq!(rows(&out, "rejected.jsonl")[0]["line"], json!(3));
     assert!(out.join("report.json").exists());
@@ -165,6 +166,68 @@ fn an_input_is_not_overwritten() {
         assert!(error.to_string().contains("would be overwritten"), "{error}");
         assert_eq!(fs::read(&input).unwrap(), before, "{name}");
     }
+}
+
+#[test]
+fn an_input_that_changes_while_it_is_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let lines = documents();
+    let mut other = lines.clone();
+    other[5]["id"] = json!("another one");
+    let fewer = lines[..lines.len() - 1].to_vec();
+    let more = [&lines[..], &lines[..1]].concat();
+    for changed in [other, fewer, more] {
+        let input = write(folder.path(), "in.jsonl", &lines);
+        let mut change = |_: u64, _: u64| drop(write(folder.path(), "in.jsonl", &changed));
+        let error = corpus::run(&[input], &out, &Config::default(), 1, &mut change).unwrap_err();
+        assert!(error.to_string().contains("in.jsonl was changed"), "{error}");
+        assert!(!out.join("kept.jsonl").exists());
+    }
+}
+
+#[test]
+fn popularity_counts_in_thousandths_and_the_first_of_equal_copies_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |id: &str, popularity: f64| json!({"id": id, "text": prose(1, 80), "popularity": popularity});
+    let kept = |lines: &[Value]| {
+        let input = write(folder.path(), "in.jsonl", lines);
+        let out = folder.path().join("out");
+        run(&[input], &out, 1);
+        rows(&out, "kept.jsonl")[0]["id"].clone()
+    };
+    assert_eq!(kept(&[line("a", 0.001), line("b", 0.002)]), json!("b"));
+    assert_eq!(kept(&[line("a", 0.5), line("b", 0.5), line("c", -3.0)]), json!("a"));
+}
+
+#[test]
+fn a_dropped_copy_says_how_it_was_found_and_how_alike_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = prose(1, 80);
+    let near = format!("{text} One more.");
+    let lines = [("a", text.as_str()), ("b", &near), ("c", &text), ("d", &near)]
+        .map(|(id, text)| json!({"id": id, "text": text}));
+    let input = write(folder.path(), "in.jsonl", &lines);
+    let out = folder.path().join("out");
+    let report = run(&[input], &out, 1);
+    assert_eq!((report.kept, report.takeovers, report.largest_cluster), (1, 0, 4));
+    let dropped = rows(&out, "duplicates.jsonl");
+    assert_eq!(ids(&dropped), ["b", "c", "d"]);
+    let alike = dropped[0]["similarity"].as_f64().unwrap();
+    let thousandths = alike * 1000.0;
+    assert!(alike > 0.9 && alike < 1.0 && (thousandths - thousandths.round()).abs() < 1e-9);
+    let signer = uniqcrawl::features::Signer::default();
+    let [one, other] = [&text, &near].map(|text| signer.sign(text, ""));
+    assert!((alike - f64::from(one.sketch.similarity(&other.sketch))).abs() <= 0.0005);
+    assert_eq!(dropped[0]["distance"], json!(one.fingerprint.distance(other.fingerprint)));
+    assert_eq!(
+        (&dropped[1]["key"], &dropped[1]["similarity"]),
+        (&json!("exact_content"), &json!(1.0))
+    );
+    assert_eq!(
+        (&dropped[2]["key"], &dropped[2]["similarity"]),
+        (&json!("exact_content"), &json!(alike))
+    );
 }
 
 #[test]

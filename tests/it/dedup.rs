@@ -233,3 +233,19 @@ fn settings_of_any_size_are_refused_or_taken_and_never_overflow() {
     let verdict = dedup.judge(Document { text: &near, ..Document::default() });
     assert!(matches!(verdict, Verdict::Duplicate { .. }));
 }
+
+#[test]
+fn titles_are_near_within_three_bits_whatever_texts_are() {
+    for k in [3, 8] {
+        let config = Config { k, ..Config::default() };
+        let mut finder = Finder::new(&config).unwrap();
+        let signed = |text, title| {
+            let mut signed = Signer::default().sign_article("", &prose(text, 60), "");
+            signed.title = Some(Fingerprint(title));
+            signed
+        };
+        finder.insert(5, &signed(1, 0));
+        let titled = |bits| finder.keys_of(5, &signed(2, bits)).contains(&Key::Title);
+        assert!(titled(0) && titled(0b111) && !titled(0b1111), "within {k}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use uniqcrawl::features::{Config, Extractor, Signer};
+use uniqcrawl::features::{Config, Extractor, Signer, site_of};
 use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, words};
 
 use crate::support::prose;
@@ -95,6 +95,37 @@ fn the_language_is_one_more_feature_if_it_has_a_weight() {
     assert_eq!(plain.sign(&text, "en").fingerprint, plain.sign(&text, "zh").fingerprint);
     assert_ne!(weighted.sign(&text, "en").fingerprint, weighted.sign(&text, "zh").fingerprint);
     assert_ne!(plain.name(), weighted.name());
+    let print = |language: &str| weighted.sign(&text, language).fingerprint;
+    assert_eq!(print(""), print("xx"), "all others are one value");
+    assert_ne!(print(""), print("en"), "and that is not the first of the list");
+}
+
+#[test]
+fn the_heaviest_features_vote() {
+    let config = Config { extractor: Extractor::Levels, words_max: 2, ..Config::default() };
+    let signer = Signer::new(config).unwrap();
+    let features = signer.features("quay tide tide harbour harbour harbour boat");
+    let found: Vec<&str> = features.iter().map(|feature| feature.text.as_str()).collect();
+    assert_eq!(found, ["harbour", "tide"]);
+    assert!(signer.name().contains("top 2"), "{}", signer.name());
+}
+
+#[test]
+fn a_title_of_one_word_tells_nothing() {
+    let title = |title: &str| Signer::default().sign_article(title, "", "").title;
+    assert_eq!((title(""), title("Home")), (None, None));
+    assert!(title("Harbour bridge").is_some());
+}
+
+#[test]
+fn a_site_is_a_host() {
+    let same =
+        ["https://a.example/x", "http://A.example", "https://a.example?q", "x://a.example#y"];
+    for address in same {
+        assert_eq!(site_of(address), site_of("https://a.example/"), "{address}");
+    }
+    assert_ne!(site_of("https://a.example/"), site_of("https://b.example/"));
+    assert_eq!((site_of("a.example/x"), site_of("https:///x"), site_of("")), (0, 0, 0));
 }
 
 #[test]
@@ -107,6 +138,7 @@ fn forms_of_one_text_have_one_signature() {
     let config = Config { simplify: false, ..Config::default() };
     let strict = Signer::new(config).unwrap();
     assert_ne!(strict.sign("網頁", ""), strict.sign("网页", ""));
+    assert_ne!(strict.name(), signer.name());
 }
 
 #[test]

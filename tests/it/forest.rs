@@ -78,6 +78,8 @@ fn a_node_between_two_trees_joins_the_one_with_most_children_then_the_oldest() {
     assert_eq!(other.expire(at(9)), [old]);
     assert_eq!(other.trees().into_keys().collect::<Vec<_>>(), [new]);
     assert_eq!((other.size(new), other.size(old)), (3, 0));
+    other.insert(Fingerprint(0b00_0111), at(9));
+    assert_eq!(other.size(new), 4, "documents are counted, not fingerprints");
     assert_eq!(other.expire(at(10)), [new]);
     assert_eq!(other.touch(new, at(11)), None);
 }

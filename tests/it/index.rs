@@ -72,6 +72,60 @@ fn a_damaged_table_is_found() {
     assert!(faults.iter().any(|(_, fault)| fault.contains("do not agree")), "{faults:?}");
 }
 
+#[test]
+fn an_entry_that_went_and_came_back_is_there_once() {
+    let store = Crawled::new();
+    let steps = [false, true, false].map(|removed| change(Field::Title, 7, 1, removed));
+    write(&store, &[(steps[..2].to_vec(), false), (steps[2..].to_vec(), false)]);
+    let tables = store.store.read().unwrap();
+    let all = stored::load(&tables.near, &tables.near_log).unwrap();
+    assert_eq!(all.titles, [(Fingerprint(7), 1)]);
+    assert_eq!(probe(&store, Field::Title, 7, 0), [(0, 1)]);
+}
+
+#[test]
+fn rows_in_another_order_or_place_are_found() {
+    let row = |prints: &[u64]| -> Vec<u8> {
+        let entry = |print: &u64| [&print.to_be_bytes()[..], &[0, 0, 0, 1]].concat();
+        prints.iter().flat_map(entry).collect()
+    };
+    for (key, prints, wrong) in [
+        ([0, 0, 0], [1, 2], false),
+        ([0, 0, 0], [2, 1], true),
+        ([0, 0, 1], [1, 2], true),
+        ([8, 0, 0], [1, 2], true),
+    ] {
+        let store = Crawled::new();
+        let txn = store.store.db().begin_write().unwrap();
+        let mut tables = Tables::open(&txn).unwrap();
+        tables.near.insert(key.as_slice(), row(&prints).as_slice()).unwrap();
+        drop(tables);
+        txn.commit().unwrap();
+        let faults = faults(&store);
+        let found = faults.iter().any(|(_, fault)| fault.contains("not in order"));
+        assert_eq!(found, wrong, "{key:?} {prints:?}: {faults:?}");
+    }
+}
+
+#[test]
+fn the_log_is_folded_when_it_has_outgrown_the_tables() {
+    let store = Crawled::new();
+    let mut next = 0;
+    let mut log = |count: u32| {
+        let batch = (next..next + count).map(|n| change(Field::Content, u64::from(n), n, false));
+        next += count;
+        write(&store, &[(batch.collect(), false)]);
+        let tables = store.store.read().unwrap();
+        stored::load(&tables.near, &tables.near_log).unwrap().is_fold_due()
+    };
+    assert!(!log((1 << 16) - 1) && log(1));
+    write(&store, &[(Vec::new(), true)]);
+    // As many again as there are.
+    assert!(!log((1 << 16) - 1) && log(1));
+    write(&store, &[(Vec::new(), true)]);
+    assert!(!log(1 << 16) && !log((1 << 16) - 1) && log(1));
+}
+
 type Step = (u8, Vec<u32>, u32);
 
 /// Fingerprints near `base`, with what is done to them.
@@ -113,6 +167,18 @@ proptest! {
         }
         let store = Crawled::new();
         write(&store, &valid);
+        let mut all = {
+            let tables = store.store.read().unwrap();
+            stored::load(&tables.near, &tables.near_log).unwrap()
+        };
+        all.contents.sort_unstable();
+        all.titles.sort_unstable();
+        for (field, loaded) in [(Field::Content, &all.contents), (Field::Title, &all.titles)] {
+            let of_field = model.iter().filter(|(of, _, _)| *of == field);
+            let expected: Vec<(Fingerprint, u32)> =
+                of_field.map(|(_, print, content)| (Fingerprint(*print), *content)).collect();
+            prop_assert_eq!(loaded, &expected);
+        }
         for field in [Field::Content, Field::Title] {
             let mut expected: Vec<(u32, u32)> = model
                 .iter()
