@@ -132,10 +132,14 @@ mod tests {
 
     #[test]
     fn the_polynomial_of_two_characters_repeats_after_26_bits() {
-        let polynomial = char_code('去') * BASE + char_code('重');
+        let polynomial = char_code('去') * 6_885 + char_code('重');
         let hash = string_hash_as_printed("去重");
         assert_eq!(hash & ((1 << 26) - 1), polynomial.cast_unsigned());
         assert_eq!(hash >> 26 & ((1 << 26) - 1), polynomial.cast_unsigned());
+        assert_eq!(hash >> 52, polynomial.cast_unsigned() & 0xFFF, "up to the top");
+        let one = char_code('去').cast_unsigned();
+        let repeated = (0..5).fold(0, |all, n| all | one << (13 * n));
+        assert_eq!(string_hash_as_printed("去"), repeated);
         assert_eq!(string_hash_as_printed(""), 0);
         assert_ne!(string_hash("去重"), string_hash("系统"));
         assert_ne!(string_hash("一二三四五六七八九十".repeat(9).as_str()), 0);

@@ -6,7 +6,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::{Body, LocalWeb, Page, Site};
+use super::record::{least_gap, most_at_once};
+use super::{Body, LocalWeb, Page, Request, Site};
 
 /// Long enough for any answer on a busy machine, short enough to see that there is none.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,10 +82,13 @@ async fn requests_that_come_together_or_in_pieces_are_answered_in_order() {
     let both = exchange(&mut stream, &(get("/a") + &get("/b"))).await;
     assert!(both.find("first").unwrap() < both.find("second").unwrap(), "{both}");
     let text = get("/b");
+    stream.set_nodelay(true).unwrap();
     for piece in text.as_bytes()[..text.len() - 1].chunks(1) {
         stream.write_all(piece).await.unwrap();
         tokio::task::yield_now().await;
     }
+    // Time to read what came: the end of the head then comes in two reads.
+    sleep(SILENCE).await;
     assert_eq!(body(&exchange(&mut stream, "\n").await), "second");
 }
 
@@ -196,6 +200,20 @@ async fn a_gap_is_measured_from_the_end_of_an_answer() {
     assert!(gap >= pause && gap + delay <= between, "{gap:?} of {between:?}");
 }
 
+#[test]
+fn answers_that_follow_each_other_without_a_gap_were_never_open_together() {
+    let start = Instant::now();
+    let request = |from: u64, to: u64| {
+        let at = |millis| start + Duration::from_millis(millis);
+        let (method, target, headers) = ("GET".to_owned(), "/".to_owned(), Vec::new());
+        Request { host: 0, method, target, headers, started: at(from), finished: at(to) }
+    };
+    assert_eq!(most_at_once(&[request(0, 5), request(5, 9)]), 1);
+    assert_eq!(most_at_once(&[request(0, 6), request(5, 9), request(6, 7)]), 2);
+    assert_eq!(least_gap(vec![request(7, 9), request(0, 5)]), Some(Duration::from_millis(2)));
+    assert_eq!(least_gap(vec![request(0, 8), request(5, 9)]), Some(Duration::ZERO));
+}
+
 #[tokio::test]
 async fn a_handler_comes_before_the_table_and_may_decline() {
     let site = Site::new().html("/a", "table").handler(|request| {
@@ -211,7 +229,8 @@ async fn a_handler_comes_before_the_table_and_may_decline() {
 
 #[tokio::test]
 async fn what_is_forgotten_or_not_recorded_is_not_seen() {
-    let wait = Duration::from_millis(50);
+    // Longer than two short requests with the silence after each.
+    let wait = SILENCE * 6;
     let slow = Page::html("slow").after(wait);
     let web = web(Site::new().html("/", "x").page("/slow", slow)).await;
     let mut stream = connect(&web).await;
@@ -223,6 +242,18 @@ async fn what_is_forgotten_or_not_recorded_is_not_seen() {
     // The end of the forgotten request must not be written into the entry of the next one.
     assert_eq!(web.targets(0).into_iter().collect::<Vec<_>>(), [("/".to_owned(), 1)]);
     assert!(web.requests()[0].finished > web.requests()[0].started);
+    stream.write_all(get("/slow").as_bytes()).await.unwrap();
+    until(|| web.requests_of(0).len() == 2).await;
+    web.forget();
+    // Two entries of another connection take the places of the forgotten ones.
+    let mut other = connect(&web).await;
+    exchange(&mut other, &get("/")).await;
+    exchange(&mut other, &get("/")).await;
+    let ends = || web.requests().iter().map(|request| request.finished).collect::<Vec<_>>();
+    let before = ends();
+    assert!(body(&exchange(&mut stream, "").await) == "slow" && ends() == before);
+    web.forget();
+    exchange(&mut stream, &get("/")).await;
     web.stop_recording();
     exchange(&mut stream, &get("/")).await;
     assert_eq!((web.requests().len(), web.requests_of(1).len()), (1, 0));

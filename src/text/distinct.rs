@@ -116,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn as_many_hashes_fit_as_the_table_is_made_for() {
+        for most in 0..300 {
+            let mut counts = Counts::with_capacity(most);
+            (0..most as u64).for_each(|n| counts.add(n * n + 1, 0));
+            assert_eq!(counts.iter().count(), most);
+        }
+    }
+
+    #[test]
     fn a_table_far_too_large_is_given_back_and_others_are_used_again() {
         let mut counts = Counts::with_capacity(1 << 16);
         assert_eq!(counts.hashes.len(), 1 << 17);

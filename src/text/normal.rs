@@ -174,8 +174,12 @@ fn is_invisible(c: char) -> bool {
 mod tests {
     use super::*;
 
-    const ODD_TEXTS: &str =
-        "[a-cA-C \n\u{3000}é\u{301}\u{30A}ＡＢ中國国體ﬁㄱ가각\u{11A8}ｶﾞ。\u{200B}]{0,40}";
+    const ODD_TEXTS: &str = "[a-cA-C \n\u{3000}é\u{301}\u{30A}ＡＢ中國国體ﬁㄱ가각\u{11A8}ｶﾞ。\
+                             \u{200B}\u{F92F}\u{AD}\u{85}]{0,40}";
+
+    /// Long runs of ASCII, which are copied eight bytes at a time.
+    const PLAIN_TEXTS: &str =
+        "[a-cA-C]{0,9}([ \t\n\u{1}]{1,2}[a-cA-C]{1,12}){0,8}[ \n]{0,2}é?[ ab]{0,20}";
 
     /// The plain definition, without fast paths.
     fn model(text: &str) -> String {
@@ -189,6 +193,11 @@ mod tests {
         fn fast_paths_change_nothing(text in ODD_TEXTS) {
             proptest::prop_assert_eq!(normalize(&text), model(&text));
         }
+
+        #[test]
+        fn fast_paths_change_nothing_in_plain_texts(text in PLAIN_TEXTS) {
+            proptest::prop_assert_eq!(normalize(&text), model(&text));
+        }
     }
 
     #[test]
@@ -196,5 +205,18 @@ mod tests {
         let normal = Normal { simplify: false };
         assert_eq!(normalize_as(" A b \r\n\n C\u{2028}體 ", normal), "a b\nc\n體");
         assert_eq!(normalize_as("體", Normal::default()), "体");
+        for lines in ["a\u{85}b", "a\rb", "a\u{2029}b", "a \n b"] {
+            assert_eq!(normalize_as(lines, normal), "a\nb", "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_readers_do_not_see_is_dropped() {
+        for invisible in ['\u{AD}', '\u{200B}', '\u{200C}', '\u{200F}', '\u{2060}', '\u{FEFF}'] {
+            assert_eq!(
+                normalize(&format!("{invisible}wo{invisible}rd {invisible} two")),
+                "word two"
+            );
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Documents that lose, swallow or outlive their copies.
 
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Place};
+use uniqcrawl::clusters::{self, Article, Joint, Place};
 use uniqcrawl::dedup::{self, Config, Finder};
 use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_content, read_document};
 use uniqcrawl::features::Signer;
@@ -127,6 +128,8 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
         read_document(&tables.documents, number).unwrap().unwrap().id
     };
     let ids = [id(first), id(second)];
+    // A leaf whose joint was less than certain hangs by a decision now.
+    shelf.write(|tables| drop(tables.unsure.insert(1, ()).unwrap()));
     let moved = shelf.write(|tables| {
         assert!(clusters::merge(tables, first, first, Timestamp(50)).is_err());
         clusters::merge(tables, first, second, Timestamp(50)).unwrap()
@@ -136,6 +139,7 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
     for id in ids {
         assert_eq!(tables.doc_ids.get(id.0).unwrap().unwrap().value(), second);
     }
+    assert_eq!(tables.unsure.iter().unwrap().count(), 0);
     let document = read_document(&tables.documents, second).unwrap().unwrap();
     assert_eq!((document.copies, document.canonical.as_str()), (4, "http://b"));
     let keys: Vec<Key> =
@@ -160,6 +164,71 @@ fn a_document_ends_as_a_whole_when_nothing_new_came_for_long() {
     // The newest copy of the other one came at 4: it is not older than that.
     let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(4)).unwrap());
     assert_eq!(ended.documents, 0);
+}
+
+#[test]
+fn nothing_is_left_of_documents_that_ended() {
+    let mut shelf = Shelf::new();
+    let (first, second) =
+        (shelf.add("http://a/long/one", &prose(1, 80)), shelf.add("http://b/", &prose(2, 80)));
+    // The shorter address takes over, which is history.
+    shelf.add("http://a/", &prose(1, 80));
+    shelf.add("http://b/near", &format!("{} And more.", prose(2, 80)));
+    shelf.write(|tables| {
+        let changes = changes_of(&tables.history, first).unwrap();
+        assert_eq!(changes.len(), 1);
+        clusters::merge(tables, first, second, Timestamp(50)).unwrap();
+        let moved = changes_of(&tables.history, second).unwrap();
+        assert_eq!(moved[0], changes[0], "it goes along");
+        let last = (moved[1].time.0, moved[1].from.as_str(), moved[1].to.as_str());
+        assert_eq!((last, moved.len()), ((50, "http://b/", "http://a/"), 2));
+    });
+    shelf.write(|tables| clusters::expire(tables, Timestamp(99)).unwrap());
+    let tables = shelf.crawled.store.read().unwrap();
+    macro_rules! is_empty {
+        ($($table:ident)*) => {$(
+            assert_eq!(tables.$table.len().unwrap(), 0, "{}", stringify!($table));
+        )*};
+    }
+    is_empty!(documents doc_ids copies contents bodies exact unsure history);
+    assert!(stored::load(&tables.near, &tables.near_log).unwrap().contents.is_empty());
+}
+
+#[test]
+fn a_leaf_may_move_to_a_younger_tree_and_is_looked_at_again_if_that_is_unsure() {
+    let mut shelf = Shelf::new();
+    shelf.add("http://a/", &prose(1, 80));
+    let near = format!("{} And more.", prose(1, 80));
+    let from = shelf.add("http://a/near", &near);
+    let into = shelf.add("http://b/", &prose(2, 80));
+    let place = |document, sure| {
+        let (key, distance, similarity) = (Key::Shingles, 9, 0.5);
+        Place::Tree(Joint { document, same: None, key, distance, similarity, sure })
+    };
+    let now = Timestamp(9);
+    shelf.write(|tables| {
+        let moved = clusters::replace(tables, 2, &place(into, false), now).unwrap().unwrap();
+        assert_eq!((moved.from, moved.document), (from, into));
+        assert_eq!(moved.addresses, ["http://a/near"]);
+        clusters::recount(tables, from, now).unwrap();
+    });
+    let tables = shelf.crawled.store.read().unwrap();
+    assert_eq!(read_body(&tables.bodies, 2).unwrap(), Some(near));
+    drop(tables);
+    assert_eq!(unsure_of(&shelf), [2]);
+    for (sure, left) in [(false, &[2][..]), (true, &[])] {
+        shelf.write(|tables| {
+            assert_eq!(clusters::replace(tables, 2, &place(into, sure), now).unwrap(), None);
+        });
+        assert_eq!(unsure_of(&shelf), left, "its own tree would take it again");
+    }
+    let copies = clusters(&shelf.crawled.store);
+    assert_eq!(copies["http://b/"].len(), 2);
+}
+
+fn unsure_of(shelf: &Shelf) -> Vec<u64> {
+    let tables = shelf.crawled.store.read().unwrap();
+    tables.unsure.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
 }
 
 #[test]
