@@ -139,6 +139,9 @@ fn a_row_that_cannot_be_read_is_listed_in_every_table() {
     });
     lists(&findings(&store), "bodies", "");
     lists(&findings(&store), "robots", "");
+    // An entry of the right length that neither adds nor removes.
+    write(&store, |tables| drop(spoil(&mut tables.near_log, &[4; 13])));
+    lists(&findings(&store), "near_log", "1: ");
 }
 
 #[test]

@@ -257,6 +257,20 @@ fn bad_lines_are_named_and_lose_nothing_else() {
 }
 
 #[test]
+fn a_bad_line_is_left_out_of_its_own_file_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |n: u64| json!({"id": format!("{n}"), "text": prose(n, 30)});
+    let first = write(folder.path(), "first", &[line(1), line(2)]);
+    let second = write(folder.path(), "second", &[line(3), json!(5), line(4)]);
+    let out = folder.path().join("out");
+    let report = run(&[first, second], &out, 2);
+    assert_eq!((report.documents, report.rejected), (4, 1));
+    assert_eq!(ids(&rows(&out, "kept.jsonl")), ["1", "2", "3", "4"]);
+    let rejected = rows(&out, "rejected.jsonl");
+    assert!(rejected[0]["file"].as_str().unwrap().ends_with("second"));
+}
+
+#[test]
 fn odd_texts_are_judged_in_bounded_time() {
     let folder = tempfile::tempdir().unwrap();
     let long = "word ".repeat(2 << 20);
