@@ -223,7 +223,7 @@ fn the_rule_holds_for_texts_that_are_surely_one_too() {
 
 #[test]
 fn settings_of_any_size_are_refused_or_taken_and_never_overflow() {
-    let bands = Config { bands: usize::MAX / 2, band_rows: 4, ..Config::default() };
+    let bands = Config { bands: usize::MAX / 4 + 1, band_rows: 4, ..Config::default() };
     assert!(bands.check().unwrap_err().to_string().contains("256 slots"));
     let all = Config { candidates_max: usize::MAX, ..Config::default() };
     let mut dedup = Deduplicator::new(all).unwrap();
