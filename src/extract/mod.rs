@@ -6,11 +6,13 @@
 mod batch;
 mod blocks;
 mod charset;
+mod declared;
 mod head;
 mod language;
 mod links;
 mod main_text;
 mod nesting;
+mod plausible;
 mod popularity;
 mod render;
 mod tree;
