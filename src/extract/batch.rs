@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
+use crate::clock::thread_time;
+
 use super::{Input, Limits, page};
 
 #[derive(Deserialize)]
@@ -18,7 +20,7 @@ struct Line {
 
 /// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
 /// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
-/// `error`.
+/// `error`. `cpu_ms` is the time that the page took on its processor, without the line around it.
 #[must_use]
 pub fn batch_line(line: &str) -> String {
     let line: Line = match serde_json::from_str(line) {
@@ -39,7 +41,9 @@ pub fn batch_line(line: &str) -> String {
     let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
     let input =
         Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
+    let started = thread_time();
     let page = page(&input, &Limits::default());
+    let cpu_ms = (thread_time().saturating_sub(started)).as_secs_f64() * 1000.0;
     serde_json::json!({
         "id": line.id,
         "title": page.title,
@@ -50,6 +54,7 @@ pub fn batch_line(line: &str) -> String {
         "charset": page.charset.name,
         "canonical": page.canonical,
         "popularity": page.popularity,
+        "cpu_ms": cpu_ms,
     })
     .to_string()
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a test says what it had no data for")]
 #![allow(clippy::format_collect, reason = "pages of tests are small")]
 
+mod batch;
 mod charset;
 mod cli;
 mod corpus;
