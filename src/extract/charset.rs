@@ -215,6 +215,9 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
 /// UTF-16 without a mark: in every text of markup, every other byte is zero.
 fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = &bytes[..bytes.len().min(512)];
+    if sample.len() < 16 {
+        return None;
+    }
     let zeros =
         |first: usize| sample.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count() * 5;
     let enough = sample.len() / 2 * 2;

@@ -15,6 +15,7 @@ mod nesting;
 mod plausible;
 mod popularity;
 mod render;
+mod tags;
 mod tree;
 
 use scraper::Html;
