@@ -320,6 +320,9 @@ pub(crate) struct ExtractArgs {
     /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
     #[arg(long, conflicts_with = "file")]
     pub jsonl: bool,
+    /// Threads that answer lines; 0 for one per core. The answers are the same for any number
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "jsonl")]
+    pub threads: usize,
     /// What to print: the main text as plain text or as Markdown, or everything as JSON
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub format: ExtractFormat,

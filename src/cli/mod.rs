@@ -1,6 +1,7 @@
 //! The command line: arguments, exit codes, and one file for each group of commands.
 
 mod args;
+mod batch;
 mod compare;
 mod crawl;
 mod dedup;

@@ -1,7 +1,8 @@
 //! Commands on single texts and pages, and on lines of them: simhash, extract.
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat, SimhashArgs};
+use super::batch;
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -27,27 +29,11 @@ fn read(path: Option<&Path>) -> Result<Vec<u8>> {
         .with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Answers each line of standard input with one line, which is written at once.
-fn lines(mut answer: impl FnMut(&str) -> String) -> Result<Exit> {
-    let mut input = std::io::stdin().lock();
-    let mut out = std::io::stdout().lock();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if input.read_until(b'\n', &mut line)? == 0 {
-            return Ok(Exit::Done);
-        }
-        let text = String::from_utf8_lossy(&line);
-        writeln!(out, "{}", answer(text.trim_end_matches(['\n', '\r'])))?;
-        out.flush()?;
-    }
-}
-
 /// `crawl simhash`.
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     let signer = Signer::default();
     if args.jsonl {
-        return lines(|line| simhash_line(line, &signer));
+        return batch::run(0, Arc::new(move |line: &str| simhash_line(line, &signer)));
     }
     let bytes = read(args.file.as_deref())?;
     let text = String::from_utf8_lossy(&bytes);
@@ -103,8 +89,9 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     }
     if args.jsonl {
         drop(out);
-        let markdown = args.format == ExtractFormat::Markdown;
-        return lines(|line| extract::batch_line(line, markdown, args.why));
+        let (markdown, why) = (args.format == ExtractFormat::Markdown, args.why);
+        let answer = move |line: &str| extract::batch_line(line, markdown, why);
+        return batch::run(args.threads, Arc::new(answer));
     }
     let bytes = read(args.file.as_deref())?;
     let url = match &args.url {
@@ -134,6 +121,10 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
             "quality": page.quality,
             "language": page.language,
             "charset": page.charset.name,
+            "charsetSource": page.charset.source.as_str(),
+            "charsetOverruled": page.charset.overruled,
+            "replacements": page.charset.replacements,
+            "charsetQuality": page.charset.quality,
             "canonical": page.canonical,
             "popularity": page.popularity,
             "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),

@@ -87,6 +87,23 @@ fn timestamp(millis: u128) -> Timestamp {
     Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
+/// Returns how long the present thread has run on a processor; only differences tell something.
+/// Where the system does not count that, it is the time that went by.
+#[must_use]
+pub fn thread_time() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        Duration::from_secs(seconds)
+            + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
+    }
+    #[cfg(not(unix))]
+    {
+        now_since_1970()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
+use crate::clock::thread_time;
+
 use super::{Input, Limits, page, page_and_why, page_as_markdown};
 
 #[derive(Deserialize)]
@@ -19,6 +21,7 @@ struct Line {
 /// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
 /// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
 /// `error`. With `why`, `why` says why each block was kept or dropped.
+/// `error`. `cpu_ms` is the time that the page took on its processor, without the line around it.
 #[must_use]
 pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
     let line: Line = match serde_json::from_str(line) {
@@ -40,6 +43,7 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
     let input =
         Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
     let limits = Limits { links_max: 0, ..Limits::default() };
+    let started = thread_time();
     let (page, why) = match (why, markdown) {
         (true, _) => {
             let (page, why) = page_and_why(&input, &limits);
@@ -48,6 +52,7 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         (false, true) => (page_as_markdown(&input, &limits), None),
         (false, false) => (page(&input, &limits), None),
     };
+    let cpu_ms = thread_time().saturating_sub(started).as_secs_f64() * 1000.0;
     serde_json::json!({
         "id": line.id,
         "title": page.title,
@@ -61,6 +66,7 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         "kind": page.kind,
         "quality": page.quality,
         "why": why,
+        "cpu_ms": cpu_ms,
     })
     .to_string()
 }

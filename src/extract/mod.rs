@@ -5,12 +5,15 @@
 
 mod batch;
 mod charset;
+mod declared;
 mod head;
 mod language;
 mod links;
 mod main_text;
 mod nesting;
+mod plausible;
 mod popularity;
+mod scan;
 mod tags;
 mod tree;
 

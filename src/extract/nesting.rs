@@ -1,82 +1,476 @@
-//! Keeps elements from being nested deeper than a parser can take.
+//! Keeps pages from being more than a parser can take.
+//!
+//! Parsing HTML is quadratic in the depth of open elements, in the formatting elements that are
+//! never closed (each paragraph opens them anew), and in the attributes of a tag. The tags are
+//! gone over once before the parse with a rough copy of the stack of open elements; tags that go
+//! too far are left out. Their text stays.
 
 use std::borrow::Cow;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::scan::{Tag, Tags};
 
 /// Levels of open elements. Source: browsers flatten deeper trees at about the same depth.
 const DEPTH_MAX: usize = 512;
 
-/// Elements that are never open, or whose end is implied by the next of their kind: counting them
-/// would see depth where there is none.
-const UNCOUNTED: [&str; 30] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option",
-    "optgroup", "colgroup", "html", "head", "body",
-];
+/// Formatting elements that may be opened anew in one page, and that may wait for it at a time.
+/// Beyond that, all formatting elements are left out, which changes no text.
+const REOPENED_MAX: usize = 50_000;
+const WAITING_MAX: usize = 256;
 
-/// Elements whose content is no markup.
-const RAW: [&str; 7] = ["script", "style", "textarea", "title", "xmp", "iframe", "noembed"];
+/// Tags `html` and `body` that are kept: each adds its attributes to those of the first.
+const ROOTS_MAX: usize = 1024;
 
-/// Leaves out the start tags that would open an element beyond the limit, so that their content
-/// belongs to the last element within it. Borrows a text that needs no change.
-///
-/// Cost: one pass over the tags. Parsing is quadratic in the depth: 100,000 levels take minutes.
+/// A text below this size with few tags needs no look: neither depth nor attributes can harm.
+const SHORT_BYTES: usize = 32 << 10;
+
+/// Copies of the same formatting element that a parser opens anew. Source: the "Noah's Ark clause".
+const SAME_MAX: usize = 3;
+
+/// Leaves out the tags that would make the parser slow. Borrows a text that needs no change.
 pub(super) fn flattened(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let (mut depth, mut copied, mut at) = (0usize, 0, 0);
-    while let Some(found) = text[at..].find('<') {
-        let tag = at + found;
-        let rest = &text[tag + 1..];
-        if rest.starts_with("!--") {
-            at = rest.find("-->").map_or(text.len(), |end| tag + 1 + end);
-            continue;
-        }
-        let (closing, name_at) = if rest.starts_with('/') { (true, 1) } else { (false, 0) };
-        let name = name_of(&rest[name_at..]);
-        at = tag + 1;
-        if name.is_empty() || is_one_of(name, &UNCOUNTED) {
-            continue;
-        }
-        if closing {
-            depth = depth.saturating_sub(1);
-            continue;
-        }
-        if is_one_of(name, &RAW) {
-            at = raw_end(text, tag + 1 + name.len(), name);
-            continue;
-        }
-        depth += 1;
-        if depth > DEPTH_MAX {
-            let end = rest.find('>').map_or(text.len(), |end| tag + 1 + end + 1);
-            out.push_str(&text[copied..tag]);
-            (copied, at) = (end, end);
-        }
-    }
-    if copied == 0 {
+    let tags = || text.bytes().filter(|byte| *byte == b'<').count();
+    if text.len() < SHORT_BYTES && tags() < DEPTH_MAX {
         return Cow::Borrowed(text);
     }
-    out.push_str(&text[copied..]);
-    Cow::Owned(out)
+    Guard::new(text, false)
+        .run()
+        .or_else(|_| Guard::new(text, true).run())
+        .unwrap_or(Cow::Borrowed(text))
 }
 
-fn name_of(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
-    if text.starts_with(|c: char| c.is_ascii_alphabetic()) { &text[..end] } else { "" }
+/// What an element does to the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Never open.
+    Void,
+    /// Its content is no markup.
+    Raw,
+    /// `html`, `head`, `body`: open once.
+    Root,
+    /// Opened anew after a block that ended within it.
+    Formatting,
+    /// Any other inline element.
+    Inline,
+    /// A block, which ends a paragraph.
+    Block,
+    /// `p`, and others whose end is implied by the next of their group.
+    Implied(Group),
+    /// An element that end tags inside do not reach beyond.
+    Scope,
+    /// `svg`, `math`.
+    Foreign,
+    /// An element of SVG or MathML that holds HTML.
+    Island,
 }
 
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|other| name.eq_ignore_ascii_case(other))
+/// Elements that end each other, and the elements beyond which they do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Paragraph,
+    Item,
+    Term,
+    Cell,
+    Row,
+    Rows,
+    Option,
+    Ruby,
 }
 
-/// Where the content of a raw element that starts at `from` ends.
-fn raw_end(text: &str, from: usize, name: &str) -> usize {
-    let mut at = from;
-    while let Some(found) = text[at..].find("</") {
-        let end = at + found;
-        if text[end + 2..].get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name)) {
-            // Past the closing tag's name, so that it is not counted.
-            return end + 2;
-        }
-        at = end + 2;
+fn kind(name: &[u8]) -> Kind {
+    match name {
+        b"area" | b"base" | b"basefont" | b"bgsound" | b"br" | b"col" | b"embed" | b"frame"
+        | b"hr" | b"image" | b"img" | b"input" | b"keygen" | b"link" | b"meta" | b"param"
+        | b"source" | b"track" | b"wbr" => Kind::Void,
+        b"script" | b"style" | b"textarea" | b"title" | b"xmp" | b"iframe" | b"noembed"
+        | b"noframes" | b"plaintext" => Kind::Raw,
+        b"html" | b"head" | b"body" => Kind::Root,
+        b"a" | b"b" | b"big" | b"code" | b"em" | b"font" | b"i" | b"nobr" | b"s" | b"small"
+        | b"strike" | b"strong" | b"tt" | b"u" => Kind::Formatting,
+        b"p" => Kind::Implied(Group::Paragraph),
+        b"li" => Kind::Implied(Group::Item),
+        b"dd" | b"dt" => Kind::Implied(Group::Term),
+        b"td" | b"th" => Kind::Implied(Group::Cell),
+        b"tr" => Kind::Implied(Group::Row),
+        b"tbody" | b"thead" | b"tfoot" | b"colgroup" | b"caption" => Kind::Implied(Group::Rows),
+        b"option" => Kind::Implied(Group::Option),
+        b"rb" | b"rt" | b"rp" | b"rtc" => Kind::Implied(Group::Ruby),
+        b"applet" | b"marquee" | b"object" | b"table" | b"template" => Kind::Scope,
+        b"svg" | b"math" => Kind::Foreign,
+        b"foreignobject" | b"desc" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext"
+        | b"annotation-xml" => Kind::Island,
+        b"address" | b"article" | b"aside" | b"blockquote" | b"button" | b"center" | b"details"
+        | b"dialog" | b"dir" | b"div" | b"dl" | b"fieldset" | b"figcaption" | b"figure"
+        | b"footer" | b"form" | b"frameset" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
+        | b"header" | b"hgroup" | b"listing" | b"main" | b"menu" | b"nav" | b"ol" | b"pre"
+        | b"search" | b"section" | b"select" | b"summary" | b"ul" => Kind::Block,
+        _ => Kind::Inline,
     }
-    text.len()
+}
+
+/// Elements that end SVG and MathML. Source: the rules for parsing tokens in foreign content.
+fn breaks_out(name: &[u8], kind: Kind) -> bool {
+    match kind {
+        Kind::Formatting => !matches!(name, b"a" | b"font"),
+        Kind::Block => !matches!(name, b"select" | b"button" | b"form" | b"fieldset" | b"details"),
+        Kind::Implied(group) => matches!(group, Group::Paragraph | Group::Item | Group::Term),
+        _ => matches!(name, b"span" | b"sub" | b"sup" | b"table" | b"var" | b"ruby" | b"body"),
+    }
+}
+
+/// An open element.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Hash of its name.
+    name: u64,
+    /// Hash of its tag.
+    tag: u64,
+    kind: Kind,
+    /// It was left out.
+    left_out: bool,
+    /// A formatting element that is opened anew if a block ends it.
+    active: bool,
+}
+
+/// More formatting elements are opened anew than a page may.
+struct TooMany;
+
+struct Guard<'a> {
+    text: &'a str,
+    tags: Tags<'a>,
+    /// Leave out all formatting elements but links.
+    plain: bool,
+    open: Vec<Open>,
+    /// Formatting elements that wait to be opened anew; none where a cell or the like began.
+    waiting: Vec<Option<Open>>,
+    /// Those that are none.
+    marks: usize,
+    /// Open elements that were not left out.
+    depth: usize,
+    /// Open `svg` and `math`, and islands of HTML in them.
+    foreign: usize,
+    islands: usize,
+    roots: usize,
+    /// Open tables, and templates, in which parts of tables may stand alone.
+    tables: usize,
+    reopened: usize,
+    out: String,
+    copied: usize,
+}
+
+impl<'a> Guard<'a> {
+    fn new(text: &'a str, plain: bool) -> Self {
+        Self {
+            text,
+            tags: Tags::new(text),
+            plain,
+            open: Vec::new(),
+            waiting: Vec::new(),
+            marks: 0,
+            depth: 0,
+            foreign: 0,
+            islands: 0,
+            roots: 0,
+            tables: 0,
+            reopened: 0,
+            out: String::new(),
+            copied: 0,
+        }
+    }
+
+    fn run(mut self) -> Result<Cow<'a, str>, TooMany> {
+        let mut end = 0;
+        while let Some(tag) = self.tags.next(self.is_foreign()) {
+            if tag.start > end {
+                self.reopen();
+            }
+            end = tag.end;
+            let mut buffer = [0; 16];
+            let name = lower(tag.name, &mut buffer);
+            let kind = kind(name);
+            let keep =
+                if tag.closing { self.end(name, kind) } else { self.start(name, kind, &tag) };
+            if !keep {
+                self.cut(tag.start, tag.end);
+            } else if let Some(cut) = tag.cut {
+                self.cut(cut, tag.end - 1);
+            }
+            let waiting = self.waiting.len() - self.marks;
+            if !self.plain && (self.reopened > REOPENED_MAX || waiting > WAITING_MAX) {
+                return Err(TooMany);
+            }
+        }
+        if self.copied == 0 {
+            return Ok(Cow::Borrowed(self.text));
+        }
+        self.out.push_str(&self.text[self.copied..]);
+        Ok(Cow::Owned(self.out))
+    }
+
+    fn cut(&mut self, from: usize, to: usize) {
+        self.out.push_str(&self.text[self.copied..from]);
+        self.copied = to;
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.foreign > self.islands
+    }
+
+    /// Returns whether the tag is kept.
+    fn start(&mut self, name: &[u8], kind: Kind, tag: &Tag<'a>) -> bool {
+        let hashed = id(name);
+        if self.is_foreign() {
+            if !breaks_out(name, kind) {
+                return tag.self_closing || self.push(hashed, 0, kind);
+            }
+            while self.is_foreign() && self.pop() {}
+        }
+        match kind {
+            Kind::Void => true,
+            Kind::Raw => {
+                // What a list of choices does not know it passes over, and reads on.
+                if name == b"script" || !self.is_open(hash(b"select")) {
+                    self.tags.skip_raw(tag.name);
+                }
+                true
+            }
+            Kind::Root => {
+                self.roots += 1;
+                self.roots <= ROOTS_MAX
+            }
+            Kind::Formatting if self.plain && name != b"a" => false,
+            Kind::Formatting => {
+                if matches!(name, b"a" | b"nobr") {
+                    self.end_formatting(hashed);
+                }
+                self.reopen();
+                let whole = hash(self.text[tag.start..tag.end].as_bytes());
+                self.forget_same(whole);
+                self.push(hashed, whole, kind)
+            }
+            Kind::Inline | Kind::Island => {
+                self.reopen();
+                self.push(hashed, 0, kind)
+            }
+            Kind::Foreign => {
+                self.reopen();
+                tag.self_closing || self.push(hashed, 0, kind)
+            }
+            // Without a table, nobody opens its parts.
+            Kind::Implied(Group::Cell | Group::Row | Group::Rows) if self.tables == 0 => true,
+            Kind::Implied(group) => {
+                match group {
+                    Group::Item | Group::Term => self.imply(Group::Paragraph),
+                    Group::Option | Group::Ruby => self.reopen(),
+                    _ => {}
+                }
+                if group != Group::Ruby || self.is_open(hash(b"ruby")) {
+                    self.imply(group);
+                }
+                self.push(hashed, 0, kind)
+            }
+            Kind::Scope | Kind::Block => {
+                if name == b"table" {
+                    self.end_table(hashed);
+                }
+                self.imply(Group::Paragraph);
+                self.push(hashed, 0, kind)
+            }
+        }
+    }
+
+    /// Returns whether the end tag is kept.
+    fn end(&mut self, name: &[u8], kind: Kind) -> bool {
+        let name = id(name);
+        if kind == Kind::Formatting && !self.is_foreign() {
+            return !(self.plain && name != hash(b"a")) && self.end_formatting(name);
+        }
+        let left_out = self.open.last().is_some_and(|last| last.left_out);
+        let Some(at) = self.find(name, kind) else { return !left_out };
+        let left_out = self.open[at].left_out;
+        if name == hash(b"form") {
+            // Only the form itself ends, not what was opened in it.
+            self.remove(at);
+        } else {
+            while self.open.len() > at && self.pop() {}
+        }
+        !left_out
+    }
+
+    /// The open element that an end tag means.
+    fn find(&self, name: u64, kind: Kind) -> Option<usize> {
+        let in_table = matches!(kind, Kind::Implied(Group::Cell | Group::Row | Group::Rows));
+        for (at, open) in self.open.iter().enumerate().rev().take(DEPTH_MAX) {
+            if open.name == name {
+                return Some(at);
+            }
+            let is_cell = open.kind == Kind::Implied(Group::Cell);
+            let stops = match kind {
+                _ if self.is_foreign() => open.kind == Kind::Island,
+                _ if in_table => open.kind == Kind::Scope,
+                Kind::Scope => false,
+                Kind::Inline | Kind::Island => {
+                    !matches!(open.kind, Kind::Inline | Kind::Formatting)
+                }
+                _ => is_cell || matches!(open.kind, Kind::Scope | Kind::Island),
+            };
+            if stops {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Ends an open element whose end the next of its group implies.
+    fn imply(&mut self, group: Group) {
+        for (at, open) in self.open.iter().enumerate().rev().take(DEPTH_MAX) {
+            match open.kind {
+                Kind::Implied(other) if other == group => {
+                    while self.open.len() > at && self.pop() {}
+                    return;
+                }
+                Kind::Scope | Kind::Island | Kind::Foreign => return,
+                // Only an option that was opened last ends.
+                _ if group == Group::Option => return,
+                Kind::Implied(Group::Cell) if group == Group::Paragraph => return,
+                Kind::Block if !matches!(group, Group::Paragraph | Group::Cell | Group::Row) => {
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A table that begins in a table, and not in a cell of it, ends it.
+    fn end_table(&mut self, table: u64) {
+        let open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
+        let holds = |open: &Open| {
+            matches!(open.kind, Kind::Implied(Group::Cell) | Kind::Scope | Kind::Island)
+                || open.name == hash(b"caption")
+        };
+        let at = open.filter(|(_, open)| holds(open)).map(|(at, open)| (at, open.name)).next();
+        if let Some((at, _)) = at.filter(|(_, name)| *name == table) {
+            while self.open.len() > at && self.pop() {}
+        }
+    }
+
+    fn push(&mut self, name: u64, tag: u64, kind: Kind) -> bool {
+        let left_out = self.depth >= DEPTH_MAX;
+        self.depth += usize::from(!left_out);
+        match kind {
+            Kind::Foreign => self.foreign += 1,
+            Kind::Island if self.is_foreign() => self.islands += 1,
+            Kind::Scope => self.tables += 1,
+            _ => {}
+        }
+        let kind = if kind == Kind::Island && self.foreign == 0 { Kind::Inline } else { kind };
+        if marks(kind) {
+            self.waiting.push(None);
+            self.marks += 1;
+        }
+        let active = kind == Kind::Formatting && !left_out;
+        self.open.push(Open { name, tag, kind, left_out, active });
+        !left_out
+    }
+
+    fn pop(&mut self) -> bool {
+        if let Some(open) = self.open.pop() {
+            self.close(open);
+            if open.active {
+                self.waiting.push(Some(open));
+            }
+            return true;
+        }
+        false
+    }
+
+    fn remove(&mut self, at: usize) {
+        let open = self.open.remove(at);
+        self.close(open);
+    }
+
+    fn close(&mut self, open: Open) {
+        self.depth -= usize::from(!open.left_out);
+        match open.kind {
+            Kind::Foreign => self.foreign = self.foreign.saturating_sub(1),
+            Kind::Island => self.islands = self.islands.saturating_sub(1),
+            Kind::Scope => self.tables = self.tables.saturating_sub(1),
+            _ => {}
+        }
+        if marks(open.kind) {
+            while self.waiting.pop().is_some_and(|last| last.is_some()) {}
+            self.marks = self.marks.saturating_sub(1);
+        }
+    }
+
+    fn is_open(&self, name: u64) -> bool {
+        self.open.iter().rev().take(DEPTH_MAX).any(|open| open.name == name)
+    }
+
+    /// Opens the formatting elements anew that blocks have ended.
+    fn reopen(&mut self) {
+        let from = self.waiting.iter().rposition(Option::is_none).map_or(0, |at| at + 1);
+        if from == self.waiting.len() || self.is_foreign() {
+            return;
+        }
+        self.reopened += self.waiting.len() - from;
+        for open in self.waiting.split_off(from).into_iter().flatten() {
+            self.push(open.name, open.tag, open.kind);
+        }
+    }
+
+    /// Ends a formatting element; the blocks in it go on. Returns whether the tag is kept.
+    fn end_formatting(&mut self, name: u64) -> bool {
+        let open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
+        let mut open = open.take_while(|(_, open)| !marks(open.kind));
+        if let Some((at, found)) = open.find(|(_, open)| open.name == name) {
+            let left_out = found.left_out;
+            // The elements within are made anew around what they hold.
+            self.reopened += (self.open.len() - at - 1).min(8);
+            self.remove(at);
+            return !left_out;
+        }
+        let waits = |open: &Option<Open>| open.is_some_and(|open| open.name == name);
+        if let Some(at) = self.waiting.iter().rposition(waits) {
+            self.waiting.remove(at);
+        }
+        true
+    }
+
+    /// Keeps the oldest of several equal formatting elements from being opened anew.
+    fn forget_same(&mut self, tag: u64) {
+        let open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
+        let open = open.take_while(|(_, open)| !marks(open.kind));
+        let same: Vec<usize> =
+            open.filter(|(_, open)| open.active && open.tag == tag).map(|(at, _)| at).collect();
+        if let Some(oldest) = same.get(SAME_MAX - 1) {
+            self.open[*oldest].active = false;
+        }
+    }
+}
+
+/// Formatting elements do not go beyond it.
+fn marks(kind: Kind) -> bool {
+    matches!(kind, Kind::Scope | Kind::Implied(Group::Cell))
+}
+
+fn lower<'b>(name: &str, buffer: &'b mut [u8; 16]) -> &'b [u8] {
+    let length = name.len().min(buffer.len());
+    let short = &mut buffer[..length];
+    short.copy_from_slice(&name.as_bytes()[..length]);
+    short.make_ascii_lowercase();
+    short
+}
+
+/// Stands for a name. An end tag of one level of heading ends another one too.
+fn id(name: &[u8]) -> u64 {
+    match name {
+        b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => hash(b"h1"),
+        name => hash(name),
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
 }

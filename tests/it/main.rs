@@ -4,6 +4,9 @@
 #![allow(clippy::print_stderr, reason = "a test says what it had no data for")]
 #![allow(clippy::format_collect, reason = "pages of tests are small")]
 
+mod batch;
+mod bounds;
+mod charset;
 mod check;
 mod cli;
 mod corpus;
