@@ -10,6 +10,7 @@ mod head;
 mod language;
 mod links;
 mod main_text;
+mod metadata;
 mod nesting;
 mod popularity;
 mod render;
@@ -22,6 +23,9 @@ use url::Url;
 pub use batch::batch_line;
 pub use charset::{Charset, CharsetSource, decode};
 pub use links::Link;
+pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
+
+use crate::clock::Timestamp;
 
 /// A page as it came.
 #[derive(Debug, Clone, Copy)]
@@ -60,10 +64,12 @@ impl Default for Limits {
 }
 
 /// What a page holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// Title, without the name of the site where that can be told; may be empty.
     pub title: String,
+    /// What the page says of itself: authors, dates and the like.
+    pub metadata: Metadata,
     /// Main text, one line a block; empty only if the page has no text.
     pub text: String,
     /// Language (ISO 639-1), if it can be told.
@@ -88,6 +94,12 @@ pub struct Page {
 /// flattened as browsers do, because parsing is quadratic in the depth.
 #[must_use]
 pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
+    page_fetched(input, limits, None)
+}
+
+/// Reads a page of which it is known when it was fetched: dates more than a day later are none.
+#[must_use]
+pub fn page_fetched(input: &Input<'_>, limits: &Limits, fetched: Option<Timestamp>) -> Page {
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_bytes_max)];
     let mut truncated = bytes.len() < input.bytes.len();
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
@@ -103,9 +115,22 @@ pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
     let mut main = main_text::main_text(&tree, &blocks);
     cut(&mut main, limits.text_bytes_max);
     let base = links::base(&head, input.url);
+    let language = language::of(&main, head.language.as_deref());
+    let metadata = metadata::read(
+        &tree,
+        &metadata::Known {
+            url: input.url,
+            base: base.as_ref(),
+            main: &main,
+            language: language.as_deref(),
+            declared: head.language.as_deref(),
+            fetched,
+        },
+    );
     Page {
-        title: head.best_title(&tree),
-        language: language::of(&main, head.language.as_deref()),
+        title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
+        metadata,
+        language,
         popularity: popularity::of(&tree, &head),
         links: links::links(&tree, base.as_ref(), limits.links_max),
         canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
@@ -126,6 +151,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
     cut(&mut text, limits.text_bytes_max);
     Page {
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
+        metadata: Metadata::default(),
         language: language::of(&text, None),
         text,
         charset,
