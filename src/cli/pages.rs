@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
-use uniqcrawl::extract::{self, Input, Limits};
+use uniqcrawl::clock::Clock;
+use uniqcrawl::extract::{self, Input, Limits, Moment, Page, Stated};
 use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
@@ -107,19 +108,44 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),
     };
-    let page = extract::page(&input, &Limits::default());
+    let now = Clock::System.now();
+    let page = extract::page_fetched(&input, &Limits::default(), Some(now));
     if json {
-        return screen::json(&serde_json::json!({
-            "title": page.title,
-            "text": page.text,
-            "language": page.language,
-            "charset": page.charset.name,
-            "canonical": page.canonical,
-            "popularity": page.popularity,
-            "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
-        }));
+        return screen::json(&described(&page));
     }
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", page.text)?;
     Ok(Exit::Done)
+}
+
+/// A page with all that is known of it, and where each fact comes from.
+fn described(page: &Page) -> serde_json::Value {
+    let said = &page.metadata;
+    let date = |date: &Option<Stated<Moment>>| {
+        date.as_ref().map(|date| {
+            serde_json::json!({
+                "value": date.value.to_string(),
+                "source": date.source,
+                "confidence": date.confidence,
+            })
+        })
+    };
+    serde_json::json!({
+        "title": said.title,
+        "authors": said.authors,
+        "published": date(&said.published),
+        "modified": date(&said.modified),
+        "site": said.site,
+        "description": said.description,
+        "licence": said.licence,
+        "keywords": said.keywords,
+        "alternates": said.alternates,
+        "images": said.images,
+        "text": page.text,
+        "language": page.language,
+        "charset": page.charset.name,
+        "canonical": page.canonical,
+        "popularity": page.popularity,
+        "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
+    })
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{Input, Limits, page};
+use super::{Input, Limits, Page, page_fetched};
+use crate::clock::Timestamp;
 
 #[derive(Deserialize)]
 struct Line {
@@ -14,11 +15,13 @@ struct Line {
     #[serde(alias = "html_b64")]
     html_base64: Option<String>,
     content_type: Option<String>,
+    fetched: Option<String>,
 }
 
 /// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
-/// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
-/// `error`.
+/// `{"id", "title", "text", "author", "date", "lang", ...}`; a line that cannot be read with one
+/// that has `error`. A line may have `content_type` and `fetched` (RFC 3339), after which no date
+/// of the page can lie.
 #[must_use]
 pub fn batch_line(line: &str) -> String {
     let line: Line = match serde_json::from_str(line) {
@@ -39,13 +42,19 @@ pub fn batch_line(line: &str) -> String {
     let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
     let input =
         Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
-    let page = page(&input, &Limits::default());
+    let fetched = line.fetched.as_deref().and_then(|time| time.parse().ok());
+    let fetched = fetched.map(|time: jiff::Timestamp| Timestamp(time.as_millisecond()));
+    let page = page_fetched(&input, &Limits::default(), fetched);
+    answer(&line.id, &page)
+}
+
+fn answer(id: &serde_json::Value, page: &Page) -> String {
     serde_json::json!({
-        "id": line.id,
+        "id": id,
         "title": page.title,
         "text": page.text,
         "author": page.metadata.authors.as_ref().map(|_| page.metadata.byline()),
-        "date": page.metadata.published.as_ref().map(|date| date.value.to_string()),
+        "date": page.metadata.date().map(|date| date.value.to_string()),
         "modified": page.metadata.modified.as_ref().map(|date| date.value.to_string()),
         "lang": page.language,
         "site": page.metadata.site,

@@ -3,7 +3,7 @@
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Place};
 use uniqcrawl::dedup::{self, Config, Finder};
-use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_content, read_document};
+use uniqcrawl::documents::{Facts, Key, changes_of, copies_of, read_body, read_content, read_document};
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
 use uniqcrawl::store::Tables;
@@ -49,6 +49,7 @@ impl Shelf {
             title: String::new(),
             text: text.to_owned(),
             language: String::new(),
+            facts: Facts::default(),
             score: None,
             signed: self.signer.sign_article("", text, ""),
         };

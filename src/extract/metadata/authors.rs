@@ -7,7 +7,8 @@ use super::linked::{Linked, Role};
 use super::names;
 use super::seen::Seen;
 use super::window::{Line, Window};
-use super::{Source, Stated};
+use super::{Kind, Source, Stated};
+use super::super::tree::Kind as Node;
 use crate::text::is_han;
 
 /// Least confidence of authors that are told.
@@ -52,11 +53,21 @@ pub(super) struct Evidence<'e, 'a> {
     pub main: &'e str,
     /// Names of the site, which write nothing.
     pub site: &'e [&'e str],
-    /// The page is one that has an author: an article or a thread.
-    pub dated: bool,
+    pub kind: Kind,
+    /// Names may be written as Chinese ones are.
+    pub chinese: bool,
 }
 
 type Authors = Stated<Vec<String>>;
+
+/// How much less a name is believed on a page that need not have an author.
+fn doubt(kind: Kind) -> f32 {
+    match kind {
+        Kind::Article => 0.0,
+        Kind::Unknown => 0.06,
+        Kind::Undated => 0.3,
+    }
+}
 
 pub(super) fn authors(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let mut all: Vec<Authors> = Vec::new();
@@ -100,7 +111,7 @@ fn stated(names: Vec<String>, source: Source, confidence: f32) -> Option<Authors
 /// Nobody of the site: its own name is no author.
 fn persons<'n>(evidence: &Evidence<'_, '_>, texts: impl Iterator<Item = &'n str>) -> Vec<String> {
     let known = texts.filter_map(names::person);
-    known.filter(|name| !is_site(evidence, name)).collect()
+    known.filter(|name| evidence.kind == Kind::Article || !is_site(evidence, name)).collect()
 }
 
 fn is_site(evidence: &Evidence<'_, '_>, name: &str) -> bool {
@@ -117,7 +128,7 @@ fn linked(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let confidence = match (linked.role, linked.persons) {
         (Some(Role::Article), true) => 0.92,
         (Some(Role::Article), false) => 0.55,
-        (Some(Role::Page), true) if evidence.dated => 0.6,
+        (Some(Role::Page), true) if evidence.kind == Kind::Article => 0.62,
         _ => 0.35,
     };
     let names = persons(evidence, linked.authors.iter().map(String::as_str));
@@ -144,8 +155,8 @@ fn metas(evidence: &Evidence<'_, '_>) -> Option<Authors> {
         });
         if slogan {
             one.confidence = 0.2;
-        } else if !evidence.dated {
-            one.confidence -= 0.2;
+        } else {
+            one.confidence -= doubt(evidence.kind);
         }
     }
     let order = |one: &Authors, other: &Authors| one.confidence.total_cmp(&other.confidence);
@@ -155,35 +166,83 @@ fn metas(evidence: &Evidence<'_, '_>) -> Option<Authors> {
 /// Elements that name themselves a byline, near the heading.
 fn marked(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let Evidence { tree, seen, window, .. } = *evidence;
-    let near = |index: &&usize| (window.from..window.until).contains(*index);
-    let props = seen.props.iter().filter(|(_, prop)| *prop == "author").map(|(index, _)| index);
-    let props: Vec<usize> = props.filter(near).copied().collect();
-    let prop_names: Vec<String> = props.iter().map(|index| named(tree, *index)).collect();
-    let found = persons(evidence, prop_names.iter().map(String::as_str));
-    if !found.is_empty() {
-        return stated(found, Source::Microdata, 0.82);
+    let props = seen.props.iter().filter(|(_, prop)| *prop == "author").map(|(index, _)| *index);
+    let mut props = props.filter(|index| *index >= window.from);
+    if let Some(first) = props.next() {
+        // Those who stand together wrote together; others answered.
+        let end = tree.items[first].end + 12;
+        let together = props.take_while(|index| *index < end);
+        let texts: Vec<String> =
+            std::iter::once(first).chain(together).map(|index| named(tree, index)).collect();
+        let found = persons(evidence, texts.iter().map(String::as_str));
+        if !found.is_empty() {
+            let confidence = if first < window.until { 0.82 } else { 0.58 };
+            return stated(found, Source::Microdata, confidence - doubt(evidence.kind));
+        }
     }
     let mut best: Option<(usize, Vec<String>)> = None;
-    for index in seen.bylines.iter().filter(near).take(12) {
-        let text = tree.text_of(*index, 160);
-        let names = byline_names(&text);
+    for index in bylines(evidence) {
+        let names = byline_names(&byline_text(tree, index));
         let names = persons(evidence, names.iter().map(String::as_str));
-        if names.is_empty() {
+        let alike = names.iter().all(|name| is_fit(tree, index, name));
+        if names.is_empty() || !alike {
             continue;
         }
-        let better = best.as_ref().is_none_or(|(at, _)| {
-            // An inner element of the same byline is the closer fit.
-            *index < tree.items[*at].end
-        });
-        if better {
-            best = Some((*index, names));
+        // An inner element of the same byline is the closer fit.
+        if best.as_ref().is_none_or(|(at, _)| index < tree.items[*at].end) {
+            best = Some((index, names));
         }
     }
     let (_, names) = best?;
     let alike = names.iter().all(|name| names::looks_like_names(name));
     let confidence = if alike { 0.7 } else { 0.56 };
-    let less = if evidence.dated { 0.0 } else { 0.2 };
-    stated(names, Source::Byline, confidence - less)
+    stated(names, Source::Byline, confidence - doubt(evidence.kind))
+}
+
+/// Parts of addresses of pages about an author.
+const AUTHOR_PATHS: [&str; 6] =
+    ["/author", "/contributor", "/writer", "/members/", "mode=viewprofile", "/people/"];
+
+/// Elements near the heading whose class, relation or target is that of a byline.
+fn bylines(evidence: &Evidence<'_, '_>) -> Vec<usize> {
+    let Evidence { tree, seen, window, .. } = *evidence;
+    let near = window.from..window.until.min(tree.items.len());
+    let mut found: Vec<usize> =
+        seen.bylines.iter().copied().filter(|index| near.contains(index)).take(12).collect();
+    let linked = near.filter(|index| {
+        let item = &tree.items[*index];
+        matches!(item.kind, Node::Element(_))
+            && item.name() == "a"
+            && item.attribute("href").is_some_and(|href| {
+                // The list of all authors is about none of them.
+                let page = href.trim_end_matches('/').rsplit('/').next().unwrap_or(href);
+                AUTHOR_PATHS.iter().any(|path| href.contains(path))
+                    && href.len() < 300
+                    && (href.contains("viewprofile") || names::looks_like_slug(page))
+            })
+    });
+    found.extend(linked.take(6));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The text of a byline; the links in it, if there are some, hold the names.
+fn byline_text(tree: &Tree<'_>, index: usize) -> String {
+    let inside = index + 1..tree.items[index].end;
+    let links = inside.filter(|at| tree.items[*at].name() == "a");
+    let texts = links.take(4).map(|at| tree.text_of(at, 80));
+    let names: Vec<String> =
+        texts.filter(|text| names::looks_like_names(text) && text.contains(' ')).collect();
+    if names.is_empty() { tree.text_of(index, 160) } else { names.join(", ") }
+}
+
+/// One word is a name only where names of users stand, or in a link to an author.
+fn is_fit(tree: &Tree<'_>, index: usize, name: &str) -> bool {
+    let item = &tree.items[index];
+    let class = item.attribute("class").unwrap_or_default();
+    let user = class.contains("user") || item.name() == "a";
+    name.split_whitespace().count() > 1 || user || name.chars().any(is_han)
 }
 
 /// The name in an element with `itemprop=author`: that of its own `name`, or its text.
@@ -192,18 +251,24 @@ fn named(tree: &Tree<'_>, index: usize) -> String {
     if let Some(content) = item.attribute("content") {
         return content.to_owned();
     }
-    let inside = index + 1..item.end;
+    let inside = index..item.end;
     let name = inside.clone().find(|at| tree.items[*at].attribute("itemprop") == Some("name"));
-    let name = name.unwrap_or(index);
-    match tree.items[name].attribute("content") {
-        Some(content) => content.to_owned(),
-        None => tree.text_of(name, 120),
+    match name {
+        Some(name) => match tree.items[name].attribute("content") {
+            Some(content) => content.to_owned(),
+            None => tree.text_of(name, 120),
+        },
+        None => byline_text(tree, index),
     }
 }
 
 /// The names of a byline without the date and the roles that share its line.
 fn byline_names(text: &str) -> Vec<String> {
-    let mut text = names::after_by(text).unwrap_or(text);
+    let lower = text.to_ascii_lowercase();
+    let by = [" written by ", " posted by ", " by "].iter();
+    let by = by.filter_map(|word| lower.find(word).map(|at| at + word.len())).min();
+    let text = names::after_by(text).unwrap_or_else(|| &text[by.unwrap_or(0)..]);
+    let mut text = text;
     if let Some(date) = dates::find(text, Order::Unknown, 1).first() {
         text = &text[..date.start];
     }
@@ -232,9 +297,8 @@ fn visible(evidence: &Evidence<'_, '_>) -> Option<Authors> {
         let names = persons(evidence, names.iter().map(String::as_str));
         let alike = names.iter().all(|name| names::looks_like_names(name));
         if !names.is_empty() && (alike || line.text.ends_with(':')) {
-            let less = if evidence.dated { 0.0 } else { 0.2 };
             let far = 0.004 * line.distance.unsigned_abs() as f32;
-            return stated(names, Source::Text, 0.74 - less - far);
+            return stated(names, Source::Text, 0.74 - doubt(evidence.kind) - far);
         }
     }
     None
@@ -266,7 +330,7 @@ const END_CHARS: usize = 300;
 fn chinese(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let Evidence { window, main, .. } = *evidence;
     let han = |line: &&Line<'_>| line.text.chars().take(40).any(is_han);
-    if !window.head.iter().chain(&window.tail).any(|line| han(&line)) {
+    if !evidence.chinese || !window.head.iter().chain(&window.tail).any(|line| han(&line)) {
         return None;
     }
     let mut found: Vec<(Byline, usize)> = Vec::new();
@@ -292,9 +356,10 @@ fn chinese(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let best = found.into_iter().min_by_key(|(byline, place)| (byline.part, *place));
     let (byline, _) = best?;
     let confidence = match byline.part {
-        Part::Author => 0.85,
+        Part::Author | Part::Reporter => 0.85,
         Part::Signed | Part::Compiler => 0.7,
         Part::Editor => 0.65,
+        Part::Picture => 0.6,
     };
     let names = persons(evidence, byline.names.iter().map(String::as_str));
     stated(names, Source::Text, confidence)

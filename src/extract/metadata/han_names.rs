@@ -21,14 +21,18 @@ const DOUBLE: [&str; 14] = [
 /// What a label says of the names after it. The first is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// The author or reporter.
+    /// The author, called so.
     Author,
+    /// The reporter.
+    Reporter,
     /// A name in brackets at the end of the text.
     Signed,
     /// The translator or compiler.
     Compiler,
     /// The editor.
     Editor,
+    /// The photographer.
+    Picture,
 }
 
 /// Labels before names, and whether a mark must stand between.
@@ -44,18 +48,18 @@ const LABELS: [(&str, Part, bool); 46] = [
     ("编译", Part::Compiler, true),
     ("編譯", Part::Compiler, true),
     ("翻译", Part::Compiler, true),
-    ("本报记者", Part::Author, false),
-    ("本報記者", Part::Author, false),
-    ("本网记者", Part::Author, false),
-    ("本刊记者", Part::Author, false),
-    ("特约记者", Part::Author, false),
-    ("见习记者", Part::Author, false),
-    ("实习记者", Part::Author, false),
-    ("实习生", Part::Author, false),
-    ("通讯员", Part::Author, false),
-    ("通訊員", Part::Author, false),
-    ("记者", Part::Author, false),
-    ("記者", Part::Author, false),
+    ("本报记者", Part::Reporter, false),
+    ("本報記者", Part::Reporter, false),
+    ("本网记者", Part::Reporter, false),
+    ("本刊记者", Part::Reporter, false),
+    ("特约记者", Part::Reporter, false),
+    ("见习记者", Part::Reporter, false),
+    ("实习记者", Part::Reporter, false),
+    ("实习生", Part::Reporter, false),
+    ("通讯员", Part::Reporter, false),
+    ("通訊員", Part::Reporter, false),
+    ("记者", Part::Reporter, false),
+    ("記者", Part::Reporter, false),
     ("原作者", Part::Author, true),
     ("作者", Part::Author, true),
     ("撰文", Part::Author, true),
@@ -125,9 +129,13 @@ pub(super) fn bylines(text: &str) -> Vec<Byline> {
         at += label.len();
         let (names, read) = names_after(&text[at..], *marked);
         at += read;
+        // Who took the picture did not write the text.
+        let picture = text[at..].trim_start_matches(is_gap);
+        let picture = picture.starts_with(['摄', '攝', '图']) || picture.starts_with("编制");
         if names.is_empty() {
             continue;
         }
+        let part = if picture { &Part::Picture } else { part };
         // `记者 张三 通讯员 李四` is one byline.
         match found.last_mut().filter(|last| last.part == *part) {
             Some(last) if last.names.len() < 8 => {
@@ -296,5 +304,5 @@ pub(super) fn reported(line: &str) -> Option<Byline> {
             _ => return None,
         }
     }
-    (!names.is_empty()).then_some(Byline { part: Part::Author, names })
+    (!names.is_empty()).then_some(Byline { part: Part::Reporter, names })
 }

@@ -117,6 +117,16 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Returns the date of the page: when it was published or, where only that is shown, when it
+    /// was last changed. A change that only the head tells of is no date of the page.
+    #[must_use]
+    pub fn date(&self) -> Option<&Stated<Moment>> {
+        let shown = |stated: &&Stated<Moment>| {
+            matches!(stated.source, Source::Text | Source::Time) && stated.confidence >= 0.7
+        };
+        self.published.as_ref().or_else(|| self.modified.as_ref().filter(shown))
+    }
+
     /// Returns the authors in one line; empty without any.
     #[must_use]
     pub fn byline(&self) -> String {
@@ -160,7 +170,7 @@ pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
     let sites: Vec<&str> = site.as_deref().into_iter().chain([host]).collect();
     let sites: Vec<&str> = sites.into_iter().filter(|name| !name.is_empty()).collect();
     let path = known.url.map_or("", Url::path);
-    let dated = is_dated(&seen, &linked, path);
+    let kind = kind(&seen, &linked, path);
     let dates = published::dates(&published::Evidence {
         tree,
         seen: &seen,
@@ -169,7 +179,7 @@ pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
         path,
         order: order(known),
         latest: known.fetched.and_then(day_after),
-        dated,
+        kind,
     });
     let authors = authors::authors(&authors::Evidence {
         tree,
@@ -177,8 +187,9 @@ pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
         linked: &linked,
         window: &window,
         main: known.main,
+        chinese: matches!(known.language, Some("zh" | "ja") | None),
         site: &sites,
-        dated,
+        kind,
     });
     let said = (&seen, &linked);
     Metadata {
@@ -201,14 +212,41 @@ fn label_of(host: &str) -> &str {
     domain.split('.').next().unwrap_or(domain)
 }
 
-/// Tells whether a page looks like one that was written at a date: an article or a thread, not a
-/// product, a service or the front page of a site.
-fn is_dated(seen: &Seen<'_>, linked: &Linked, path: &str) -> bool {
-    let kind = seen.meta_of(&["og:type"]).unwrap_or_default();
-    if linked.role == Some(Role::Article) || seen.meta_of(&["article:published_time"]).is_some() {
-        return true;
+/// How much a page looks like one that was written at a date by somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// A product.
+    Undated,
+    /// Nothing tells.
+    Unknown,
+    /// An article or a thread.
+    Article,
+}
+
+/// Words in the path of articles and threads.
+const ARTICLE_PATHS: [&str; 22] = [
+    "blog", "news", "article", "post", "story", "stories", "thread", "topic", "forum", "archives",
+    "insights", "journal", "magazine", "questions", "review", "press", "column", "20", "content_",
+    "detail", "discussion", "xinwen",
+];
+
+fn kind(seen: &Seen<'_>, linked: &Linked, path: &str) -> Kind {
+    let og = seen.meta_of(&["og:type"]).unwrap_or_default();
+    if linked.product || og.contains("product") {
+        return Kind::Undated;
     }
-    !(linked.product || kind.contains("product") || path.len() <= 1)
+    if linked.role == Some(Role::Article) || seen.meta_of(&["article:published_time"]).is_some() {
+        return Kind::Article;
+    }
+    // The last part of the path is the page; a page of which it is a mere word is a section.
+    let (folder, page) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+    let named = |text: &str| ARTICLE_PATHS.iter().any(|word| text.contains(word));
+    let long = page.len() > 12 || page.bytes().any(|byte| byte.is_ascii_digit());
+    match path.len() {
+        0 | 1 => Kind::Unknown,
+        _ if named(folder) && long || page.len() > 6 && named(page) && long => Kind::Article,
+        _ => Kind::Unknown,
+    }
 }
 
 /// Which part of `03/04/2012` is the day: by the region that the page declares, by the domain,

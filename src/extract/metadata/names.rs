@@ -13,11 +13,16 @@ const BEFORE: [&str; 40] = [
 ];
 
 /// What is no name of a person, in lower case.
-const NOBODY: [&str; 36] = [
+const NOBODY: [&str; 70] = [
     "admin", "administrator", "webmaster", "editor", "editors", "unknown", "anonymous", "guest",
     "null", "undefined", "none", "author", "authors", "user", "root", "n/a", "na", "home", "about",
     "share", "follow", "staff", "team", "website", "web", "posts", "comments", "reply", "login",
-    "佚名", "未知", "本站", "网络", "管理员", "默认", "无",
+    "佚名", "未知", "本站", "网络", "管理员", "默认", "无", "staff writer", "name", "writer", "by",
+    "authorized dealer", "view profile", "read more", "full bio", "about the author", "view bio",
+    "insights from", "by line", "sign in", "sign up", "log in", "create account", "my account",
+    "create an account", "account settings", "my profile", "profile", "members", "youtube",
+    "bluesky", "twitter", "facebook", "linkedin", "meet the team", "meet our staff", "verification",
+    "contributors", "free trial", "privacy", "activities",
 ];
 
 /// Returns a text without markup, character references and line breaks.
@@ -117,7 +122,7 @@ pub(super) fn person(text: &str) -> Option<String> {
         || name.contains("://")
         || name.contains("www.")
         || name.contains('@')
-        || name.contains(['{', '}', '<', '>', '=', '\\'])
+        || name.contains(['{', '}', '<', '>', '=', '\\', '【', '╱', '，', '。'])
         || !name.chars().any(char::is_alphabetic)
         || digits > 6
         || NOBODY.contains(&name.to_lowercase().as_str());
@@ -136,6 +141,12 @@ pub(super) fn looks_like_names(name: &str) -> bool {
     let capitals = plain.clone().filter(capital).count();
     words.len() <= 12 && !words.is_empty() && capitals == plain.count() && capitals > 0
         && !name.contains(['.', '!', '?', '…']) | is_abbreviated(name)
+}
+
+/// Tells whether the end of an address can be the name of a person: `jane-doe`, `janedoe`.
+pub(super) fn looks_like_slug(page: &str) -> bool {
+    let known = ["author", "authors", "people", "writers", "contributors", "members", "index"];
+    page.len() > 3 && !known.iter().any(|word| page.eq_ignore_ascii_case(word))
 }
 
 /// Dots in a name are those of initials and titles: `J. R. R. Tolkien`, `Dr. Who`.

@@ -21,7 +21,7 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn find(tree: &Tree<'_>, seen: &Seen<'_>, titles: &[&str], main: &str) -> Self {
         let (start, end) = ends(tree, seen.body, main);
-        let heading = heading(tree, seen, titles);
+        let heading = heading(tree, seen, titles, start);
         Self { heading, start, end }
     }
 }
@@ -63,11 +63,18 @@ pub(super) fn likeness(one: &str, other: &str) -> f32 {
 }
 
 /// The `<h1>` that is most like the titles; without one that is, the text that stands in the title.
-fn heading(tree: &Tree<'_>, seen: &Seen<'_>, titles: &[&str]) -> Option<(usize, f32)> {
+fn heading(
+    tree: &Tree<'_>,
+    seen: &Seen<'_>,
+    titles: &[&str],
+    start: Option<usize>,
+) -> Option<(usize, f32)> {
     let mut best: Option<(usize, f32)> = None;
     for index in seen.h1.iter().copied().take(HEADINGS_MAX) {
         let text = tree.text_of(index, TITLE_CHARS_MAX);
         let like = titles.iter().map(|title| likeness(&text, title)).fold(0.0, f32::max);
+        // A logo: what the title ends with, after its own words.
+        let like = if is_end_of(&text, &seen.title) { like.min(0.3) } else { like };
         if best.is_none_or(|(_, most)| like > most) && !text.is_empty() {
             best = Some((index, like));
         }
@@ -75,26 +82,42 @@ fn heading(tree: &Tree<'_>, seen: &Seen<'_>, titles: &[&str]) -> Option<(usize, 
     if let Some(best) = best.filter(|(_, like)| *like >= 0.5) {
         return Some(best);
     }
-    let quoted = titles.iter().find_map(|title| quoted(tree, seen, title));
+    let quoted = titles.iter().find_map(|title| quoted(tree, seen, title, start));
     quoted.map(|index| (index, 0.6)).or(best)
 }
 
-/// The text outside links with which the title starts.
-fn quoted(tree: &Tree<'_>, seen: &Seen<'_>, title: &str) -> Option<usize> {
-    let mut linked = None;
+/// Tells whether a heading is only the last part of a title, which names the site.
+fn is_end_of(text: &str, title: &str) -> bool {
+    let Some(rest) = title.trim().strip_suffix(text) else { return false };
+    let rest = rest.trim_end();
+    let own = rest.trim_end_matches(['|', '-', '–', '—', '_', '·', '»', '•', '｜']);
+    own.len() < rest.len() && own.trim().chars().count() >= 5
+}
+
+/// The text outside links that is a large part of the title: the last one before the main text,
+/// else the first one.
+fn quoted(tree: &Tree<'_>, seen: &Seen<'_>, title: &str, start: Option<usize>) -> Option<usize> {
+    let (mut before, mut after, mut linked) = (None, None, None);
     for (index, item) in tree.items.iter().enumerate().skip(seen.body + 1) {
         let Kind::Text(text) = item.kind else { continue };
+        if text.len() < 12 || text.len() * 3 < title.len() {
+            continue;
+        }
         let text = text.trim();
-        if text.len() < 12 || !title.starts_with(text) || text.len() * 3 < title.len() {
+        // At its start the title has its own words; elsewhere most of it must be there.
+        let most = text.len() * 5 >= title.len() * 3;
+        let part = if most { title.contains(text) } else { title.starts_with(text) };
+        if text.len() < 12 || text.len() * 3 < title.len() || !part {
             continue;
         }
         match tree.items[item.parent].name() {
-            "script" | "style" | "noscript" | "option" => {}
+            "script" | "style" | "noscript" | "option" | "title" => {}
             "a" => linked = linked.or(Some(index)),
-            _ => return Some(index),
+            _ if start.is_none_or(|start| index <= start) => before = Some(index),
+            _ => after = after.or(Some(index)),
         }
     }
-    linked
+    before.or(after).or(linked)
 }
 
 /// Characters by which a line of the main text is found again.
@@ -108,7 +131,7 @@ fn ends(tree: &Tree<'_>, body: usize, main: &str) -> (Option<usize>, Option<usiz
     let lines = || main.lines().filter(|line| line.len() >= 30);
     let first: Vec<Vec<char>> = lines().take(3).map(solid).collect();
     let last: Vec<Vec<char>> = lines().rev().take(3).map(solid).collect();
-    let (mut start, mut end) = (None, None);
+    let (mut start, mut linked, mut end) = (None, None, None);
     for (index, item) in tree.items.iter().enumerate().skip(body) {
         let Kind::Text(text) = item.kind else { continue };
         let mut chars = text.chars().filter(|c| !c.is_whitespace());
@@ -118,12 +141,17 @@ fn ends(tree: &Tree<'_>, body: usize, main: &str) -> (Option<usize>, Option<usiz
                 && key[1..].iter().zip(chars.clone()).all(|(one, other)| *one == other)
                 && text.len() >= 12
         };
-        if start.is_none() && first.iter().any(is) {
-            start = Some(index);
+        match tree.items[item.parent].name() {
+            "title" | "script" | "style" => continue,
+            // Teasers of the same text stand in links.
+            "a" if linked.is_none() && first.iter().any(is) => linked = Some(index),
+            "a" => {}
+            _ if start.is_none() && first.iter().any(is) => start = Some(index),
+            _ => {}
         }
         if last.iter().any(is) {
             end = Some(index);
         }
     }
-    (start, end)
+    (start.or(linked), end)
 }

@@ -6,7 +6,7 @@ use super::linked::{Linked, Role};
 use super::moment::Moment;
 use super::seen::Seen;
 use super::window::{Line, Window};
-use super::{Source, Stated};
+use super::{Kind as PageKind, Source, Stated};
 
 /// Least confidence of a date that is told.
 const CONFIDENCE_MIN: f32 = 0.5;
@@ -122,8 +122,7 @@ pub(super) struct Evidence<'e, 'a> {
     pub order: Order,
     /// The latest day that a page can have.
     pub latest: Option<jiff::civil::Date>,
-    /// The page is one that has a date: an article or a thread.
-    pub dated: bool,
+    pub kind: PageKind,
 }
 
 /// The dates of a page.
@@ -171,7 +170,7 @@ impl Collected<'_, '_, '_> {
         let linked = self.evidence.linked;
         let confidence = match linked.role {
             Some(Role::Article) => 0.95,
-            Some(Role::Page) if self.evidence.dated => 0.6,
+            Some(Role::Page) if self.evidence.kind == PageKind::Article => 0.62,
             Some(Role::Page) => 0.42,
             _ => 0.4,
         };
@@ -222,6 +221,7 @@ impl Collected<'_, '_, '_> {
             }
         }
         let near = |index: &&usize| (window.from..window.until).contains(*index);
+        let (_, less) = self.doubt(self.evidence.kind);
         for (number, index) in seen.times.iter().filter(near).take(6).enumerate() {
             let item = &tree.items[*index];
             let class = item.attribute("class").unwrap_or_default().to_ascii_lowercase();
@@ -231,13 +231,14 @@ impl Collected<'_, '_, '_> {
                 says => says,
             };
             let base = if says == Says::Bare { 0.78 } else { 0.88 };
-            let confidence = base - 0.08 * number as f32;
+            let confidence = base - 0.08 * number as f32 - less;
             self.add(says, marked_value(tree, *index, self.evidence.order), Source::Time, confidence);
         }
     }
 
     fn visible(&mut self) {
-        let Evidence { window, order, dated, .. } = *self.evidence;
+        let Evidence { window, order, kind, .. } = *self.evidence;
+        let (near, less) = self.doubt(kind);
         let mut before = "";
         let mut bare = 0;
         for line in &window.head {
@@ -249,21 +250,40 @@ impl Collected<'_, '_, '_> {
                 };
                 bare += usize::from(says == Says::Bare);
                 confidence -= penalty(line, &found);
-                if !dated {
-                    confidence -= 0.1;
-                }
+                confidence -= if (0..7).contains(&line.distance) { near } else { less };
                 self.add(says, Some(found), Source::Text, confidence);
             }
             before = line.text;
         }
+        before = "";
         for line in &window.tail {
             for found in readable(line.text, order) {
-                let says = says(line.text, "", &found);
-                let confidence = if says == Says::Bare { 0.5 } else { 0.7 };
-                let less = if dated { 0.0 } else { 0.1 };
+                let says = says(line.text, before, &found);
+                let confidence = if says == Says::Bare { 0.55 } else { 0.7 };
                 let confidence = confidence - penalty(line, &found) - less;
                 self.add(says, Some(found), Source::Text, confidence);
             }
+            before = line.text;
+        }
+    }
+
+    /// How much less a visible date is believed: on a list of many things each has its own, but
+    /// for one that stands right beside the heading.
+    fn doubt(&self, kind: PageKind) -> (f32, f32) {
+        let window = self.evidence.window;
+        let mut days = Vec::new();
+        for line in &window.head {
+            if let Some(found) = readable(line.text, self.evidence.order).first() {
+                if !days.contains(&found.moment.date) && line.text.len() < 60 {
+                    days.push(found.moment.date);
+                }
+            }
+        }
+        let listed: f32 = if days.len() >= 4 { 0.15 } else { 0.0 };
+        match kind {
+            PageKind::Article => (0.0, 0.0),
+            PageKind::Unknown => (0.08, 0.08 + listed),
+            PageKind::Undated => (0.2, 0.2 + listed),
         }
     }
 }
@@ -286,7 +306,13 @@ fn penalty(line: &Line<'_>, found: &Found) -> f32 {
         far if far < 0 => 0.06 - 0.01 * far as f32,
         far => 0.006 * far as f32,
     };
-    prose + far.min(0.3) + if line.linked { 0.2 } else { 0.0 }
+    // A date that is all of a link leads to the post that has it; others are in headlines.
+    let linked = match line.linked {
+        true if beside < 4 => 0.05,
+        true => 0.2,
+        false => 0.0,
+    };
+    prose + far.min(0.3) + linked
 }
 
 /// What the words beside a date say of it.

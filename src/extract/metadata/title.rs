@@ -22,22 +22,28 @@ pub(super) fn title(
     place: &Place,
     site: &[&str],
 ) -> Option<Stated<String>> {
+    let meta = seen.meta_of(&META_TITLES).map(|text| without_site(&plain(text), site));
+    let headline = linked.headline.as_deref().map(|text| without_site(text, site));
+    let tag = without_site(&plain(&seen.title), site);
     let heading = place.heading.map(|(index, like)| {
-        let quoted = tree.items[index].name().is_empty();
-        let text = if quoted {
-            tree.text_of(index, TITLE_CHARS_MAX)
-        } else {
-            tree.text_of(index, TITLE_CHARS_MAX)
-        };
-        (plain(&text), like)
+        let text = plain(&tree.text_of(index, TITLE_CHARS_MAX));
+        let text = without_named(text.trim_end_matches(['¶', '#', ' ']), site);
+        // Buttons and badges within a heading follow its words.
+        let told = [meta.as_deref(), headline.as_deref(), Some(tag.as_str())];
+        let own = told.into_iter().flatten().find(|told| {
+            let rest = text.strip_prefix(told);
+            let apart = |rest: &str| {
+                rest.len() > 12
+                    && rest.strip_prefix(' ').is_some_and(|rest| !rest.starts_with(['—', '+', '&']))
+            };
+            told.len() > 8 && rest.is_some_and(apart)
+        });
+        (own.map_or(text.clone(), str::to_owned), like)
     });
     let heading = heading.filter(|(text, _)| is_title(text) && !is_site(text, site));
     if let Some((text, like)) = heading.clone().filter(|(_, like)| *like >= 0.5) {
         return Some(Stated { value: text, source: Source::Heading, confidence: 0.6 + 0.4 * like });
     }
-    let meta = seen.meta_of(&META_TITLES).map(|text| without_site(&plain(text), site));
-    let headline = linked.headline.as_deref().map(|text| without_site(text, site));
-    let tag = without_site(&plain(&seen.title), site);
     // A single heading is the title even where the head says it in other words.
     if let Some((text, like)) = heading.clone().filter(|_| seen.h1.len() == 1)
         && text.chars().count() >= 8
@@ -62,6 +68,16 @@ fn is_title(text: &str) -> bool {
 
 fn is_site(text: &str, site: &[&str]) -> bool {
     site.iter().any(|name| text.eq_ignore_ascii_case(name))
+}
+
+/// Takes the name of the site off the end of a heading.
+fn without_named(title: &str, site: &[&str]) -> String {
+    let cut = SEPARATORS.iter().filter_map(|separator| {
+        let (rest, last) = title.rsplit_once(separator)?;
+        let named = site.iter().any(|name| likeness(last, name) >= 0.8);
+        (named && rest.len() >= 8).then_some(rest)
+    });
+    cut.min_by_key(|rest| rest.len()).unwrap_or(title).trim().to_owned()
 }
 
 /// Takes the parts off a title that name the site or a section of it.

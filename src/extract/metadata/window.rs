@@ -12,7 +12,7 @@ const AFTER_HEADING: usize = 45;
 const AFTER_START: usize = 8;
 /// Texts before and after the end of the main text.
 const BEFORE_END: usize = 3;
-const AFTER_END: usize = 14;
+const AFTER_END: usize = 24;
 /// Nodes between the heading and the last text that belongs to it.
 const NODES_MAX: usize = 400;
 
