@@ -10,8 +10,8 @@ mod moves;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Facts, Key, note_change, read_copy, read_document, write_body,
-    write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, Key, note_change, read_copy, read_document,
+    write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
 use crate::store::{BadRow, Error, Tables};

@@ -3,7 +3,9 @@
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Place};
 use uniqcrawl::dedup::{self, Config, Finder};
-use uniqcrawl::documents::{Facts, Key, changes_of, copies_of, read_body, read_content, read_document};
+use uniqcrawl::documents::{
+    Facts, Key, changes_of, copies_of, read_body, read_content, read_document,
+};
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
 use uniqcrawl::store::Tables;

@@ -1,18 +1,21 @@
 //! Who wrote a page.
 
+use super::super::tree::Kind as Node;
 use super::super::tree::Tree;
 use super::dates::{self, Order};
 use super::han_names::{self, Byline, Part};
 use super::linked::{Linked, Role};
 use super::names;
-use super::seen::Seen;
+use super::seen::{Seen, has_word};
 use super::window::{Line, Window};
 use super::{Kind, Source, Stated};
-use super::super::tree::Kind as Node;
 use crate::text::is_han;
 
 /// Least confidence of authors that are told.
 const CONFIDENCE_MIN: f32 = 0.5;
+
+/// Elements that are looked at.
+const BYLINES_MAX: usize = 16;
 
 /// Authors that are kept.
 const AUTHORS_MAX: usize = 20;
@@ -39,8 +42,15 @@ const NAMES: [(&str, f32); 16] = [
 
 /// Labels of `twitter:label1` that go with the name of an author.
 const TWITTER_LABELS: [&str; 9] = [
-    "written by", "author", "verfasst von", "écrit par", "escrito por", "by", "geschrieben von",
-    "scritto da", "geschreven door",
+    "written by",
+    "author",
+    "verfasst von",
+    "écrit par",
+    "escrito por",
+    "by",
+    "geschrieben von",
+    "scritto da",
+    "geschreven door",
 ];
 
 /// Everything that is known when authors are weighed.
@@ -77,9 +87,8 @@ pub(super) fn authors(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     all.extend(visible(evidence));
     all.extend(chinese(evidence));
     let agreed = |one: &Authors| {
-        let same = |other: &&Authors| {
-            other.source != one.source && shared(&one.value, &other.value)
-        };
+        let same =
+            |other: &&Authors| other.source != one.source && shared(&one.value, &other.value);
         all.iter().filter(same).map(|other| 1.0 - other.confidence).product::<f32>()
     };
     let weighed = all.iter().map(|one| (1.0 - (1.0 - one.confidence) * agreed(one), one));
@@ -205,26 +214,51 @@ const AUTHOR_PATHS: [&str; 6] =
 
 /// Elements near the heading whose class, relation or target is that of a byline.
 fn bylines(evidence: &Evidence<'_, '_>) -> Vec<usize> {
-    let Evidence { tree, seen, window, .. } = *evidence;
-    let near = window.from..window.until.min(tree.items.len());
-    let mut found: Vec<usize> =
-        seen.bylines.iter().copied().filter(|index| near.contains(index)).take(12).collect();
-    let linked = near.filter(|index| {
-        let item = &tree.items[*index];
-        matches!(item.kind, Node::Element(_))
-            && item.name() == "a"
-            && item.attribute("href").is_some_and(|href| {
-                // The list of all authors is about none of them.
-                let page = href.trim_end_matches('/').rsplit('/').next().unwrap_or(href);
-                AUTHOR_PATHS.iter().any(|path| href.contains(path))
-                    && href.len() < 300
-                    && (href.contains("viewprofile") || names::looks_like_slug(page))
-            })
-    });
-    found.extend(linked.take(6));
-    found.sort_unstable();
-    found.dedup();
+    let Evidence { tree, window, .. } = *evidence;
+    let mut found = Vec::new();
+    for index in window.from..window.until.min(tree.items.len()) {
+        let Node::Element(element) = tree.items[index].kind else { continue };
+        let link = element.name() == "a";
+        let named = element.attrs().any(|(name, value)| match name {
+            "class" | "id" => is_byline(value),
+            "rel" => link && has_word(value, "author"),
+            "href" => link && is_author_page(value),
+            _ => false,
+        });
+        if named {
+            found.push(index);
+        }
+        if found.len() >= BYLINES_MAX {
+            break;
+        }
+    }
     found
+}
+
+/// Tells whether an address is that of a page about an author. The list of all is about none.
+fn is_author_page(href: &str) -> bool {
+    let page = href.trim_end_matches('/').rsplit('/').next().unwrap_or(href);
+    href.len() < 300
+        && AUTHOR_PATHS.iter().any(|path| href.contains(path))
+        && (href.contains("viewprofile") || names::looks_like_slug(page))
+}
+
+/// Class names such as `byline`, `article__author-name`, `postAuthor`, `username`.
+fn is_byline(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let pairs = bytes.windows(2).enumerate();
+    bytes.len() < 300
+        && pairs.into_iter().any(|(at, pair)| {
+            let word: &[u8] = match (pair[0] | 0x20, pair[1] | 0x20) {
+                (b'a', b'u') => b"author",
+                (b'b', b'y') => b"byline",
+                (b'w', b'r') => b"writer",
+                (b'u', b's') => b"username",
+                (b'r', b'e') => b"reporter",
+                _ => return false,
+            };
+            bytes.get(at..at + word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word))
+        })
 }
 
 /// The text of a byline; the links in it, if there are some, hold the names.
@@ -285,9 +319,7 @@ fn visible(evidence: &Evidence<'_, '_>) -> Option<Authors> {
         if line.text.len() > 200 || line.distance < -6 {
             continue;
         }
-        let lower = line.text.trim_end_matches(':').trim_end();
-        let label = lower.len() < 16 && names::after_by(&format!("{lower} ")).is_some();
-        let names = if label && !lower.is_empty() {
+        let names = if names::is_by(line.text) {
             following(lines, at)
         } else if let Some(rest) = names::after_by(line.text) {
             byline_names(rest)

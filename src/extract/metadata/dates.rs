@@ -80,7 +80,8 @@ pub(super) fn value(text: &str, order: Order) -> Option<Found> {
 }
 
 fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit()) || text.contains(is_wide_digit)
+    // Wide digits start with this byte.
+    text.bytes().any(|byte| byte.is_ascii_digit() || byte == 0xEF)
 }
 
 fn is_wide_digit(c: char) -> bool {
@@ -216,9 +217,7 @@ type Read = (Moment, Option<Moment>, usize);
 
 fn number_first(cursor: Cursor<'_, '_>, order: Order) -> Option<Read> {
     match cursor.peek() {
-        Some(Token::Number(_, 4)) => {
-            year_first(cursor).map(|(moment, end)| (moment, None, end))
-        }
+        Some(Token::Number(_, 4)) => year_first(cursor).map(|(moment, end)| (moment, None, end)),
         Some(Token::Number(_, 1 | 2)) => day_word(cursor)
             .map(|(moment, end)| (moment, None, end))
             .or_else(|| three_numbers(cursor, order)),
@@ -337,7 +336,9 @@ fn time_after(tokens: &[Placed<'_>], end: usize, moment: &mut Moment) -> usize {
         cursor.space();
         match cursor.peek() {
             Some(Token::Word(word)) if word.chars().count() <= 6 => cursor.at += 1,
-            Some(Token::Mark(',' | '|' | '-' | '–' | '•' | '·' | '日' | '(' | ')')) => cursor.at += 1,
+            Some(Token::Mark(',' | '.' | '|' | '-' | '–' | '•' | '·' | '日' | '(' | ')')) => {
+                cursor.at += 1
+            }
             Some(Token::Mark('上' | '早')) => cursor.at += 2,
             Some(Token::Mark('下' | '晚')) => {
                 shift = 12;

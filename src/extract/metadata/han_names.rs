@@ -87,15 +87,60 @@ const LABELS: [(&str, Part, bool); 46] = [
 
 /// Words at the end of names of offices, not of persons.
 const OFFICES: [&str; 30] = [
-    "网", "網", "社", "报", "報", "报道", "報導", "中心", "公司", "集团", "部", "局", "委", "办",
-    "台", "臺", "处", "组", "频道", "编辑", "記者", "记者", "晚报", "在线", "杂志", "协会", "学院",
-    "大学", "政府", "办公室",
+    "网",
+    "網",
+    "社",
+    "报",
+    "報",
+    "报道",
+    "報導",
+    "中心",
+    "公司",
+    "集团",
+    "部",
+    "局",
+    "委",
+    "办",
+    "台",
+    "臺",
+    "处",
+    "组",
+    "频道",
+    "编辑",
+    "記者",
+    "记者",
+    "晚报",
+    "在线",
+    "杂志",
+    "协会",
+    "学院",
+    "大学",
+    "政府",
+    "办公室",
 ];
 
 /// Words in the place of a name that are none.
 const NO_NAMES: [&str; 20] = [
-    "佚名", "未知", "本站", "网络", "互联网", "转载", "原创", "管理员", "综合", "不详", "来源",
-    "來源", "匿名", "时间", "日期", "点击", "手机版", "编辑", "无", "小编",
+    "佚名",
+    "未知",
+    "本站",
+    "网络",
+    "互联网",
+    "转载",
+    "原创",
+    "管理员",
+    "综合",
+    "不详",
+    "来源",
+    "來源",
+    "匿名",
+    "时间",
+    "日期",
+    "点击",
+    "手机版",
+    "编辑",
+    "无",
+    "小编",
 ];
 
 /// Names after one label.
@@ -178,7 +223,8 @@ fn names_after(text: &str, marked: bool) -> (Vec<String>, usize) {
         let Some((name, length)) = name(rest, strict) else { break };
         names.push(name);
         rest = &rest[length..];
-        let next = rest.trim_start_matches(|c: char| is_gap(c) || matches!(c, '、' | '，' | ',' | '/'));
+        let next =
+            rest.trim_start_matches(|c: char| is_gap(c) || matches!(c, '、' | '，' | ',' | '/'));
         if next.len() == rest.len() {
             break;
         }
@@ -220,7 +266,8 @@ fn name(text: &str, strict: bool) -> Option<(String, usize)> {
         return None;
     }
     // A longer run: the name ends where a report is mentioned.
-    let report = ["报道", "報導", "报导", "報道", "摄影", "攝影", "撰", "采写", "综合", "綜合", "摄"];
+    let report =
+        ["报道", "報導", "报导", "報道", "摄影", "攝影", "撰", "采写", "综合", "綜合", "摄"];
     let at = report.iter().filter_map(|word| plain.find(word)).min()?;
     let before = plain[..at].chars().count();
     // Between the name and the report there may be a place of two characters: 潘姿羽台北報導.
@@ -252,7 +299,8 @@ fn latin(text: &str) -> Option<(String, usize)> {
 
 /// `NF075`, `SN034`: numbers of editors.
 fn is_code(name: &str) -> bool {
-    name.ends_with(|c: char| c.is_ascii_digit()) && name.starts_with(|c: char| c.is_ascii_uppercase())
+    name.ends_with(|c: char| c.is_ascii_digit())
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// Reads a name in brackets at the end of a text: `（张慧玲）`, `(新民网 李欣)`, `(李军伟 编译)`.

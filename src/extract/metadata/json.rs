@@ -86,7 +86,11 @@ impl Value<'_> {
 /// Reads a block. Never fails: what cannot be read is left out.
 pub(super) fn read(text: &str) -> Value<'_> {
     let text = &text[..text.floor_char_boundary(BYTES_MAX)];
-    let start = text.find(['{', '[']).unwrap_or(text.len());
+    let wrapped = text.find("<![CDATA[").map_or(0, |at| at + "<![CDATA[".len());
+    let first = text.find('{').unwrap_or(text.len());
+    // A mark of CDATA after the first brace is in a text.
+    let from = if wrapped <= first { wrapped } else { 0 };
+    let start = text[from..].find(['{', '[']).map_or(text.len(), |at| from + at);
     let mut reader = Reader { text, bytes: text.as_bytes(), at: start, values: 0 };
     reader.value(0)
 }

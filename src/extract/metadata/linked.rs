@@ -148,8 +148,16 @@ fn has_type(node: &Value<'_>, types: &[&str]) -> bool {
 fn role(node: &Value<'_>) -> Role {
     let own = node.get("@type").map(Value::all).unwrap_or_default();
     let role = |own: &str| match own.rsplit(['/', ':', '#']).next().unwrap_or(own) {
-        "BlogPosting" | "Report" | "LiveBlogPosting" | "DiscussionForumPosting" | "Recipe"
-        | "SocialMediaPosting" | "Question" | "HowTo" | "CreativeWork" | "Posting" => Role::Article,
+        "BlogPosting"
+        | "Report"
+        | "LiveBlogPosting"
+        | "DiscussionForumPosting"
+        | "Recipe"
+        | "SocialMediaPosting"
+        | "Question"
+        | "HowTo"
+        | "CreativeWork"
+        | "Posting" => Role::Article,
         own if own.ends_with("Article") => Role::Article,
         own if own.ends_with("Page") => Role::Page,
         "VideoObject" | "PodcastEpisode" | "Review" | "MediaObject" | "AudioObject" => Role::Work,
@@ -177,7 +185,8 @@ fn name_of(node: &Value<'_>, nodes: &[&Value<'_>]) -> Option<(String, bool)> {
         return Some((names::plain(name), true));
     }
     let node = resolve(node, nodes);
-    let person = !has_type(node, &["Organization", "NewsMediaOrganization", "Corporation", "Brand"]);
+    let person =
+        !has_type(node, &["Organization", "NewsMediaOrganization", "Corporation", "Brand"]);
     if let Some(name) = node.get("name").and_then(Value::text) {
         return Some((names::plain(name), person));
     }

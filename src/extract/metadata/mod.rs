@@ -225,9 +225,28 @@ enum Kind {
 
 /// Words in the path of articles and threads.
 const ARTICLE_PATHS: [&str; 22] = [
-    "blog", "news", "article", "post", "story", "stories", "thread", "topic", "forum", "archives",
-    "insights", "journal", "magazine", "questions", "review", "press", "column", "20", "content_",
-    "detail", "discussion", "xinwen",
+    "blog",
+    "news",
+    "article",
+    "post",
+    "story",
+    "stories",
+    "thread",
+    "topic",
+    "forum",
+    "archives",
+    "insights",
+    "journal",
+    "magazine",
+    "questions",
+    "review",
+    "press",
+    "column",
+    "20",
+    "content_",
+    "detail",
+    "discussion",
+    "xinwen",
 ];
 
 fn kind(seen: &Seen<'_>, linked: &Linked, path: &str) -> Kind {

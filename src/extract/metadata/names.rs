@@ -5,24 +5,120 @@ const NAME_CHARS_MAX: usize = 90;
 
 /// Words before a name, in lower case.
 const BEFORE: [&str; 40] = [
-    "written by", "posted by", "published by", "reviewed by", "story by", "words by", "text by",
-    "article by", "authored by", "created by", "by:", "by", "author:", "authors:", "author",
-    "von:", "von", "autor:", "autorin:", "autor", "par:", "par", "auteur :", "auteur:", "por:",
-    "por", "di", "door", "af", "av", "przez", "автор:", "автор", "текст:", "συντάκτης:", "του",
-    "της", "από", "started by", "asked by",
+    "written by",
+    "posted by",
+    "published by",
+    "reviewed by",
+    "story by",
+    "words by",
+    "text by",
+    "article by",
+    "authored by",
+    "created by",
+    "by:",
+    "by",
+    "author:",
+    "authors:",
+    "author",
+    "von:",
+    "von",
+    "autor:",
+    "autorin:",
+    "autor",
+    "par:",
+    "par",
+    "auteur :",
+    "auteur:",
+    "por:",
+    "por",
+    "di",
+    "door",
+    "af",
+    "av",
+    "przez",
+    "автор:",
+    "автор",
+    "текст:",
+    "συντάκτης:",
+    "του",
+    "της",
+    "από",
+    "started by",
+    "asked by",
 ];
 
 /// What is no name of a person, in lower case.
 const NOBODY: [&str; 70] = [
-    "admin", "administrator", "webmaster", "editor", "editors", "unknown", "anonymous", "guest",
-    "null", "undefined", "none", "author", "authors", "user", "root", "n/a", "na", "home", "about",
-    "share", "follow", "staff", "team", "website", "web", "posts", "comments", "reply", "login",
-    "佚名", "未知", "本站", "网络", "管理员", "默认", "无", "staff writer", "name", "writer", "by",
-    "authorized dealer", "view profile", "read more", "full bio", "about the author", "view bio",
-    "insights from", "by line", "sign in", "sign up", "log in", "create account", "my account",
-    "create an account", "account settings", "my profile", "profile", "members", "youtube",
-    "bluesky", "twitter", "facebook", "linkedin", "meet the team", "meet our staff", "verification",
-    "contributors", "free trial", "privacy", "activities",
+    "admin",
+    "administrator",
+    "webmaster",
+    "editor",
+    "editors",
+    "unknown",
+    "anonymous",
+    "guest",
+    "null",
+    "undefined",
+    "none",
+    "author",
+    "authors",
+    "user",
+    "root",
+    "n/a",
+    "na",
+    "home",
+    "about",
+    "share",
+    "follow",
+    "staff",
+    "team",
+    "website",
+    "web",
+    "posts",
+    "comments",
+    "reply",
+    "login",
+    "佚名",
+    "未知",
+    "本站",
+    "网络",
+    "管理员",
+    "默认",
+    "无",
+    "staff writer",
+    "name",
+    "writer",
+    "by",
+    "authorized dealer",
+    "view profile",
+    "read more",
+    "full bio",
+    "about the author",
+    "view bio",
+    "insights from",
+    "by line",
+    "sign in",
+    "sign up",
+    "log in",
+    "create account",
+    "my account",
+    "create an account",
+    "account settings",
+    "my profile",
+    "profile",
+    "members",
+    "youtube",
+    "bluesky",
+    "twitter",
+    "facebook",
+    "linkedin",
+    "meet the team",
+    "meet our staff",
+    "verification",
+    "contributors",
+    "free trial",
+    "privacy",
+    "activities",
 ];
 
 /// Returns a text without markup, character references and line breaks.
@@ -92,13 +188,35 @@ fn reference(text: &str) -> Option<(char, usize)> {
 /// Returns the rest of a text that starts with a word for `by`.
 pub(super) fn after_by(text: &str) -> Option<&str> {
     let text = text.trim_start();
-    BEFORE.iter().find_map(|word| {
-        let head = text.get(..word.len())?;
-        let same = head == *word || head.to_lowercase() == *word;
-        let rest = &text[word.len()..];
+    before(text).find_map(|word| {
+        let rest = without_start(text, word)?;
         let apart = word.ends_with(':') || rest.starts_with([' ', '\u{A0}', ':', '\n']);
-        (same && apart).then(|| rest.trim_start_matches([':', ' ', '\u{A0}', '\n']))
+        apart.then(|| rest.trim_start_matches([':', ' ', '\u{A0}', '\n']))
     })
+}
+
+/// Tells whether a text is a word for `by` and nothing else.
+pub(super) fn is_by(text: &str) -> bool {
+    let text = text.trim_end_matches([':', ' ']);
+    text.len() < 24 && before(text).any(|word| without_start(text, word) == Some(""))
+}
+
+/// The words with which a text can start by its first letter.
+fn before(text: &str) -> impl Iterator<Item = &'static str> {
+    let first = text.chars().next().and_then(|c| c.to_lowercase().next());
+    BEFORE.into_iter().filter(move |word| first.is_some_and(|first| word.starts_with(first)))
+}
+
+/// Takes a word in lower case off the start of a text in any.
+fn without_start<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let mut rest = text.chars();
+    for c in word.chars() {
+        let own = rest.next()?;
+        if own != c && !own.to_lowercase().eq(std::iter::once(c)) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
 }
 
 /// Returns the name that a field or a byline holds, if it is one.
@@ -108,13 +226,15 @@ pub(super) fn person(text: &str) -> Option<String> {
     while let Some(rest) = after_by(name) {
         name = rest;
     }
-    for mark in [" | ", " • ", " · ", " — ", " – ", "\u{2028}", " on ", " Published", " Updated"] {
+    for mark in [" | ", " • ", " · ", " — ", " – ", "\u{2028}", " on ", " Published", " Updated"]
+    {
         if let Some(at) = name.find(mark).filter(|at| *at > 2) {
             name = &name[..at];
         }
     }
     let name = name.trim_matches(|c: char| {
-        c.is_whitespace() || matches!(c, ',' | ';' | ':' | '|' | '-' | '–' | '—' | '·' | '•' | '/' | '"' | '@')
+        c.is_whitespace()
+            || matches!(c, ',' | ';' | ':' | '|' | '-' | '–' | '—' | '·' | '•' | '/' | '"' | '@')
     });
     let digits = name.chars().filter(char::is_ascii_digit).count();
     let bad = name.chars().count() < 2
@@ -139,7 +259,10 @@ pub(super) fn looks_like_names(name: &str) -> bool {
     let small = ["and", "de", "van", "der", "von", "la", "und", "et", "y", "e", "di", "da", "&"];
     let plain = words.iter().filter(|word| !small.contains(word));
     let capitals = plain.clone().filter(capital).count();
-    words.len() <= 12 && !words.is_empty() && capitals == plain.count() && capitals > 0
+    words.len() <= 12
+        && !words.is_empty()
+        && capitals == plain.count()
+        && capitals > 0
         && !name.contains(['.', '!', '?', '…']) | is_abbreviated(name)
 }
 
@@ -152,7 +275,7 @@ pub(super) fn looks_like_slug(page: &str) -> bool {
 /// Dots in a name are those of initials and titles: `J. R. R. Tolkien`, `Dr. Who`.
 fn is_abbreviated(name: &str) -> bool {
     !name.contains(['!', '?', '…'])
-        && name.split_whitespace().all(|word| {
-            !word.trim_end_matches(',').ends_with('.') || word.chars().count() <= 5
-        })
+        && name
+            .split_whitespace()
+            .all(|word| !word.trim_end_matches(',').ends_with('.') || word.chars().count() <= 5)
 }

@@ -10,7 +10,7 @@ const HEADINGS_MAX: usize = 20;
 /// Places in the tree that the visible facts stand around.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// The heading of the page, and how sure that is, 0 to 1.
+    /// The heading of the page, and how sure that is, 0 to 1; below 0 it is that of the site.
     pub heading: Option<(usize, f32)>,
     /// First text of the main text.
     pub start: Option<usize>,
@@ -51,8 +51,11 @@ fn words(text: &str) -> Vec<String> {
 
 /// Share of the words of the shorter text that the other one has, less if it is much shorter.
 pub(super) fn likeness(one: &str, other: &str) -> f32 {
-    let (one, other) = (words(one), words(other));
-    let (short, long) = if one.len() <= other.len() { (&one, &other) } else { (&other, &one) };
+    of_words(&words(one), &words(other))
+}
+
+fn of_words(one: &[String], other: &[String]) -> f32 {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     if short.is_empty() {
         return 0.0;
     }
@@ -69,12 +72,14 @@ fn heading(
     titles: &[&str],
     start: Option<usize>,
 ) -> Option<(usize, f32)> {
+    let told: Vec<Vec<String>> = titles.iter().map(|title| words(title)).collect();
     let mut best: Option<(usize, f32)> = None;
     for index in seen.h1.iter().copied().take(HEADINGS_MAX) {
         let text = tree.text_of(index, TITLE_CHARS_MAX);
-        let like = titles.iter().map(|title| likeness(&text, title)).fold(0.0, f32::max);
+        let own = words(&text);
+        let like = told.iter().map(|title| of_words(&own, title)).fold(0.0, f32::max);
         // A logo: what the title ends with, after its own words.
-        let like = if is_end_of(&text, &seen.title) { like.min(0.3) } else { like };
+        let like = if is_end_of(&text, &seen.title) { -1.0 } else { like };
         if best.is_none_or(|(_, most)| like > most) && !text.is_empty() {
             best = Some((index, like));
         }
@@ -131,16 +136,23 @@ fn ends(tree: &Tree<'_>, body: usize, main: &str) -> (Option<usize>, Option<usiz
     let lines = || main.lines().filter(|line| line.len() >= 30);
     let first: Vec<Vec<char>> = lines().take(3).map(solid).collect();
     let last: Vec<Vec<char>> = lines().rev().take(3).map(solid).collect();
+    let heads: Vec<char> =
+        first.iter().chain(&last).filter_map(|key| key.first().copied()).collect();
     let (mut start, mut linked, mut end) = (None, None, None);
     for (index, item) in tree.items.iter().enumerate().skip(body) {
         let Kind::Text(text) = item.kind else { continue };
+        if text.len() < 12 {
+            continue;
+        }
         let mut chars = text.chars().filter(|c| !c.is_whitespace());
-        let Some(head) = chars.next() else { continue };
+        let Some(head) = chars.next().filter(|head| heads.contains(head)) else { continue };
         let is = |key: &Vec<char>| {
             key.first() == Some(&head)
                 && key[1..].iter().zip(chars.clone()).all(|(one, other)| *one == other)
-                && text.len() >= 12
         };
+        if !first.iter().chain(&last).any(is) {
+            continue;
+        }
         match tree.items[item.parent].name() {
             "title" | "script" | "style" => continue,
             // Teasers of the same text stand in links.

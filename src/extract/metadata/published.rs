@@ -67,28 +67,121 @@ const MODIFIED_NAMES: [(&str, f32); 12] = [
 
 /// Words that stand beside a date of publication, in lower case.
 const PUBLISHED_WORDS: [&str; 45] = [
-    "publish", "posted", "post date", "release", "date:", "asked", "created", "submitted", "发布",
-    "发表", "時間", "时间", "日期", "發佈", "發布", "發表", "投稿", "公開", "掲載", "配信", "登録",
-    "来源", "來源", "稿源", "veröffentlicht", "erstellt", "publié", "publie", "publicado",
-    "fecha", "data:", "pubblicato", "opublikowano", "dodano", "опубликован", "дата", "добавлен",
-    "δημοσί", "ημερομηνία", "입력", "등록", "작성", "datum", "publicerad", "inserito",
+    "publish",
+    "posted",
+    "post date",
+    "release",
+    "date:",
+    "asked",
+    "created",
+    "submitted",
+    "发布",
+    "发表",
+    "時間",
+    "时间",
+    "日期",
+    "發佈",
+    "發布",
+    "發表",
+    "投稿",
+    "公開",
+    "掲載",
+    "配信",
+    "登録",
+    "来源",
+    "來源",
+    "稿源",
+    "veröffentlicht",
+    "erstellt",
+    "publié",
+    "publie",
+    "publicado",
+    "fecha",
+    "data:",
+    "pubblicato",
+    "opublikowano",
+    "dodano",
+    "опубликован",
+    "дата",
+    "добавлен",
+    "δημοσί",
+    "ημερομηνία",
+    "입력",
+    "등록",
+    "작성",
+    "datum",
+    "publicerad",
+    "inserito",
 ];
 
 /// Words that stand beside a date of a change, in lower case.
 const MODIFIED_WORDS: [&str; 28] = [
-    "updated", "update:", "modified", "last edited", "last revised", "revised", "reviewed",
-    "更新", "修改", "編集日", "最終", "aktualisiert", "geändert", "stand:", "mis à jour",
-    "mise à jour", "modifié", "actualizado", "actualización", "aggiornato", "zaktualizowano",
-    "aktualizacja", "обновлен", "изменен", "ενημέρωση", "τελευταία", "수정", "edited",
+    "updated",
+    "update:",
+    "modified",
+    "last edited",
+    "last revised",
+    "revised",
+    "reviewed",
+    "更新",
+    "修改",
+    "編集日",
+    "最終",
+    "aktualisiert",
+    "geändert",
+    "stand:",
+    "mis à jour",
+    "mise à jour",
+    "modifié",
+    "actualizado",
+    "actualización",
+    "aggiornato",
+    "zaktualizowano",
+    "aktualizacja",
+    "обновлен",
+    "изменен",
+    "ενημέρωση",
+    "τελευταία",
+    "수정",
+    "edited",
 ];
 
 /// Words beside dates that are not those of the page, in lower case.
 const OTHER_WORDS: [&str; 34] = [
-    "joined", "join date", "registered", "member since", "copyright", "©", "expire", "deadline",
-    "born", "valid until", "last visit", "last seen", "last active", "since:", "注册", "版权",
-    "版權", "截止", "注冊", "有效期", "活动时间", "upcoming", "starts", "ends on", "event date",
-    "apply by", "best before", "release date", "due date", "effective", "established", "今天是",
-    "effective date", "last activity",
+    "joined",
+    "join date",
+    "registered",
+    "member since",
+    "copyright",
+    "©",
+    "expire",
+    "deadline",
+    "born",
+    "valid until",
+    "last visit",
+    "last seen",
+    "last active",
+    "since:",
+    "注册",
+    "版权",
+    "版權",
+    "截止",
+    "注冊",
+    "有效期",
+    "活动时间",
+    "upcoming",
+    "starts",
+    "ends on",
+    "event date",
+    "apply by",
+    "best before",
+    "release date",
+    "due date",
+    "effective",
+    "established",
+    "今天是",
+    "effective date",
+    "last activity",
 ];
 
 /// What a date says of the page.
@@ -133,7 +226,9 @@ pub(super) struct Dates {
 }
 
 pub(super) fn dates(evidence: &Evidence<'_, '_>) -> Dates {
-    let mut all = Collected { evidence, published: Vec::new(), modified: Vec::new() };
+    let head = evidence.window.head.iter();
+    let shown = head.map(|line| readable(line.text, evidence.order)).collect();
+    let mut all = Collected { evidence, shown, published: Vec::new(), modified: Vec::new() };
     all.linked();
     all.metas();
     all.address();
@@ -151,6 +246,8 @@ pub(super) fn dates(evidence: &Evidence<'_, '_>) -> Dates {
 
 struct Collected<'c, 'e, 'a> {
     evidence: &'c Evidence<'e, 'a>,
+    /// The dates in each text around the heading.
+    shown: Vec<Vec<Found>>,
     published: Vec<Candidate>,
     modified: Vec<Candidate>,
 }
@@ -226,13 +323,22 @@ impl Collected<'_, '_, '_> {
             let item = &tree.items[*index];
             let class = item.attribute("class").unwrap_or_default().to_ascii_lowercase();
             let says = match label(tree, window, *index) {
-                Says::Bare if class.contains("publi") || class.contains("pubdate") => Says::Published,
-                Says::Bare if class.contains("updated") || class.contains("modif") => Says::Modified,
+                Says::Bare if class.contains("publi") || class.contains("pubdate") => {
+                    Says::Published
+                }
+                Says::Bare if class.contains("updated") || class.contains("modif") => {
+                    Says::Modified
+                }
                 says => says,
             };
             let base = if says == Says::Bare { 0.78 } else { 0.88 };
             let confidence = base - 0.08 * number as f32 - less;
-            self.add(says, marked_value(tree, *index, self.evidence.order), Source::Time, confidence);
+            self.add(
+                says,
+                marked_value(tree, *index, self.evidence.order),
+                Source::Time,
+                confidence,
+            );
         }
     }
 
@@ -241,8 +347,9 @@ impl Collected<'_, '_, '_> {
         let (near, less) = self.doubt(kind);
         let mut before = "";
         let mut bare = 0;
-        for line in &window.head {
-            for found in readable(line.text, order) {
+        let shown = std::mem::take(&mut self.shown);
+        for (line, dates) in window.head.iter().zip(shown) {
+            for found in dates {
                 let says = says(line.text, before, &found);
                 let mut confidence = match says {
                     Says::Published | Says::Modified => 0.84,
@@ -272,11 +379,12 @@ impl Collected<'_, '_, '_> {
     fn doubt(&self, kind: PageKind) -> (f32, f32) {
         let window = self.evidence.window;
         let mut days = Vec::new();
-        for line in &window.head {
-            if let Some(found) = readable(line.text, self.evidence.order).first() {
-                if !days.contains(&found.moment.date) && line.text.len() < 60 {
-                    days.push(found.moment.date);
-                }
+        for (line, dates) in window.head.iter().zip(&self.shown) {
+            if let Some(found) = dates.first()
+                && !days.contains(&found.moment.date)
+                && line.text.len() < 60
+            {
+                days.push(found.moment.date);
             }
         }
         let listed: f32 = if days.len() >= 4 { 0.15 } else { 0.0 };
@@ -299,7 +407,7 @@ fn penalty(line: &Line<'_>, found: &Found) -> f32 {
     let prose: f32 = match beside {
         0..=40 => 0.0,
         41..=90 => 0.04,
-        91..=160 => 0.15,
+        91..=160 => 0.25,
         _ => 0.4,
     };
     let far = match line.distance {
@@ -339,6 +447,9 @@ fn says(text: &str, before: &str, found: &Found) -> Says {
 }
 
 fn in_words(text: &str) -> Says {
+    if !text.contains(|c: char| c.is_alphabetic() || c == '©') {
+        return Says::Bare;
+    }
     let text = text.to_lowercase();
     let any = |words: &[&str]| words.iter().filter_map(|word| text.rfind(word)).max();
     let found = [
@@ -378,9 +489,8 @@ fn marked_value(tree: &Tree<'_>, index: usize, order: Order) -> Option<Found> {
 /// `/2024/03/05/`, `/2024-03-05/`, `/20240305/`, `/2024-03/05/`, `/202403/05/`, `t20240305_1.htm`.
 fn in_address(path: &str) -> Option<Found> {
     let bytes = path.as_bytes();
-    let starts = (0..bytes.len()).filter(|at| {
-        bytes[*at].is_ascii_digit() && (*at == 0 || !bytes[at - 1].is_ascii_digit())
-    });
+    let starts = (0..bytes.len())
+        .filter(|at| bytes[*at].is_ascii_digit() && (*at == 0 || !bytes[at - 1].is_ascii_digit()));
     starts.take(40).find_map(|start| {
         let rest = &bytes[start..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,6 +1,8 @@
 //! One walk over the page: where everything stands that may say something about it.
 
-use super::super::tree::{Item, Kind, Tree};
+use scraper::node::Element;
+
+use super::super::tree::{Kind, Tree};
 
 /// Elements of one kind that are noted.
 const NOTED_MAX: usize = 300;
@@ -27,8 +29,6 @@ pub(super) struct Seen<'a> {
     pub times: Vec<usize>,
     /// Elements with an `itemprop` that is asked for.
     pub props: Vec<(usize, &'a str)>,
-    /// Elements that name themselves a byline: by class, identifier or relation.
-    pub bylines: Vec<usize>,
     pub images: Vec<usize>,
     /// Links with `rel=license`.
     pub licences: Vec<&'a str>,
@@ -47,8 +47,11 @@ impl<'a> Seen<'a> {
                 }
                 "h1" => note(&mut seen.h1, index),
                 "body" if seen.body == 0 => seen.body = index,
-                "link" => note(&mut seen.links, index),
-                "meta" => seen.meta(item),
+                "link" => {
+                    note(&mut seen.links, index);
+                    continue;
+                }
+                "meta" => seen.meta(element),
                 "time" => note(&mut seen.times, index),
                 "img" => note(&mut seen.images, index),
                 "script" => {
@@ -57,38 +60,41 @@ impl<'a> Seen<'a> {
                 }
                 _ => {}
             }
-            seen.attributes(item, index);
+            seen.attributes(element, index);
         }
         seen
     }
 
-    fn attributes(&mut self, item: &Item<'a>, index: usize) {
-        let Kind::Element(element) = item.kind else { return };
+    fn attributes(&mut self, element: &'a Element, index: usize) {
         for (name, value) in element.attrs() {
             match name {
                 "itemprop" if self.props.len() < NOTED_MAX => {
                     self.props.extend(value.split_ascii_whitespace().map(|word| (index, word)));
                 }
-                "class" | "id" if is_byline(value) => note(&mut self.bylines, index),
-                "rel" if element.name() == "a" => {
-                    if has_word(value, "author") {
-                        note(&mut self.bylines, index);
-                    } else if has_word(value, "license") && self.licences.len() < 8 {
-                        self.licences.extend(element.attr("href"));
-                    }
+                "rel" if self.licences.len() < 8 && has_word(value, "license") => {
+                    self.licences.extend(element.attr("href"));
                 }
                 _ => {}
             }
         }
     }
 
-    fn meta(&mut self, item: &Item<'a>) {
-        let Some(content) = item.attribute("content") else { return };
+    fn meta(&mut self, element: &'a Element) {
+        let (mut content, mut names) = ("", [""; 2]);
+        for (name, value) in element.attrs() {
+            match name {
+                "content" => content = value,
+                "name" | "property" | "itemprop" | "http-equiv" => {
+                    let free = names.iter_mut().find(|name| name.is_empty());
+                    free.into_iter().for_each(|free| *free = value.trim());
+                }
+                _ => {}
+            }
+        }
         let content = content[..content.floor_char_boundary(CONTENT_BYTES_MAX)].trim();
-        let named = ["name", "property", "itemprop", "http-equiv"];
-        for name in named.into_iter().filter_map(|name| item.attribute(name)) {
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
             if !content.is_empty() && self.metas.len() < NOTED_MAX {
-                self.metas.push((name.trim(), content));
+                self.metas.push((name, content));
             }
         }
     }
@@ -131,17 +137,4 @@ fn is_in_svg(tree: &Tree<'_>, index: usize) -> bool {
 /// Tells whether a list of words has one.
 pub(super) fn has_word(value: &str, word: &str) -> bool {
     value.split_ascii_whitespace().any(|other| other.eq_ignore_ascii_case(word))
-}
-
-/// Class names such as `byline`, `article__author-name`, `postAuthor`, `username`.
-fn is_byline(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    let known: [&[u8]; 5] = [b"author", b"byline", b"writer", b"username", b"reporter"];
-    bytes.len() < 300
-        && bytes.iter().enumerate().any(|(at, byte)| {
-            matches!(byte | 0x20, b'a' | b'b' | b'w' | b'u' | b'r')
-                && known.iter().any(|word| {
-                    bytes.get(at..at + word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word))
-                })
-        })
 }

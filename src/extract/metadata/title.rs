@@ -14,7 +14,8 @@ const SEPARATORS: [&str; 16] = [
 ];
 
 /// Names of `<meta>` elements with a title.
-pub(super) const META_TITLES: [&str; 4] = ["og:title", "twitter:title", "dc.title", "citation_title"];
+pub(super) const META_TITLES: [&str; 4] =
+    ["og:title", "twitter:title", "dc.title", "citation_title"];
 
 pub(super) fn title(
     tree: &Tree<'_>,
@@ -40,7 +41,8 @@ pub(super) fn title(
         });
         (own.map_or(text.clone(), str::to_owned), like)
     });
-    let heading = heading.filter(|(text, _)| is_title(text) && !is_site(text, site));
+    let heading = heading
+        .filter(|(text, like)| *like >= 0.0 && is_title(text) && !is_site(text, site));
     if let Some((text, like)) = heading.clone().filter(|(_, like)| *like >= 0.5) {
         return Some(Stated { value: text, source: Source::Heading, confidence: 0.6 + 0.4 * like });
     }
@@ -85,7 +87,8 @@ fn without_site(title: &str, site: &[&str]) -> String {
     let Some(separator) = SEPARATORS.iter().find(|separator| title.contains(**separator)) else {
         return title.to_owned();
     };
-    let parts: Vec<&str> = title.split(separator).map(str::trim).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<&str> =
+        title.split(separator).map(str::trim).filter(|p| !p.is_empty()).collect();
     let named = |part: &str| site.iter().any(|name| likeness(part, name) >= 0.8);
     let mut kept = &parts[..];
     while let [rest @ .., last] = kept
