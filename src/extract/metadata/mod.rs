@@ -7,6 +7,7 @@
 
 mod around;
 mod authors;
+mod date_words;
 mod dates;
 mod han_names;
 mod json;

@@ -6,6 +6,7 @@ use super::names::plain;
 use super::place::{Place, likeness};
 use super::seen::{Seen, TITLE_CHARS_MAX};
 use super::{Source, Stated};
+use crate::text::is_han;
 
 /// What stands between the title of a page and the name of its site.
 const SEPARATORS: [&str; 16] = [
@@ -41,8 +42,8 @@ pub(super) fn title(
         });
         (own.map_or(text.clone(), str::to_owned), like)
     });
-    let heading = heading
-        .filter(|(text, like)| *like >= 0.0 && is_title(text) && !is_site(text, site));
+    let heading =
+        heading.filter(|(text, like)| *like >= 0.0 && is_title(text) && !is_site(text, site));
     if let Some((text, like)) = heading.clone().filter(|(_, like)| *like >= 0.5) {
         return Some(Stated { value: text, source: Source::Heading, confidence: 0.6 + 0.4 * like });
     }
@@ -84,7 +85,11 @@ fn without_named(title: &str, site: &[&str]) -> String {
 
 /// Takes the parts off a title that name the site or a section of it.
 fn without_site(title: &str, site: &[&str]) -> String {
-    let Some(separator) = SEPARATORS.iter().find(|separator| title.contains(**separator)) else {
+    // Chinese titles have no blanks around the dash.
+    let han = title.chars().take(6).filter(|c| is_han(*c)).count() > 2;
+    let dash = han.then_some(&"-");
+    let mut separators = SEPARATORS.iter().chain(dash);
+    let Some(separator) = separators.find(|separator| title.contains(**separator)) else {
         return title.to_owned();
     };
     let parts: Vec<&str> =
