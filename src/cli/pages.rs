@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
-use uniqcrawl::extract::{self, Input, Limits, Verdict};
+use uniqcrawl::clock::Clock;
+use uniqcrawl::extract::{self, Input, Limits, Moment, Page, Stated, Verdict};
 use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
@@ -102,6 +103,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         bytes: &bytes,
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),
+        fetched: Some(Clock::System.now()),
     };
     let limits = Limits::default();
     let json = json || args.format == ExtractFormat::Json;
@@ -114,21 +116,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         ExtractFormat::Text | ExtractFormat::Json => extract::page(&input, &limits),
     };
     if json {
-        return screen::json(&serde_json::json!({
-            "title": page.title,
-            "text": page.text,
-            "kind": page.kind,
-            "quality": page.quality,
-            "language": page.language,
-            "charset": page.charset.name,
-            "charsetSource": page.charset.source.as_str(),
-            "charsetOverruled": page.charset.overruled,
-            "replacements": page.charset.replacements,
-            "charsetQuality": page.charset.quality,
-            "canonical": page.canonical,
-            "popularity": page.popularity,
-            "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
-        }));
+        return screen::json(&described(&page));
     }
     writeln!(out, "{}", page.text)?;
     Ok(Exit::Done)
@@ -150,4 +138,42 @@ fn why(verdicts: &[Verdict], out: &mut impl std::io::Write) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// A page with all that is known of it, and where each fact comes from.
+fn described(page: &Page) -> serde_json::Value {
+    let said = &page.metadata;
+    let date = |date: &Option<Stated<Moment>>| {
+        date.as_ref().map(|date| {
+            serde_json::json!({
+                "value": date.value.to_string(),
+                "source": date.source,
+                "confidence": date.confidence,
+            })
+        })
+    };
+    serde_json::json!({
+        "title": said.title,
+        "authors": said.authors,
+        "published": date(&said.published),
+        "modified": date(&said.modified),
+        "site": said.site,
+        "description": said.description,
+        "licence": said.licence,
+        "keywords": said.keywords,
+        "alternates": said.alternates,
+        "images": said.images,
+        "text": page.text,
+        "kind": page.kind,
+        "quality": page.quality,
+        "language": page.language,
+        "charset": page.charset.name,
+        "charsetSource": page.charset.source.as_str(),
+        "charsetOverruled": page.charset.overruled,
+        "replacements": page.charset.replacements,
+        "charsetQuality": page.charset.quality,
+        "canonical": page.canonical,
+        "popularity": page.popularity,
+        "links": page.links.iter().map(|link| link.url.as_str()).collect::<Vec<_>>(),
+    })
 }

@@ -10,8 +10,8 @@ mod moves;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Key, note_change, read_copy, read_document, write_body,
-    write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, Key, note_change, read_copy, read_document,
+    write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
 use crate::store::{BadRow, Error, Tables};
@@ -29,6 +29,8 @@ pub struct Article {
     pub text: String,
     /// Language (ISO 639-1), or empty.
     pub language: String,
+    /// What it says of itself.
+    pub facts: Facts,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
     /// Its keys.
@@ -117,6 +119,7 @@ pub fn join(
         scored: article.score.is_some(),
         title: article.title.clone(),
         language: article.language.clone(),
+        facts: article.facts.clone(),
         arrival: now,
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
@@ -192,6 +195,7 @@ fn elect(row: &mut Document, address: &str, copy: &Copy) -> bool {
         row.content = copy.content;
         row.title.clone_from(&copy.title);
         row.language.clone_from(&copy.language);
+        row.facts.clone_from(&copy.facts);
         row.popularity = copy.popularity;
         return true;
     }

@@ -8,7 +8,8 @@ use async_channel::Receiver;
 
 use crate::clock::Timestamp;
 use crate::clusters::Article;
-use crate::extract;
+use crate::documents::Facts;
+use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::{Failure, Response};
@@ -84,7 +85,7 @@ fn sign(
         return Yield::Settled(Settlement::Robots(answer));
     }
     match response.status {
-        200 if response.has_body => page(lease, &response, settings, signer),
+        200 if response.has_body => page((lease, finished), &response, settings, signer),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         300..=399 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
@@ -142,7 +143,12 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     Some(now.until(Timestamp(date.as_millisecond())))
 }
 
-fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer) -> Yield {
+fn page(
+    (lease, finished): (&Lease, Timestamp),
+    response: &Response,
+    settings: &Settings,
+    signer: &Signer,
+) -> Yield {
     let (bytes, _) = match decoded(response, settings) {
         Ok(decoded) => decoded,
         Err(DecodeError::Bomb { .. }) => {
@@ -154,6 +160,7 @@ fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer
         bytes: &bytes,
         content_type: response.content_type.as_deref(),
         url: Some(lease.url.url()),
+        fetched: Some(finished),
     };
     let found = extract::page(&input, &settings.extract);
     let directives = directives(&found, response, &settings.frontier.agent);
@@ -172,9 +179,23 @@ fn page(lease: &Lease, response: &Response, settings: &Settings, signer: &Signer
         title: found.title,
         text: found.text,
         language,
+        facts: facts(found.metadata),
         score: found.popularity,
     };
     Yield::Page(Box::new(Page { article, links, noindex: directives.noindex }))
+}
+
+fn facts(said: Metadata) -> Facts {
+    let date = |stated: Option<Stated<Moment>>| {
+        stated.map(|stated| stated.value.to_string()).unwrap_or_default()
+    };
+    Facts {
+        author: said.byline(),
+        published: date(said.published),
+        modified: date(said.modified),
+        site: said.site.unwrap_or_default(),
+        description: said.description.unwrap_or_default(),
+    }
 }
 
 fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directives {

@@ -4,6 +4,7 @@
 //! address that carries it. A *content* is one distinct text: the node of the parent forest.
 
 mod bodies;
+mod facts;
 mod history;
 mod rows;
 
@@ -16,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::store::Error;
 
 pub use bodies::{read_body, write_body};
+pub use facts::Facts;
 pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document, Key};
 

@@ -7,7 +7,7 @@ use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Decoder, Encoder};
 
-use super::DocId;
+use super::{DocId, Facts};
 
 /// One article: its canonical copy and its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Document {
     pub title: String,
     /// Language of the canonical copy (ISO 639-1), or empty.
     pub language: String,
+    /// What the canonical copy says of itself.
+    pub facts: Facts,
     /// Popularity of the canonical copy.
     pub popularity: u64,
     /// Copies, the canonical one among them.
@@ -47,6 +49,7 @@ impl Document {
             content: copy.content,
             title: copy.title.clone(),
             language: copy.language.clone(),
+            facts: copy.facts.clone(),
             popularity: copy.popularity,
             copies: 1,
             first_arrival: copy.arrival,
@@ -56,13 +59,16 @@ impl Document {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let row = Encoder::new(2)
+        let row = Encoder::new(3)
             .wide(self.id.0)
             .number(self.root)
             .text(&self.canonical)
             .number(self.content)
             .text(&self.title)
-            .text(&self.language)
+            .text(&self.language);
+        let row = self
+            .facts
+            .encode(row)
             .number(self.popularity)
             .number(self.copies)
             .signed(self.first_arrival.0)
@@ -73,7 +79,7 @@ impl Document {
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("document", 2, row)?;
+        let mut row = Decoder::new("document", 3, row)?;
         Ok(Self {
             id: DocId(row.wide()?),
             root: row.number()?,
@@ -81,6 +87,7 @@ impl Document {
             content: row.number()?,
             title: row.text()?.to_owned(),
             language: row.text()?.to_owned(),
+            facts: Facts::decode(&mut row)?,
             popularity: row.number()?,
             copies: row.number()?,
             first_arrival: Timestamp(row.signed()?),
@@ -160,13 +167,15 @@ pub struct Copy {
     pub title: String,
     /// Its language (ISO 639-1), or empty.
     pub language: String,
+    /// What it says of itself.
+    pub facts: Facts,
     /// When it came.
     pub arrival: Timestamp,
 }
 
 impl Copy {
     pub(super) fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        let row = Encoder::new(2)
             .number(self.content)
             .number(self.key as u64)
             .number(self.distance)
@@ -174,14 +183,13 @@ impl Copy {
             .number(self.popularity)
             .number(self.scored)
             .text(&self.title)
-            .text(&self.language)
-            .signed(self.arrival.0)
-            .finish()
+            .text(&self.language);
+        self.facts.encode(row).signed(self.arrival.0).finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("copy", 1, row)?;
+        let mut row = Decoder::new("copy", 2, row)?;
         Ok(Self {
             content: row.number()?,
             key: Key::decode(&mut row)?,
@@ -191,6 +199,7 @@ impl Copy {
             scored: row.number()? != 0,
             title: row.text()?.to_owned(),
             language: row.text()?.to_owned(),
+            facts: Facts::decode(&mut row)?,
             arrival: Timestamp(row.signed()?),
         })
     }

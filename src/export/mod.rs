@@ -45,6 +45,16 @@ pub struct Row {
     pub text: String,
     /// Language (ISO 639-1), or empty.
     pub language: String,
+    /// Authors of the canonical copy, joined by `, `, or empty.
+    pub author: String,
+    /// When the canonical copy says it was published (ISO 8601), or empty.
+    pub published: String,
+    /// When it says it was last changed, or empty.
+    pub modified: String,
+    /// Name of its site, or empty.
+    pub site: String,
+    /// Its description of itself, or empty.
+    pub description: String,
     /// Popularity of the canonical copy.
     pub popularity: u64,
     /// Copies, the canonical one among them.
@@ -142,12 +152,18 @@ pub fn export(store: &Store, format: Format, folder: &Path) -> Result<Summary, E
 
 /// Returns a document as it is exported.
 pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Error> {
+    let facts = document.facts.clone();
     Ok(Row {
         doc_id: document.id.to_string(),
         url: document.canonical.clone(),
         title: document.title.clone(),
         text: read_body(&tables.bodies, document.content)?.unwrap_or_default(),
         language: document.language.clone(),
+        author: facts.author,
+        published: facts.published,
+        modified: facts.modified,
+        site: facts.site,
+        description: facts.description,
         popularity: document.popularity,
         copies: document.copies,
         first_seen: Timestamp::to_string(&document.first_arrival),

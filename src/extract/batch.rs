@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
-use crate::clock::thread_time;
-
-use super::{Input, Limits, page, page_and_why, page_as_markdown};
+use super::{Input, Limits, Page, Why, page, page_and_why, page_as_markdown};
+use crate::clock::{Timestamp, thread_time};
 
 #[derive(Deserialize)]
 struct Line {
@@ -16,12 +15,15 @@ struct Line {
     #[serde(alias = "html_b64")]
     html_base64: Option<String>,
     content_type: Option<String>,
+    fetched: Option<String>,
 }
 
 /// Answers a line `{"id", "url", "html"}` or `{"id", "url", "html_base64"}` with a line
-/// `{"id", "title", "text", "language", ...}`; a line that cannot be read with one that has
-/// `error`. With `why`, `why` says why each block was kept or dropped.
-/// `error`. `cpu_ms` is the time that the page took on its processor, without the line around it.
+/// `{"id", "title", "text", "author", "date", "lang", ...}`; a line that cannot be read with one
+/// that has `error`. A line may have `content_type` and `fetched` (RFC 3339), after which no date
+/// of the page can lie.
+/// With `why`, `why` says why each block was kept or dropped. `cpu_ms` is the time that the page
+/// took on its processor, without the line around it.
 #[must_use]
 pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
     let line: Line = match serde_json::from_str(line) {
@@ -40,8 +42,10 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         return serde_json::json!({"id": line.id, "error": error}).to_string();
     };
     let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
-    let input =
-        Input { bytes: &bytes, content_type: line.content_type.as_deref(), url: url.as_ref() };
+    let fetched = line.fetched.as_deref().and_then(|time| time.parse().ok());
+    let fetched = fetched.map(|time: jiff::Timestamp| Timestamp(time.as_millisecond()));
+    let content_type = line.content_type.as_deref();
+    let input = Input { bytes: &bytes, content_type, url: url.as_ref(), fetched };
     let limits = Limits { links_max: 0, ..Limits::default() };
     let started = thread_time();
     let (page, why) = match (why, markdown) {
@@ -53,13 +57,22 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         (false, false) => (page(&input, &limits), None),
     };
     let cpu_ms = thread_time().saturating_sub(started).as_secs_f64() * 1000.0;
+    answer(&line.id, &page, why.as_ref(), cpu_ms)
+}
+
+fn answer(id: &serde_json::Value, page: &Page, why: Option<&Why>, cpu_ms: f64) -> String {
     serde_json::json!({
-        "id": line.id,
+        "id": id,
         "title": page.title,
         "text": page.text,
-        "author": null,
-        "date": null,
-        "language": page.language,
+        "author": page.metadata.authors.as_ref().map(|_| page.metadata.byline()),
+        "date": page.metadata.date().map(|date| date.value.to_string()),
+        "modified": page.metadata.modified.as_ref().map(|date| date.value.to_string()),
+        "lang": page.language,
+        "site": page.metadata.site,
+        "description": page.metadata.description,
+        "licence": page.metadata.licence,
+        "image": page.metadata.images.first().map(|image| &image.url),
         "charset": page.charset.name,
         "canonical": page.canonical,
         "popularity": page.popularity,

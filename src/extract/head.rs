@@ -1,12 +1,6 @@
-//! What a page says of itself in its head, and its title.
+//! What a page says in its head to crawlers. What it says of itself is read by `metadata`.
 
 use super::tree::{Kind, Tree};
-
-/// Characters of a title that are kept.
-const TITLE_CHARS_MAX: usize = 500;
-
-/// What stands between the title of a page and the name of its site.
-const SEPARATORS: [&str; 10] = [" | ", " - ", " – ", " — ", " _ ", " :: ", " · ", " » ", "_", "｜"];
 
 /// Names of `<meta>` elements that tell how often a page was read.
 const POPULARITY_NAMES: [&str; 4] = ["popularity", "views", "pageviews", "readcount"];
@@ -14,7 +8,6 @@ const POPULARITY_NAMES: [&str; 4] = ["popularity", "views", "pageviews", "readco
 /// The facts of a head.
 #[derive(Debug, Default)]
 pub(super) struct Head {
-    pub titles: Titles,
     pub canonical: Option<String>,
     pub base: Option<String>,
     pub language: Option<String>,
@@ -22,23 +15,11 @@ pub(super) struct Head {
     pub popularity: Option<u64>,
 }
 
-/// The titles of a page.
-#[derive(Debug, Default)]
-pub(super) struct Titles {
-    pub title: String,
-    pub og: String,
-    pub h1: Vec<usize>,
-}
-
 impl Head {
     pub(super) fn read(tree: &Tree<'_>) -> Self {
         let mut head = Self::default();
-        for (index, item) in tree.items.iter().enumerate() {
+        for item in &tree.items {
             match item.name() {
-                "title" if head.titles.title.is_empty() && !is_in_svg(tree, index) => {
-                    head.titles.title = tree.text_of(index, TITLE_CHARS_MAX);
-                }
-                "h1" => head.titles.h1.push(index),
                 "html" => head.language = item.attribute("lang").map(str::to_owned),
                 "base" if head.base.is_none() => {
                     head.base = item.attribute("href").map(str::to_owned);
@@ -66,7 +47,6 @@ impl Head {
         let name = name.unwrap_or_default().trim().to_ascii_lowercase();
         let counts = || content.trim().replace([',', ' '], "").parse().ok();
         match name.as_str() {
-            "og:title" => self.titles.og = collapse(content),
             name if POPULARITY_NAMES.contains(&name) => {
                 self.popularity = self.popularity.or_else(counts);
             }
@@ -81,41 +61,6 @@ impl Head {
             self.popularity = self.popularity.or_else(counts);
         }
     }
-
-    /// Returns the title of the page: the heading if the head agrees with it, else the head's
-    /// title without the name of the site.
-    pub(super) fn best_title(&self, tree: &Tree<'_>) -> String {
-        let title = &self.titles.title;
-        let headings = self.titles.h1.iter().map(|index| tree.text_of(*index, TITLE_CHARS_MAX));
-        let headings: Vec<String> = headings.filter(|text| !text.is_empty()).collect();
-        let agreed = headings.iter().find(|heading| {
-            title.contains(heading.as_str()) || self.titles.og.contains(heading.as_str())
-        });
-        if let Some(heading) = agreed.filter(|heading| heading.chars().count() > 3) {
-            return heading.clone();
-        }
-        if !self.titles.og.is_empty() {
-            return self.titles.og.clone();
-        }
-        if title.is_empty() {
-            return headings.into_iter().next().unwrap_or_default();
-        }
-        let longest = SEPARATORS.iter().filter(|separator| title.contains(**separator)).find_map(
-            |separator| {
-                let parts = title.split(separator).map(str::trim);
-                parts.max_by_key(|part| part.chars().count())
-            },
-        );
-        // A short remainder is more likely half a title than a title.
-        let whole = title.as_str();
-        longest
-            .filter(|part| part.chars().count() * 2 > whole.chars().count())
-            .map_or_else(|| whole.to_owned(), str::to_owned)
-    }
-}
-
-fn is_in_svg(tree: &Tree<'_>, index: usize) -> bool {
-    tree.items[tree.items[index].parent].name() == "svg"
 }
 
 fn is_robots_content(content: &str) -> bool {
@@ -123,11 +68,6 @@ fn is_robots_content(content: &str) -> bool {
     content
         .split([',', ' '])
         .any(|word| known.iter().any(|directive| word.trim().eq_ignore_ascii_case(directive)))
-}
-
-/// Collapses white space.
-pub(super) fn collapse(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS_MAX).collect()
 }
 
 /// Returns the text of an element that has nothing but text.

@@ -10,6 +10,7 @@ mod head;
 mod language;
 mod links;
 mod main_text;
+mod metadata;
 mod nesting;
 mod plausible;
 mod popularity;
@@ -25,9 +26,12 @@ pub use batch::batch_line;
 pub use charset::{Charset, CharsetSource, decode};
 pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
+pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
+
+use crate::clock::Timestamp;
 
 /// A page as it came.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Input<'a> {
     /// Its bytes, after `Content-Encoding`.
     pub bytes: &'a [u8],
@@ -35,6 +39,8 @@ pub struct Input<'a> {
     pub content_type: Option<&'a str>,
     /// Its address, which its links are relative to.
     pub url: Option<&'a Url>,
+    /// When it was fetched: dates more than a day later are none.
+    pub fetched: Option<Timestamp>,
 }
 
 /// Limits on one page.
@@ -67,6 +73,8 @@ impl Default for Limits {
 pub struct Page {
     /// Title, without the name of the site where that can be told; may be empty.
     pub title: String,
+    /// What the page says of itself: authors, dates and the like.
+    pub metadata: Metadata,
     /// Main text, one line a block; empty only if the page has no text.
     pub text: String,
     /// What the page is.
@@ -145,10 +153,23 @@ fn read<T>(
     let mut main = judged.text(&tree);
     cut(&mut main, limits.text_bytes_max);
     let base = links::base(&head, input.url);
+    let language = language::of(&main, head.language.as_deref());
+    let metadata = metadata::read(
+        &tree,
+        &metadata::Known {
+            url: input.url,
+            base: base.as_ref(),
+            main: &main,
+            language: language.as_deref(),
+            declared: head.language.as_deref(),
+            fetched: input.fetched,
+        },
+    );
     let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref() });
     let page = Page {
-        title: head.best_title(&tree),
-        language: language::of(&main, head.language.as_deref()),
+        title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
+        metadata,
+        language,
         popularity: popularity::of(&tree, &head),
         links: links::links(&tree, base.as_ref(), limits.links_max),
         canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
@@ -178,6 +199,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
     cut(&mut text, limits.text_bytes_max);
     Page {
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
+        metadata: Metadata::default(),
         language: language::of(&text, None),
         kind: Kind::default(),
         quality: 1.0,

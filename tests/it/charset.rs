@@ -4,7 +4,7 @@ use encoding_rs::{EUC_JP, Encoding, GB18030, ISO_2022_JP, WINDOWS_1252};
 use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, page};
 
 fn read(bytes: &[u8], content_type: Option<&str>) -> Page {
-    page(&Input { bytes, content_type, url: None }, &Limits::default())
+    page(&Input { bytes, content_type, url: None, ..Input::default() }, &Limits::default())
 }
 
 /// An encoding, and a text that somebody could have written in it.

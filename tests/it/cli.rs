@@ -31,13 +31,22 @@ fn put(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
+/// A page whose head tells who wrote it, when and where.
+fn signed(page: &str) -> String {
+    let head = "<meta name=author content='Jane Doe'><meta property='og:site_name' content=Daily>\
+                <meta property='article:published_time' content='2024-03-05T10:22:00+08:00'>\
+                <meta property='article:modified_time' content='2024-03-06'>\
+                <meta name=description content='A story, told'><title>";
+    page.replacen("<title>", head, 1)
+}
+
 fn site() -> Web {
     Web::one(
         Site::new()
             .robots("User-agent: *\nDisallow: /no\n")
             .html("/", page("Front page", &prose(1, 80), &["/a", "/b", "/no", "/gone"]))
-            .html("/a", page("Story, \"quoted\"", &prose(2, 80), &[]))
-            .html("/b", page("Story, \"quoted\"", &prose(2, 80), &[])),
+            .html("/a", signed(&page("Story, \"quoted\"", &prose(2, 80), &[])))
+            .html("/b", signed(&page("Story, \"quoted\"", &prose(2, 80), &[]))),
     )
 }
 
@@ -127,6 +136,14 @@ fn a_crawl_can_be_explained_inspected_checked_and_exported() {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| !row["text"].as_str().unwrap().is_empty()));
+    let facts = |row: &serde_json::Value| {
+        ["author", "published", "modified", "site", "description"].map(|key| row[key].clone())
+    };
+    let story = rows.iter().find(|row| row["title"] == "Story, \"quoted\"").unwrap();
+    let told = ["Jane Doe", "2024-03-05T10:22:00+08:00", "2024-03-06", "Daily", "A story, told"];
+    assert_eq!(facts(story), told.map(serde_json::Value::from));
+    let front = rows.iter().find(|row| row["title"] == "Front page").unwrap();
+    assert_eq!(facts(front), [""; 5].map(serde_json::Value::from));
     let dropped = fs::read_to_string(path.join("corpus/duplicates.jsonl")).unwrap();
     let dropped: serde_json::Value = serde_json::from_str(dropped.trim()).unwrap();
     assert_eq!(dropped["url"], copy);
@@ -139,7 +156,9 @@ fn a_crawl_can_be_explained_inspected_checked_and_exported() {
     let mut csv = csv::Reader::from_path(path.join("corpus/documents.csv")).unwrap();
     let records: Vec<csv::StringRecord> = csv.records().map(Result::unwrap).collect();
     assert_eq!(records.len(), 2);
-    assert!(records.iter().any(|record| &record[2] == "Story, \"quoted\""), "{records:?}");
+    let story = records.iter().find(|record| &record[2] == "Story, \"quoted\"").unwrap();
+    assert_eq!(csv.headers().unwrap().iter().position(|name| name == "published"), Some(6));
+    assert_eq!((&story[5], &story[6]), ("Jane Doe", "2024-03-05T10:22:00+08:00"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joined, Place};
 use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Verdict};
-use uniqcrawl::documents::{DocId, Key, copies_of, read_body, read_document};
+use uniqcrawl::documents::{DocId, Facts, Key, copies_of, read_body, read_document};
 use uniqcrawl::features::Signer;
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
@@ -40,6 +40,7 @@ impl Judge {
             title: title.to_owned(),
             text: text.to_owned(),
             language: String::new(),
+            facts: Facts::default(),
             score: None,
             signed: self.signer.sign_article(title, text, ""),
         }

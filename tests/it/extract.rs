@@ -11,7 +11,7 @@ fn read(html: &str) -> Page {
 
 fn read_bytes(bytes: &[u8], content_type: Option<&str>) -> Page {
     let url = Url::parse("http://h/dir/page.html").unwrap();
-    page(&Input { bytes, content_type, url: Some(&url) }, &Limits::default())
+    page(&Input { bytes, content_type, url: Some(&url), ..Input::default() }, &Limits::default())
 }
 
 const CHINESE: &str = "国务院办公厅近日印发通知，要求各地区各部门认真贯彻落实，切实做好有关工作。";
@@ -266,7 +266,8 @@ fn limits_cut_and_say_so() {
     let limits = Limits { input_bytes_max: 100, links_max: 2, ..Limits::default() };
     let html = format!("<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>{}", "é".repeat(200));
     let url = Url::parse("http://h/").unwrap();
-    let input = Input { bytes: html.as_bytes(), content_type: None, url: Some(&url) };
+    let input =
+        Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
     let cut = page(&input, &limits);
     assert!(cut.truncated && cut.links.len() == 2);
     assert!(!page(&input, &Limits::default()).truncated);

@@ -4,7 +4,9 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joint, Place};
 use uniqcrawl::dedup::{self, Config, Finder};
-use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_content, read_document};
+use uniqcrawl::documents::{
+    Facts, Key, changes_of, copies_of, read_body, read_content, read_document,
+};
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
 use uniqcrawl::store::Tables;
@@ -50,6 +52,7 @@ impl Shelf {
             title: String::new(),
             text: text.to_owned(),
             language: String::new(),
+            facts: Facts::default(),
             score: None,
             signed: self.signer.sign_article("", text, ""),
         };

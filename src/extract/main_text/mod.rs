@@ -156,12 +156,8 @@ pub(super) fn all_feature_names() -> Vec<String> {
 }
 
 static MODELS: LazyLock<Models> = LazyLock::new(|| {
-    let text = match std::env::var_os("UNIQ_MODEL") {
-        Some(path) => std::fs::read_to_string(path).expect("model file"),
-        None => include_str!("model.txt").to_owned(),
-    };
     let (page, row) = feature_names();
-    Models::read(&text, &page, &row).expect("the model in the program is whole")
+    Models::read(include_str!("model.txt"), &page, &row).expect("the model in the program is whole")
 });
 
 /// Takes the segments whose expected F1 is highest: those of the highest chances, as long as each
