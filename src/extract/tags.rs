@@ -11,8 +11,8 @@ pub(super) enum Tag {
     A, Address, Area, Article, Aside, Base, Blockquote, Body, Br, Button, Caption, Center, Code,
     Dd, Details, Dialog, Div, Dl, Dt, Em, Fieldset, Figcaption, Figure, Font, Footer, Form, Frame,
     H1, H2, H3, H4, H5, H6, Header, Hr, Html, Iframe, Img, Label, Li, Link, Main, Menu, Meta,
-    Nav, Noscript, Ol, P, Pre, Section, Span, Strong, Summary, Table, Tbody, Td, Tfoot, Th, Thead, Time, Title,
-    Tr, Ul,
+    Nav, Noscript, Ol, P, Pre, Section, Span, Strong, Summary, Table, Tbody, Td, Tfoot, Th, Thead,
+    Time, Title, Tr, Ul,
     /// Never part of the text: scripts, styles, form fields, foreign content.
     NotText,
 }
