@@ -337,7 +337,7 @@ fn time_after(tokens: &[Placed<'_>], end: usize, moment: &mut Moment) -> usize {
         match cursor.peek() {
             Some(Token::Word(word)) if word.chars().count() <= 6 => cursor.at += 1,
             Some(Token::Mark(',' | '.' | '|' | '-' | '–' | '•' | '·' | '日' | '(' | ')')) => {
-                cursor.at += 1
+                cursor.at += 1;
             }
             Some(Token::Mark('上' | '早')) => cursor.at += 2,
             Some(Token::Mark('下' | '晚')) => {

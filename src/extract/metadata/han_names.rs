@@ -272,11 +272,9 @@ fn name(text: &str, strict: bool) -> Option<(String, usize)> {
     let before = plain[..at].chars().count();
     // Between the name and the report there may be a place of two characters: 潘姿羽台北報導.
     let length = match before {
-        0 | 1 => return None,
         2 | 3 => before,
         4 => 2,
-        5 => 3,
-        6 | 7 => 3,
+        5..=7 => 3,
         _ => return None,
     };
     Some((run[..length].iter().collect(), bytes(length)))

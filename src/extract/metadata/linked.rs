@@ -50,8 +50,8 @@ impl Linked {
         for value in &values {
             collect(value, &mut nodes, 0);
         }
-        let mut linked = Self::default();
-        linked.product = nodes.iter().any(|node| has_type(node, &["Product", "Offer"]));
+        let product = nodes.iter().any(|node| has_type(node, &["Product", "Offer"]));
+        let mut linked = Self { product, ..Self::default() };
         let ranked = nodes.iter().map(|node| (role(node), *node));
         let best = ranked.filter(|(role, _)| *role < Role::Other).min_by(|one, other| {
             let like = |node: &Value<'_>| likeness(headline(node).unwrap_or_default(), title);

@@ -85,8 +85,9 @@ impl<'a> Seen<'a> {
             match name {
                 "content" => content = value,
                 "name" | "property" | "itemprop" | "http-equiv" => {
-                    let free = names.iter_mut().find(|name| name.is_empty());
-                    free.into_iter().for_each(|free| *free = value.trim());
+                    if let Some(free) = names.iter_mut().find(|name| name.is_empty()) {
+                        *free = value.trim();
+                    }
                 }
                 _ => {}
             }

@@ -8,11 +8,13 @@ use super::seen::Seen;
 /// Texts before the heading.
 const BEFORE: usize = 14;
 /// Texts after the heading, and after the start of the main text.
-const AFTER_HEADING: usize = 45;
+const AFTER_HEADING: i32 = 45;
 const AFTER_START: usize = 8;
 /// Texts before and after the end of the main text.
 const BEFORE_END: usize = 3;
 const AFTER_END: usize = 24;
+/// Nodes of the heading.
+const HEADING_NODES_MAX: usize = 40;
 /// Nodes between the heading and the last text that belongs to it.
 const NODES_MAX: usize = 400;
 
@@ -45,11 +47,17 @@ impl<'a> Window<'a> {
         let heading = place.heading.filter(|(_, like)| *like >= 0.3).map(|(index, _)| index);
         let start = place.start.filter(|start| heading.is_none_or(|heading| *start > heading));
         let anchor = heading.or(place.start).unwrap_or(seen.body);
+        // A heading that is never closed holds the whole page.
         let anchor_end = tree.items.get(anchor).map_or(anchor, |item| item.end);
+        let anchor_end = anchor_end.min(anchor + HEADING_NODES_MAX);
         let before = texts_before(tree, anchor, seen.body, BEFORE);
         let mut window = Self { from: before.last().copied().unwrap_or(anchor), ..Self::default() };
-        let lines = before.iter().enumerate().rev();
-        window.head.extend(lines.filter_map(|(far, index)| line(tree, *index, -1 - far as i32)));
+        let mut far = 0;
+        for index in &before {
+            far -= 1;
+            window.head.extend(line(tree, *index, far));
+        }
+        window.head.reverse();
         window.head.extend((anchor..anchor_end).filter_map(|index| line(tree, index, 0)));
         let mut distance = 0;
         let mut into = 0;
@@ -58,7 +66,7 @@ impl<'a> Window<'a> {
             distance += 1;
             into += usize::from(start.is_some_and(|start| index >= start));
             window.until = index;
-            if into > AFTER_START || distance > AFTER_HEADING as i32 {
+            if into > AFTER_START || distance > AFTER_HEADING {
                 break;
             }
             window.head.push(line);
