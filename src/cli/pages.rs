@@ -11,7 +11,7 @@ use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, SimhashArgs};
-use super::batch;
+use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -33,7 +33,8 @@ fn read(path: Option<&Path>) -> Result<Vec<u8>> {
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     let signer = Signer::default();
     if args.jsonl {
-        return batch::run(0, Arc::new(move |line: &str| simhash_line(line, &signer)));
+        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &signer));
+        return batch::run(0, &answer);
     }
     let bytes = read(args.file.as_deref())?;
     let text = String::from_utf8_lossy(&bytes);
@@ -81,7 +82,8 @@ fn simhash_line(line: &str, signer: &Signer) -> String {
 /// `crawl extract`.
 pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     if args.jsonl {
-        return batch::run(args.threads, Arc::new(extract::batch_line));
+        let answer: Arc<Answer> = Arc::new(extract::batch_line);
+        return batch::run(args.threads, &answer);
     }
     let bytes = read(args.file.as_deref())?;
     let url = match &args.url {

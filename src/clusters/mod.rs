@@ -14,6 +14,7 @@ use crate::documents::{
     write_content, write_copy, write_document,
 };
 use crate::features::Signed;
+use crate::robots::meta::Terms;
 use crate::store::{BadRow, Error, Tables};
 
 pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
@@ -31,6 +32,8 @@ pub struct Article {
     pub language: String,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
+    /// What its page allows to be done with the text.
+    pub terms: Terms,
     /// Its keys.
     pub signed: Signed,
 }
@@ -117,6 +120,7 @@ pub fn join(
         scored: article.score.is_some(),
         title: article.title.clone(),
         language: article.language.clone(),
+        terms: article.terms,
         arrival: now,
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;

@@ -3,6 +3,7 @@
 
 use crate::clock::Timestamp;
 use crate::features::{Signature, Signed};
+use crate::robots::meta::Terms;
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Decoder, Encoder};
@@ -160,13 +161,16 @@ pub struct Copy {
     pub title: String,
     /// Its language (ISO 639-1), or empty.
     pub language: String,
+    /// What its page allows to be done with the text.
+    pub terms: Terms,
     /// When it came.
     pub arrival: Timestamp,
 }
 
 impl Copy {
     pub(super) fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        let Terms { noarchive, noai, tdm_reserved, unavailable_after } = self.terms;
+        Encoder::new(2)
             .number(self.content)
             .number(self.key as u64)
             .number(self.distance)
@@ -175,13 +179,16 @@ impl Copy {
             .number(self.scored)
             .text(&self.title)
             .text(&self.language)
+            .number(u8::from(noarchive) | u8::from(noai) << 1 | u8::from(tdm_reserved) << 2)
+            .number(unavailable_after.is_some())
+            .signed(unavailable_after.map_or(0, |end| end.0))
             .signed(self.arrival.0)
             .finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("copy", 1, row)?;
+        let mut row = Decoder::new("copy", 2, row)?;
         Ok(Self {
             content: row.number()?,
             key: Key::decode(&mut row)?,
@@ -191,6 +198,17 @@ impl Copy {
             scored: row.number()? != 0,
             title: row.text()?.to_owned(),
             language: row.text()?.to_owned(),
+            terms: {
+                let flags = row.number()?;
+                let ends = row.number()? != 0;
+                let end = Timestamp(row.signed()?);
+                Terms {
+                    noarchive: flags & 1 != 0,
+                    noai: flags & 2 != 0,
+                    tdm_reserved: flags & 4 != 0,
+                    unavailable_after: ends.then_some(end),
+                }
+            },
             arrival: Timestamp(row.signed()?),
         })
     }

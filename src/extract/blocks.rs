@@ -123,7 +123,8 @@ fn flags_of(tree: &Tree<'_>, index: usize) -> u8 {
         | "tbody" | "tfoot" | "thead" | "tr" | "ul" | "html" | "caption" | "td" | "th" => BLOCK,
         _ => 0,
     };
-    if is_hidden(item) {
+    let nosnippet = || tree.drops_nosnippet && item.attribute("data-nosnippet").is_some();
+    if is_hidden(item) || nosnippet() {
         return NOT_TEXT;
     }
     match item.attribute("role").unwrap_or_default() {

@@ -49,6 +49,8 @@ pub struct Limits {
     pub links_max: usize,
     /// Bytes of main text that are kept.
     pub text_bytes_max: usize,
+    /// Leave out of the main text what is marked `data-nosnippet`.
+    pub drop_nosnippet: bool,
 }
 
 impl Default for Limits {
@@ -58,6 +60,7 @@ impl Default for Limits {
             nodes_max: 500_000,
             links_max: 10_000,
             text_bytes_max: 4 << 20,
+            drop_nosnippet: false,
         }
     }
 }
@@ -99,7 +102,8 @@ pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
         return plain(&text, charset, truncated, limits);
     }
     let html = Html::parse_document(&nesting::flattened(&text));
-    let tree = tree::Tree::new(&html, limits.nodes_max);
+    let mut tree = tree::Tree::new(&html, limits.nodes_max);
+    tree.drops_nosnippet = limits.drop_nosnippet;
     truncated |= tree.truncated;
     let head = head::Head::read(&tree);
     let blocks = blocks::Blocks::new(&tree);

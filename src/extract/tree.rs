@@ -48,6 +48,8 @@ pub(super) struct Tree<'a> {
     pub items: Vec<Item<'a>>,
     /// There were more nodes than the limit.
     pub truncated: bool,
+    /// Elements that are marked `data-nosnippet` are no text.
+    pub drops_nosnippet: bool,
 }
 
 impl<'a> Tree<'a> {
@@ -84,7 +86,7 @@ impl<'a> Tree<'a> {
         for index in open {
             items[index].end = items.len();
         }
-        Self { items, truncated }
+        Self { items, truncated, drops_nosnippet: false }
     }
 
     /// Returns the text below a node with white space collapsed, at most `chars_max` characters.

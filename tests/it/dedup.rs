@@ -5,6 +5,7 @@ use uniqcrawl::clusters::{self, Article, Joined, Place};
 use uniqcrawl::dedup::{self, Config, Finder};
 use uniqcrawl::documents::{DocId, Key, copies_of, read_body, read_document};
 use uniqcrawl::features::Signer;
+use uniqcrawl::robots::meta::Terms;
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
 
@@ -41,6 +42,7 @@ impl Judge {
             text: text.to_owned(),
             language: String::new(),
             score: None,
+            terms: Terms::default(),
             signed: self.signer.sign_article(title, text, ""),
         }
     }

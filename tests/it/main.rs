@@ -23,5 +23,6 @@ mod moves;
 mod robots;
 mod store;
 mod support;
+mod terms;
 mod tidy;
 mod urls;

@@ -6,6 +6,7 @@ use uniqcrawl::dedup::{self, Config, Finder};
 use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_content, read_document};
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
+use uniqcrawl::robots::meta::Terms;
 use uniqcrawl::store::Tables;
 
 use crate::support::{Crawled, clusters, prose};
@@ -50,6 +51,7 @@ impl Shelf {
             text: text.to_owned(),
             language: String::new(),
             score: None,
+            terms: Terms::default(),
             signed: self.signer.sign_article("", text, ""),
         };
         let signed = &article.signed;
