@@ -222,6 +222,9 @@ pub(crate) struct ExportArgs {
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Settings file, of which the section `export` is used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

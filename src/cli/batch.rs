@@ -39,14 +39,14 @@ enum Turn {
 ///
 /// The threads are not joined: when nobody reads the answers any more, the reader may still wait
 /// for a line.
-pub(super) fn run(threads: usize, answer: Arc<Answer>) -> Result<Exit> {
+pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads };
     let (jobs, work) = async_channel::unbounded::<Job>();
     let (turns, order) = sync_channel::<Turn>(threads.saturating_mul(LINES_PER_THREAD));
     let gate = Arc::new(Gate::default());
     for _ in 0..threads {
-        let (work, gate, answer) = (work.clone(), Arc::clone(&gate), Arc::clone(&answer));
+        let (work, gate, answer) = (work.clone(), Arc::clone(&gate), Arc::clone(answer));
         thread::spawn(move || {
             while let Ok(Job { line, done }) = work.recv_blocking() {
                 // If nobody waits for it, the program is about to end.

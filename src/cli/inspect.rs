@@ -3,7 +3,8 @@
 use anyhow::Result;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::check;
-use uniqcrawl::config::Config;
+use uniqcrawl::clock::Clock;
+use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format};
@@ -28,13 +29,19 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
         FormatArg::Jsonl => Format::Jsonl,
         FormatArg::Csv => Format::Csv,
     };
-    let summary = export::export(&open(&args.store)?, format, &args.out)?;
+    let honour = Sourced::read(args.config.as_deref())?.config.export;
+    let (form, now) = ((format, args.out.as_path()), Clock::System.now());
+    let summary = export::export(&open(&args.store)?, form, &honour, now)?;
     if json {
         return screen::json(&summary);
     }
     println!("{} documents in {}", number(summary.documents), summary.path.display());
     let path = summary.duplicates_path.display();
     println!("{} dropped copies in {path}", number(summary.duplicates));
+    for (reason, count) in &summary.withheld {
+        let what = if *reason == "noarchive" { "without their text" } else { "left out" };
+        println!("{} documents {what}: {reason}", number(*count));
+    }
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ use uniqcrawl::features::Signer;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat, SimhashArgs};
-use super::batch;
+use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -34,7 +34,8 @@ fn read(path: Option<&Path>) -> Result<Vec<u8>> {
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     let signer = Signer::default();
     if args.jsonl {
-        return batch::run(0, Arc::new(move |line: &str| simhash_line(line, &signer)));
+        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &signer));
+        return batch::run(0, &answer);
     }
     let bytes = read(args.file.as_deref())?;
     let text = String::from_utf8_lossy(&bytes);
@@ -91,8 +92,9 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     if args.jsonl {
         drop(out);
         let (markdown, why) = (args.format == ExtractFormat::Markdown, args.why);
-        let answer = move |line: &str| extract::batch_line(line, markdown, why);
-        return batch::run(args.threads, Arc::new(answer));
+        let answer: Arc<Answer> =
+            Arc::new(move |line: &str| extract::batch_line(line, markdown, why));
+        return batch::run(args.threads, &answer);
     }
     let bytes = read(args.file.as_deref())?;
     let url = match &args.url {

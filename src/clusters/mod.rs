@@ -14,6 +14,7 @@ use crate::documents::{
     write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
+use crate::robots::meta::Terms;
 use crate::store::{BadRow, Error, Tables};
 
 pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
@@ -33,6 +34,8 @@ pub struct Article {
     pub facts: Facts,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
+    /// What its page allows to be done with the text.
+    pub terms: Terms,
     /// Its keys.
     pub signed: Signed,
 }
@@ -120,6 +123,7 @@ pub fn join(
         title: article.title.clone(),
         language: article.language.clone(),
         facts: article.facts.clone(),
+        terms: article.terms,
         arrival: now,
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::crawl::{Limits, Settings};
+use crate::robots::meta::Honour;
 use crate::urls::{Normalize, ScopeKind};
 use crate::{dedup, extract, fetch, frontier};
 
@@ -31,6 +32,8 @@ pub struct Config {
     pub extract: extract::Limits,
     /// Duplicates.
     pub dedup: dedup::Config,
+    /// What pages ask of those who use their text.
+    pub export: Honour,
     /// The store.
     pub store: Store,
 }

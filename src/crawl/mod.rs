@@ -57,6 +57,8 @@ pub struct Settings {
 pub struct Limits {
     /// Most pages that are visited in this run; 0 for no limit.
     pub pages_max: u64,
+    /// Do not store pages that ask not to be indexed.
+    pub obey_noindex: bool,
     /// Most requests under way at a time.
     pub requests_max: usize,
     /// Threads that sign pages; 0 for one per core.
@@ -75,6 +77,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             pages_max: 0,
+            obey_noindex: true,
             requests_max: 256,
             signers: 0,
             batch_pages_max: 256,

@@ -85,7 +85,7 @@ fn sign(
         return Yield::Settled(Settlement::Robots(answer));
     }
     match response.status {
-        200 if response.has_body => page((lease, finished), &response, settings, signer),
+        200 if response.has_body => page(lease, &response, finished, (settings, signer)),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         300..=399 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
@@ -144,10 +144,10 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
 }
 
 fn page(
-    (lease, finished): (&Lease, Timestamp),
+    lease: &Lease,
     response: &Response,
-    settings: &Settings,
-    signer: &Signer,
+    finished: Timestamp,
+    (settings, signer): (&Settings, &Signer),
 ) -> Yield {
     let (bytes, _) = match decoded(response, settings) {
         Ok(decoded) => decoded,
@@ -181,8 +181,10 @@ fn page(
         language,
         facts: facts(found.metadata),
         score: found.popularity,
+        terms: directives.terms(),
     };
-    Yield::Page(Box::new(Page { article, links, noindex: directives.noindex }))
+    let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
+    Yield::Page(Box::new(Page { article, links, noindex }))
 }
 
 fn facts(said: Metadata) -> Facts {
@@ -205,6 +207,9 @@ fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directi
     }
     for tag in &response.robots_tags {
         all = all.merge(&Directives::from_header(tag, agent));
+    }
+    if let Some(value) = &response.tdm_reservation {
+        all = all.merge(&Directives::from_reservation(value));
     }
     all
 }

@@ -3,6 +3,7 @@
 
 use crate::clock::Timestamp;
 use crate::features::{Signature, Signed};
+use crate::robots::meta::Terms;
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Decoder, Encoder};
@@ -169,12 +170,15 @@ pub struct Copy {
     pub language: String,
     /// What it says of itself.
     pub facts: Facts,
+    /// What its page allows to be done with the text.
+    pub terms: Terms,
     /// When it came.
     pub arrival: Timestamp,
 }
 
 impl Copy {
     pub(super) fn encode(&self) -> Vec<u8> {
+        let Terms { noarchive, noai, tdm_reserved, unavailable_after } = self.terms;
         let row = Encoder::new(2)
             .number(self.content)
             .number(self.key as u64)
@@ -184,7 +188,12 @@ impl Copy {
             .number(self.scored)
             .text(&self.title)
             .text(&self.language);
-        self.facts.encode(row).signed(self.arrival.0).finish()
+        let row = self.facts.encode(row);
+        row.number(u8::from(noarchive) | u8::from(noai) << 1 | u8::from(tdm_reserved) << 2)
+            .number(unavailable_after.is_some())
+            .signed(unavailable_after.map_or(0, |end| end.0))
+            .signed(self.arrival.0)
+            .finish()
     }
 
     /// Reads a row.
@@ -200,6 +209,17 @@ impl Copy {
             title: row.text()?.to_owned(),
             language: row.text()?.to_owned(),
             facts: Facts::decode(&mut row)?,
+            terms: {
+                let flags = row.number()?;
+                let ends = row.number()? != 0;
+                let end = Timestamp(row.signed()?);
+                Terms {
+                    noarchive: flags & 1 != 0,
+                    noai: flags & 2 != 0,
+                    tdm_reserved: flags & 4 != 0,
+                    unavailable_after: ends.then_some(end),
+                }
+            },
             arrival: Timestamp(row.signed()?),
         })
     }

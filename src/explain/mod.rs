@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::documents::{read_copy, read_document};
 use crate::frontier::{Address, Host, Reason, RobotsCopy, State};
+use crate::robots::meta::Terms;
 use crate::store::{Error, ReadTables};
 use crate::urls::PageUrl;
 
@@ -84,6 +85,9 @@ fn stored(
         fact("popularity", copy.popularity.to_string());
         fact("recognised by", copy.key.as_str().to_owned());
         fact("distance", format!("{} bits", copy.distance));
+        if copy.terms != Terms::default() {
+            fact("asks for", copy.terms.in_words());
+        }
         fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
     }
     if document.canonical == url.as_str() {

@@ -1,5 +1,6 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,9 @@ use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::documents::{Document, copies_of, read_body};
+use crate::clusters::rank;
+use crate::documents::{Copy, Document, copies_of, read_body};
+use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
 
 /// Form of the exported documents.
@@ -63,6 +66,20 @@ pub struct Row {
     pub first_seen: String,
     /// When the newest copy came.
     pub last_seen: String,
+    /// Why the text was left out; empty if it was not.
+    pub withheld: &'static str,
+}
+
+/// A document that is not in the corpus because its page does not allow it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Withheld {
+    /// Identifier of the document.
+    pub doc_id: String,
+    /// Address of its canonical copy.
+    pub url: String,
+    /// What that page asks for.
+    pub reason: &'static str,
 }
 
 /// One copy that is not in the corpus, because another one is.
@@ -96,10 +113,14 @@ pub struct Summary {
     pub documents: u64,
     /// Dropped copies.
     pub duplicates: u64,
+    /// Documents that were left out, or whose text was, by reason.
+    pub withheld: BTreeMap<&'static str, u64>,
     /// The file of documents.
     pub path: PathBuf,
     /// The file of dropped copies.
     pub duplicates_path: PathBuf,
+    /// The file of documents that were left out.
+    pub withheld_path: PathBuf,
 }
 
 /// Why an export failed.
@@ -119,26 +140,60 @@ pub enum Error {
     },
 }
 
-/// Writes `documents.jsonl` (or `.csv`) and `duplicates.jsonl` into `folder`.
+/// Writes `documents.jsonl` (or `.csv`), `duplicates.jsonl` and `withheld.jsonl` into `folder`.
 ///
-/// Documents stand in the order of their numbers. Each file is written under another name and
-/// renamed when it is whole, so that a file of that name is never half a corpus.
-pub fn export(store: &Store, format: Format, folder: &Path) -> Result<Summary, Error> {
+/// Of each document the best copy is written whose page allows it at the moment `now`, as far as
+/// `honour` asks for that; without its text if no page allows that, and not at all if none allows
+/// anything. Documents stand in the order of their numbers. Each file is written under another
+/// name and renamed when it is whole, so that a file of that name is never half a corpus.
+pub fn export(
+    store: &Store,
+    (format, folder): (Format, &Path),
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<Summary, Error> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
     };
     std::fs::create_dir_all(folder).map_err(io(folder))?;
     let tables = store.read()?;
-    let path = folder.join(format!("documents.{}", format.ending()));
-    let duplicates_path = folder.join("duplicates.jsonl");
-    let mut kept = Writer::create(&path, format).map_err(io(&path))?;
-    let mut dropped = Writer::create(&duplicates_path, Format::Jsonl).map_err(io(&path))?;
-    let mut summary = Summary { documents: 0, duplicates: 0, path, duplicates_path };
+    let mut summary = Summary {
+        documents: 0,
+        duplicates: 0,
+        withheld: BTreeMap::new(),
+        path: folder.join(format!("documents.{}", format.ending())),
+        duplicates_path: folder.join("duplicates.jsonl"),
+        withheld_path: folder.join("withheld.jsonl"),
+    };
+    let create = |path: &Path, format| Writer::create(path, format).map_err(io(path));
+    let mut kept = create(&summary.path, format)?;
+    let mut dropped = create(&summary.duplicates_path, Format::Jsonl)?;
+    let mut withheld = create(&summary.withheld_path, Format::Jsonl)?;
     for row in tables.documents.iter().map_err(store::Error::from)? {
         let (number, row) = row.map_err(store::Error::from)?;
-        let document = Document::decode(row.value()).map_err(store::Error::from)?;
-        kept.write(&row_of(&tables, &document)?).map_err(io(&summary.path))?;
+        let mut document = Document::decode(row.value()).map_err(store::Error::from)?;
+        let copies = copies_of(&tables.copies, number.value())?;
+        let hidden = match allowed(&document, &copies, honour, now) {
+            Allowed::Nothing(reason) => {
+                let (doc_id, url) = (document.id.to_string(), document.canonical);
+                let row = Withheld { doc_id, url, reason };
+                withheld.write(&row).map_err(io(&summary.withheld_path))?;
+                *summary.withheld.entry(reason).or_default() += 1;
+                continue;
+            }
+            Allowed::Copy { address, copy, hidden } => {
+                stand_for(&mut document, address, copy);
+                hidden
+            }
+            Allowed::Canonical => false,
+        };
+        let mut row = row_of(&tables, &document)?;
+        if hidden {
+            (row.text, row.withheld) = (String::new(), "noarchive");
+            *summary.withheld.entry(row.withheld).or_default() += 1;
+        }
+        kept.write(&row).map_err(io(&summary.path))?;
         summary.documents += 1;
         for lost in dropped_of(&tables, number.value(), &document)? {
             dropped.write(&lost).map_err(io(&summary.duplicates_path))?;
@@ -147,7 +202,51 @@ pub fn export(store: &Store, format: Format, folder: &Path) -> Result<Summary, E
     }
     kept.finish().map_err(io(&summary.path))?;
     dropped.finish().map_err(io(&summary.duplicates_path))?;
+    withheld.finish().map_err(io(&summary.withheld_path))?;
     Ok(summary)
+}
+
+/// What the pages of a document allow.
+enum Allowed<'a> {
+    /// Its canonical copy stands as it is.
+    Canonical,
+    /// This copy, perhaps without its text.
+    Copy { address: &'a str, copy: &'a Copy, hidden: bool },
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+fn allowed<'a>(
+    document: &Document,
+    copies: &'a [(String, Copy)],
+    honour: &Honour,
+    now: Timestamp,
+) -> Allowed<'a> {
+    let forbids = |copy: &Copy| copy.terms.forbids(honour, now);
+    let hides = |copy: &Copy| copy.terms.hides_text(honour);
+    let canonical = copies.iter().find(|(address, _)| *address == document.canonical);
+    if canonical.is_none_or(|(_, copy)| forbids(copy).is_none() && !hides(copy)) {
+        return Allowed::Canonical;
+    }
+    let free = copies.iter().filter(|(_, copy)| forbids(copy).is_none());
+    let best = free.min_by(|(one, a), (other, b)| {
+        let first = (hides(a), rank(a.popularity, one));
+        first.cmp(&(hides(b), rank(b.popularity, other)))
+    });
+    match (best, canonical) {
+        (Some((address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
+        (None, Some((_, copy))) => Allowed::Nothing(forbids(copy).unwrap_or("noarchive")),
+        (None, None) => Allowed::Canonical,
+    }
+}
+
+/// Makes another copy the one that is shown.
+fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
+    address.clone_into(&mut document.canonical);
+    document.content = copy.content;
+    document.title.clone_from(&copy.title);
+    document.language.clone_from(&copy.language);
+    document.popularity = copy.popularity;
 }
 
 /// Returns a document as it is exported.
@@ -168,6 +267,7 @@ pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Er
         copies: document.copies,
         first_seen: Timestamp::to_string(&document.first_arrival),
         last_seen: Timestamp::to_string(&document.last_arrival),
+        withheld: "",
     })
 }
 

@@ -170,7 +170,8 @@ impl Candidate {
     /// Reads clearly better than what would be taken otherwise. The fewer characters there are
     /// to tell by, the clearer it must be.
     fn beats(&self, other: &Self) -> bool {
-        let counted = self.counted.max(other.counted).max(1) as i32;
+        let counted = self.counted.max(other.counted).max(1);
+        let counted = i32::try_from(counted).unwrap_or(i32::MAX);
         self.score >= other.score + MARGIN + MARGIN_OF_ONE / counted
     }
 }

@@ -50,6 +50,7 @@ impl Head {
             name if POPULARITY_NAMES.contains(&name) => {
                 self.popularity = self.popularity.or_else(counts);
             }
+            "tdm-reservation" => self.robots.push((name, content.to_owned())),
             // Any other name may be that of a crawler; whoever asks knows its own.
             name if is_robots_content(content) => {
                 self.robots.push((name.to_owned(), content.to_owned()));
@@ -64,9 +65,21 @@ impl Head {
 }
 
 fn is_robots_content(content: &str) -> bool {
-    let known = ["noindex", "nofollow", "none", "index", "follow", "all", "noarchive", "nosnippet"];
+    let known = [
+        "noindex",
+        "nofollow",
+        "none",
+        "index",
+        "follow",
+        "all",
+        "noarchive",
+        "nocache",
+        "noai",
+        "nosnippet",
+        "unavailable_after",
+    ];
     content
-        .split([',', ' '])
+        .split([',', ' ', ':'])
         .any(|word| known.iter().any(|directive| word.trim().eq_ignore_ascii_case(directive)))
 }
 

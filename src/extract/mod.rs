@@ -55,6 +55,8 @@ pub struct Limits {
     pub links_max: usize,
     /// Bytes of main text that are kept.
     pub text_bytes_max: usize,
+    /// Leave out of the main text what is marked `data-nosnippet`.
+    pub drop_nosnippet: bool,
 }
 
 impl Default for Limits {
@@ -64,6 +66,7 @@ impl Default for Limits {
             nodes_max: 500_000,
             links_max: 10_000,
             text_bytes_max: 4 << 20,
+            drop_nosnippet: false,
         }
     }
 }
@@ -146,7 +149,10 @@ fn read<T>(
         return (plain(&text, charset, truncated, limits), None);
     }
     let html = tree::parse(&text);
-    let tree = tree::Tree::new(&html, limits.nodes_max);
+    let mut tree = tree::Tree::new(&html, limits.nodes_max);
+    if limits.drop_nosnippet {
+        tree.drop_nosnippet();
+    }
     truncated |= tree.truncated;
     let head = head::Head::read(&tree);
     let judged = Judged::new(&tree, input.url);

@@ -61,7 +61,7 @@ enum Kind {
     Scope,
     /// `svg`, `math`.
     Foreign,
-    /// An element of SVG or MathML that holds HTML.
+    /// An element of SVG or `MathML` that holds HTML.
     Island,
 }
 
@@ -109,7 +109,7 @@ fn kind(name: &[u8]) -> Kind {
     }
 }
 
-/// Elements that end SVG and MathML. Source: the rules for parsing tokens in foreign content.
+/// Elements that end SVG and `MathML`. Source: the rules for parsing tokens in foreign content.
 fn breaks_out(name: &[u8], kind: Kind) -> bool {
     match kind {
         Kind::Formatting => !matches!(name, b"a" | b"font"),
@@ -245,7 +245,7 @@ impl<'a> Guard<'a> {
                     self.end_formatting(hashed);
                 }
                 self.reopen();
-                let whole = hash(self.text[tag.start..tag.end].as_bytes());
+                let whole = hash(&self.text.as_bytes()[tag.start..tag.end]);
                 self.forget_same(whole);
                 self.push(hashed, whole, kind)
             }

@@ -145,10 +145,11 @@ pub(super) fn plausibility(text: &str) -> (i32, usize) {
         }
         before = class;
     }
-    let mean = sum.checked_div(counted as i64).unwrap_or(0);
+    let mean = sum.checked_div(i64::try_from(counted).unwrap_or(i64::MAX)).unwrap_or(0);
     (mean as i32, counted)
 }
 
+#[expect(clippy::match_same_arms, reason = "in the order of the characters")]
 fn class(c: char) -> Class {
     let cased = |script| Class::Cased { script, capital: c.is_uppercase() };
     match c {
@@ -182,60 +183,80 @@ fn class(c: char) -> Class {
 
 /// What a character says for the text in thousandths, between its neighbours; none if nothing.
 fn weight(c: char, class: Class, before: Class, after: Class) -> Option<i32> {
-    use Class::{Ascii, Cased, Combining, HalfKana, Han, Hangul, Kana, Latin, Never, Odd, Symbol};
-    let frequent = || FREQUENT.has(c);
-    let small = c.to_lowercase().next().unwrap_or(c);
+    use Class::{Ascii, Cased, Combining, HalfKana, Han, Hangul, Kana, Latin, Symbol, Wide};
+    let around = (before, after);
+    let either = |is: fn(Class) -> bool| is(before) || is(after);
     let is_letter = |class| matches!(class, Ascii | Latin { .. } | Cased { .. });
+    let is_cjk = |class| matches!(class, Han | Kana | Hangul | Wide);
+    let small = c.to_lowercase().next().unwrap_or(c);
     Some(match class {
-        Ascii | Class::Other => return None,
-        Never => -3000,
-        Odd => -700,
-        Class::HalfKana => -500,
-        Class::Wide => match (before, after) {
-            (Han | Kana | Hangul | Class::Wide, _) | (_, Han | Kana | Hangul | Class::Wide) => 500,
-            _ => -200,
-        },
-        Symbol if is_letter(before) && is_letter(after) => -1000,
-        Symbol if is_letter(before) || is_letter(after) => -400,
-        Symbol => return None,
-        Combining if matches!(before, Ascii | Latin { .. }) => 400,
-        Combining => -1000,
-        Han if matches!(before, Hangul | HalfKana) || matches!(after, Hangul | HalfKana) => -400,
-        Han if frequent() => 1000,
-        Han if USUAL.has(c) => 300,
-        Han => -800,
-        Kana => 700,
-        Hangul if frequent() => 1000,
-        Hangul if USUAL.has(c) => 300,
-        Hangul => -800,
-        Latin { capital } => latin(small, capital, (before, after)),
-        Cased { script, capital } => {
-            if matches!(before, Ascii | Latin { .. }) || matches!(after, Ascii | Latin { .. }) {
-                -800
-            } else if matches!(before, Cased { script: other, .. } if other != script) {
-                -800
-            } else if capital && matches!(before, Cased { capital: false, .. }) {
-                -1000
-            } else if capital && matches!(after, Cased { .. }) && matches!(before, Cased { .. }) {
-                0
-            } else if !matches!(before, Cased { .. }) && !matches!(after, Cased { .. }) {
-                0
-            } else if FREQUENT.has(small) {
-                1000
+        Class::Never => -3000,
+        Class::Odd => -700,
+        HalfKana => -500,
+        Wide => {
+            if either(is_cjk) {
+                500
             } else {
-                300
+                -200
             }
         }
-        Class::Uncased { script } => match (before, after) {
-            (Ascii | Latin { .. } | Cased { .. }, _) | (_, Ascii | Latin { .. } | Cased { .. }) => {
-                -800
-            }
-            (Class::Uncased { script: other }, _) if other != script => -800,
-            (Class::Uncased { .. }, _) | (_, Class::Uncased { .. }) if frequent() => 1000,
-            (Class::Uncased { .. }, _) | (_, Class::Uncased { .. }) => 300,
-            _ => 0,
-        },
+        Symbol if is_letter(before) && is_letter(after) => -1000,
+        Symbol if either(is_letter) => -400,
+        Symbol | Ascii | Class::Other => return None,
+        Combining if matches!(before, Ascii | Latin { .. }) => 400,
+        Combining => -1000,
+        Han if either(|class| matches!(class, Hangul | HalfKana)) => -400,
+        Han | Hangul => ideograph(c),
+        Kana => 700,
+        Latin { capital } => latin(small, capital, around),
+        Cased { script, capital } => cased(small, script, capital, around),
+        Class::Uncased { script } => uncased(c, script, around),
     })
+}
+
+fn ideograph(c: char) -> i32 {
+    if FREQUENT.has(c) {
+        1000
+    } else if USUAL.has(c) {
+        300
+    } else {
+        -800
+    }
+}
+
+fn letter(frequent: bool) -> i32 {
+    if frequent { 1000 } else { 300 }
+}
+
+fn cased(small: char, script: u8, capital: bool, (before, after): (Class, Class)) -> i32 {
+    use Class::{Ascii, Cased, Latin};
+    let is_latin = |class| matches!(class, Ascii | Latin { .. });
+    let is_cased = |class| matches!(class, Cased { .. });
+    let mixed = matches!(before, Cased { script: other, .. } if other != script);
+    if is_latin(before) || is_latin(after) || mixed {
+        return -800;
+    }
+    if capital && matches!(before, Cased { capital: false, .. }) {
+        return -1000;
+    }
+    // A word of one letter and a word of capitals tell nothing.
+    let alone = !is_cased(before) && !is_cased(after);
+    let shouted = capital && is_cased(before) && is_cased(after);
+    if alone || shouted { 0 } else { letter(FREQUENT.has(small)) }
+}
+
+fn uncased(c: char, script: u8, (before, after): (Class, Class)) -> i32 {
+    use Class::{Ascii, Cased, Latin, Uncased};
+    let is_other = |class| matches!(class, Ascii | Latin { .. } | Cased { .. });
+    let is_own = |class| matches!(class, Uncased { .. });
+    let mixed = matches!(before, Uncased { script: other } if other != script);
+    if is_other(before) || is_other(after) || mixed {
+        -800
+    } else if is_own(before) || is_own(after) {
+        letter(FREQUENT.has(c))
+    } else {
+        0
+    }
 }
 
 fn latin(small: char, capital: bool, (before, after): (Class, Class)) -> i32 {

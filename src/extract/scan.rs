@@ -36,7 +36,7 @@ impl<'a> Tags<'a> {
     }
 
     /// Returns the next tag; none at the end, or if the text ends within a tag. `foreign` tells
-    /// whether that is in SVG or MathML, where `CDATA` sections are.
+    /// whether that is in SVG or `MathML`, where `CDATA` sections are.
     pub(super) fn next(&mut self, foreign: bool) -> Option<Tag<'a>> {
         let bytes = self.text.as_bytes();
         loop {

@@ -116,6 +116,15 @@ impl<'a> Tree<'a> {
         Self { items, truncated }
     }
 
+    /// Takes elements that are marked `data-nosnippet` for no text.
+    pub(super) fn drop_nosnippet(&mut self) {
+        for item in &mut self.items {
+            if item.attribute("data-nosnippet").is_some() {
+                item.tag = Tag::NotText;
+            }
+        }
+    }
+
     /// `inner` is `outer` or below it.
     pub(super) fn holds(&self, outer: usize, inner: usize) -> bool {
         outer <= inner && inner < self.items[outer].end

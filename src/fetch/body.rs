@@ -31,6 +31,8 @@ pub struct Response {
     pub retry_after: Option<String>,
     /// `X-Robots-Tag`, one for each header line.
     pub robots_tags: Vec<String>,
+    /// `TDM-Reservation`.
+    pub tdm_reservation: Option<String>,
     /// `Link`, one for each header line.
     pub links: Vec<String>,
     /// The body as it came, still compressed; empty if it was not wanted.
@@ -74,7 +76,7 @@ pub(super) async fn read(
 }
 
 fn head(status: u16, headers: &HeaderMap) -> Response {
-    let all = |name: &str| {
+    let all = |name: &str| -> Vec<String> {
         let values = headers.get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };
@@ -85,6 +87,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         location: text_of(headers, &header::LOCATION),
         retry_after: text_of(headers, &header::RETRY_AFTER),
         robots_tags: all("x-robots-tag"),
+        tdm_reservation: all("tdm-reservation").pop(),
         links: all("link"),
         ..Response::default()
     }

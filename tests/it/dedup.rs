@@ -5,6 +5,7 @@ use uniqcrawl::clusters::{self, Article, Joined, Place};
 use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Verdict};
 use uniqcrawl::documents::{DocId, Facts, Key, copies_of, read_body, read_document};
 use uniqcrawl::features::Signer;
+use uniqcrawl::robots::meta::Terms;
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
 
@@ -42,6 +43,7 @@ impl Judge {
             language: String::new(),
             facts: Facts::default(),
             score: None,
+            terms: Terms::default(),
             signed: self.signer.sign_article(title, text, ""),
         }
     }

@@ -25,5 +25,6 @@ mod moves;
 mod robots;
 mod store;
 mod support;
+mod terms;
 mod tidy;
 mod urls;

@@ -9,6 +9,7 @@ use uniqcrawl::documents::{
 };
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
+use uniqcrawl::robots::meta::Terms;
 use uniqcrawl::store::Tables;
 
 use crate::support::{Crawled, clusters, prose};
@@ -54,6 +55,7 @@ impl Shelf {
             language: String::new(),
             facts: Facts::default(),
             score: None,
+            terms: Terms::default(),
             signed: self.signer.sign_article("", text, ""),
         };
         let signed = &article.signed;

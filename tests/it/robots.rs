@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use uniqcrawl::clock::Timestamp;
 use uniqcrawl::robots::meta::Directives;
 use uniqcrawl::robots::{Options, Rules, batch_line};
 
@@ -173,6 +174,34 @@ fn page_directives_are_read_for_us_and_for_everybody() {
     assert!(Directives::from_meta("ROBOTS", "noindex", "uniqcrawl").noindex);
     assert!(Directives::from_meta("uniqcrawl", "nofollow", "uniqcrawl").nofollow);
     assert_eq!(Directives::from_meta("otherbot", "none", "uniqcrawl"), Directives::default());
+}
+
+#[test]
+fn terms_of_use_are_read_from_meta_elements_and_headers() {
+    let meta = |content: &str| Directives::from_meta("robots", content, "uniqcrawl");
+    assert!(meta("noai, noimageai").noai && !meta("noimageai").noai);
+    assert!(meta("nocache").terms().noarchive);
+    assert!(Directives::from_meta("TDM-Reservation", " 1 ", "uniqcrawl").tdm_reserved);
+    assert!(!Directives::from_reservation("0").tdm_reserved);
+    let before = Timestamp(1_800_000_000_000);
+    for text in [
+        "unavailable_after: 25 Jun 2027 15:00:00 GMT",
+        "noarchive, unavailable_after: Fri, 25 Jun 2027 15:00:00 GMT, nofollow",
+        "unavailable_after: 25-Jun-2027 15:00:00 GMT",
+        "Unavailable_After:2027-06-25T15:00:00Z",
+    ] {
+        let found = meta(text).unavailable_after.unwrap();
+        assert_eq!(found.to_string(), "2027-06-25T15:00:00Z", "{text}");
+    }
+    assert_eq!(
+        meta("unavailable_after: 2027-06-25").unavailable_after.unwrap().to_string(),
+        "2027-06-25T00:00:00Z"
+    );
+    assert_eq!(meta("unavailable_after: soon").unavailable_after, None);
+    let header = Directives::from_header("unavailable_after: 25 Jun 2027 15:00:00 GMT", "x");
+    assert!(header.forbids_storing(Timestamp(i64::MAX)) && !header.forbids_storing(before));
+    let both = header.merge(&meta("unavailable_after: 2027-01-01"));
+    assert_eq!(both.unavailable_after.unwrap().to_string(), "2027-01-01T00:00:00Z");
 }
 
 #[test]
