@@ -25,6 +25,9 @@ pub struct Record<'a> {
     /// Language (ISO 639-1).
     #[serde(default, borrow, deserialize_with = "text")]
     pub language: Cow<'a, str>,
+    /// Another name of it, as `crawl extract` has it.
+    #[serde(default, borrow, deserialize_with = "text")]
+    lang: Cow<'a, str>,
     /// The most popular copy is kept. In thousandths of the number that stands in the line.
     #[serde(default, deserialize_with = "thousandths")]
     pub popularity: u64,
@@ -61,12 +64,17 @@ impl<'a> Record<'a> {
     /// What is wrong with it, in words.
     pub fn parse(line: &'a str) -> Result<Self, String> {
         let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
-        serde_json::from_str(line).map_err(|error| {
+        let read: Result<Self, _> = serde_json::from_str(line);
+        let mut record = read.map_err(|error| {
             // The parser quotes what it did not expect, which may be a whole text.
             let detail = error.to_string();
             let end = detail.floor_char_boundary(DETAIL_BYTES_MAX);
             if end < detail.len() { format!("{} ...", &detail[..end]) } else { detail }
-        })
+        })?;
+        if record.language.is_empty() {
+            record.language = std::mem::take(&mut record.lang);
+        }
+        Ok(record)
     }
 
     /// Returns its identifier; that of a document without one is the number of its line.

@@ -57,12 +57,13 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         (false, false) => (page(&input, &limits), None),
     };
     let cpu_ms = thread_time().saturating_sub(started).as_secs_f64() * 1000.0;
-    answer(&line.id, &page, why.as_ref(), cpu_ms)
+    answer(&line, &page, why.as_ref(), cpu_ms)
 }
 
-fn answer(id: &serde_json::Value, page: &Page, why: Option<&Why>, cpu_ms: f64) -> String {
+fn answer(line: &Line, page: &Page, why: Option<&Why>, cpu_ms: f64) -> String {
     serde_json::json!({
-        "id": id,
+        "id": line.id,
+        "url": line.url,
         "title": page.title,
         "text": page.text,
         "author": page.metadata.authors.as_ref().map(|_| page.metadata.byline()),
