@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 512;
 const REOPENED_MAX: usize = 50_000;
 const WAITING_MAX: usize = 256;
 
-/// Tags `html` and `body` that are kept: each adds its attributes to those of the first.
+/// Tags `html` and `body` that keep their attributes: each adds them to those of the first.
 const ROOTS_MAX: usize = 1024;
 
 /// A text below this size with few tags needs no look: neither depth nor attributes can harm.
@@ -59,6 +59,8 @@ enum Kind {
     Implied(Group),
     /// An element that end tags inside do not reach beyond.
     Scope,
+    /// The same, but formatting elements do.
+    Table,
     /// `svg`, `math`.
     Foreign,
     /// An element of SVG or `MathML` that holds HTML.
@@ -91,12 +93,13 @@ fn kind(name: &[u8]) -> Kind {
         b"p" => Kind::Implied(Group::Paragraph),
         b"li" => Kind::Implied(Group::Item),
         b"dd" | b"dt" => Kind::Implied(Group::Term),
-        b"td" | b"th" => Kind::Implied(Group::Cell),
+        b"td" | b"th" | b"caption" => Kind::Implied(Group::Cell),
         b"tr" => Kind::Implied(Group::Row),
-        b"tbody" | b"thead" | b"tfoot" | b"colgroup" | b"caption" => Kind::Implied(Group::Rows),
+        b"tbody" | b"thead" | b"tfoot" | b"colgroup" => Kind::Implied(Group::Rows),
         b"option" => Kind::Implied(Group::Option),
         b"rb" | b"rt" | b"rp" | b"rtc" => Kind::Implied(Group::Ruby),
-        b"applet" | b"marquee" | b"object" | b"table" | b"template" => Kind::Scope,
+        b"applet" | b"marquee" | b"object" | b"template" => Kind::Scope,
+        b"table" => Kind::Table,
         b"svg" | b"math" => Kind::Foreign,
         b"foreignobject" | b"desc" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext"
         | b"annotation-xml" => Kind::Island,
@@ -110,12 +113,18 @@ fn kind(name: &[u8]) -> Kind {
 }
 
 /// Elements that end SVG and `MathML`. Source: the rules for parsing tokens in foreign content.
-fn breaks_out(name: &[u8], kind: Kind) -> bool {
-    match kind {
-        Kind::Formatting => !matches!(name, b"a" | b"font"),
-        Kind::Block => !matches!(name, b"select" | b"button" | b"form" | b"fieldset" | b"details"),
-        Kind::Implied(group) => matches!(group, Group::Paragraph | Group::Item | Group::Term),
-        _ => matches!(name, b"span" | b"sub" | b"sup" | b"table" | b"var" | b"ruby" | b"body"),
+fn breaks_out(name: &[u8], tag: &str) -> bool {
+    match name {
+        b"b" | b"big" | b"blockquote" | b"body" | b"br" | b"center" | b"code" | b"dd" | b"div"
+        | b"dl" | b"dt" | b"em" | b"embed" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
+        | b"head" | b"hr" | b"i" | b"img" | b"li" | b"listing" | b"menu" | b"meta" | b"nobr"
+        | b"ol" | b"p" | b"pre" | b"ruby" | b"s" | b"small" | b"span" | b"strong" | b"strike"
+        | b"sub" | b"sup" | b"table" | b"tt" | b"u" | b"ul" | b"var" => true,
+        b"font" => {
+            let tag = tag.to_ascii_lowercase();
+            [" color", " face", " size"].iter().any(|attribute| tag.contains(attribute))
+        }
+        _ => false,
     }
 }
 
@@ -152,7 +161,7 @@ struct Guard<'a> {
     foreign: usize,
     islands: usize,
     roots: usize,
-    /// Open tables, and templates, in which parts of tables may stand alone.
+    /// Open tables.
     tables: usize,
     reopened: usize,
     out: String,
@@ -209,8 +218,9 @@ impl<'a> Guard<'a> {
     }
 
     fn cut(&mut self, from: usize, to: usize) {
-        self.out.push_str(&self.text[self.copied..from]);
-        self.copied = to;
+        // What was cut already stays cut.
+        self.out.push_str(&self.text[self.copied..from.max(self.copied)]);
+        self.copied = to.max(self.copied);
     }
 
     fn is_foreign(&self) -> bool {
@@ -221,13 +231,22 @@ impl<'a> Guard<'a> {
     fn start(&mut self, name: &[u8], kind: Kind, tag: &Tag<'a>) -> bool {
         let hashed = id(name);
         if self.is_foreign() {
-            if !breaks_out(name, kind) {
+            if !breaks_out(name, &self.text[tag.start..tag.end]) {
                 return tag.self_closing || self.push(hashed, 0, kind);
             }
             while self.is_foreign() && self.pop() {}
         }
         match kind {
-            Kind::Void => true,
+            Kind::Void => {
+                match name {
+                    b"hr" => self.imply(Group::Paragraph),
+                    b"br" | b"embed" | b"image" | b"img" | b"input" | b"keygen" | b"wbr" => {
+                        self.reopen();
+                    }
+                    _ => {}
+                }
+                true
+            }
             Kind::Raw => {
                 // What a list of choices does not know it passes over, and reads on.
                 if name == b"script" || !self.is_open(hash(b"select")) {
@@ -237,7 +256,10 @@ impl<'a> Guard<'a> {
             }
             Kind::Root => {
                 self.roots += 1;
-                self.roots <= ROOTS_MAX
+                if self.roots > ROOTS_MAX {
+                    self.cut(tag.start + 1 + tag.name.len(), tag.end - 1);
+                }
+                true
             }
             Kind::Formatting if self.plain && name != b"a" => false,
             Kind::Formatting => {
@@ -263,6 +285,7 @@ impl<'a> Guard<'a> {
                 match group {
                     Group::Item | Group::Term => self.imply(Group::Paragraph),
                     Group::Option | Group::Ruby => self.reopen(),
+                    Group::Row | Group::Rows => self.imply(Group::Cell),
                     _ => {}
                 }
                 if group != Group::Ruby || self.is_open(hash(b"ruby")) {
@@ -270,8 +293,8 @@ impl<'a> Guard<'a> {
                 }
                 self.push(hashed, 0, kind)
             }
-            Kind::Scope | Kind::Block => {
-                if name == b"table" {
+            Kind::Scope | Kind::Table | Kind::Block => {
+                if kind == Kind::Table {
                     self.end_table(hashed);
                 }
                 self.imply(Group::Paragraph);
@@ -308,12 +331,12 @@ impl<'a> Guard<'a> {
             let is_cell = open.kind == Kind::Implied(Group::Cell);
             let stops = match kind {
                 _ if self.is_foreign() => open.kind == Kind::Island,
-                _ if in_table => open.kind == Kind::Scope,
-                Kind::Scope => false,
+                _ if in_table => matches!(open.kind, Kind::Scope | Kind::Table),
+                Kind::Scope | Kind::Table => false,
                 Kind::Inline | Kind::Island => {
                     !matches!(open.kind, Kind::Inline | Kind::Formatting)
                 }
-                _ => is_cell || matches!(open.kind, Kind::Scope | Kind::Island),
+                _ => is_cell || matches!(open.kind, Kind::Scope | Kind::Table | Kind::Island),
             };
             if stops {
                 return None;
@@ -325,18 +348,21 @@ impl<'a> Guard<'a> {
     /// Ends an open element whose end the next of its group implies.
     fn imply(&mut self, group: Group) {
         for (at, open) in self.open.iter().enumerate().rev().take(DEPTH_MAX) {
+            let in_table = matches!(group, Group::Cell | Group::Row | Group::Rows);
             match open.kind {
                 Kind::Implied(other) if other == group => {
                     while self.open.len() > at && self.pop() {}
                     return;
                 }
-                Kind::Scope | Kind::Island | Kind::Foreign => return,
+                Kind::Scope | Kind::Table | Kind::Island | Kind::Foreign => return,
                 // Only an option that was opened last ends.
                 _ if group == Group::Option => return,
                 Kind::Implied(Group::Cell) if group == Group::Paragraph => return,
-                Kind::Block if !matches!(group, Group::Paragraph | Group::Cell | Group::Row) => {
-                    return;
-                }
+                // An item of a list in a term of another one is no next item.
+                Kind::Implied(Group::Paragraph) => {}
+                Kind::Implied(_) if matches!(group, Group::Item | Group::Term) => return,
+                Kind::Formatting | Kind::Inline if group == Group::Ruby => return,
+                Kind::Block if !in_table && group != Group::Paragraph => return,
                 _ => {}
             }
         }
@@ -344,13 +370,13 @@ impl<'a> Guard<'a> {
 
     /// A table that begins in a table, and not in a cell of it, ends it.
     fn end_table(&mut self, table: u64) {
-        let open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
         let holds = |open: &Open| {
-            matches!(open.kind, Kind::Implied(Group::Cell) | Kind::Scope | Kind::Island)
-                || open.name == hash(b"caption")
+            use Kind::{Implied, Island, Scope, Table};
+            matches!(open.kind, Implied(Group::Cell) | Scope | Table | Island)
         };
-        let at = open.filter(|(_, open)| holds(open)).map(|(at, open)| (at, open.name)).next();
-        if let Some((at, _)) = at.filter(|(_, name)| *name == table) {
+        let mut open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
+        let Some((at, open)) = open.find(|(_, open)| holds(open)) else { return };
+        if open.name == table {
             while self.open.len() > at && self.pop() {}
         }
     }
@@ -361,7 +387,7 @@ impl<'a> Guard<'a> {
         match kind {
             Kind::Foreign => self.foreign += 1,
             Kind::Island if self.is_foreign() => self.islands += 1,
-            Kind::Scope => self.tables += 1,
+            Kind::Table => self.tables += 1,
             _ => {}
         }
         let kind = if kind == Kind::Island && self.foreign == 0 { Kind::Inline } else { kind };
@@ -395,7 +421,7 @@ impl<'a> Guard<'a> {
         match open.kind {
             Kind::Foreign => self.foreign = self.foreign.saturating_sub(1),
             Kind::Island => self.islands = self.islands.saturating_sub(1),
-            Kind::Scope => self.tables = self.tables.saturating_sub(1),
+            Kind::Table => self.tables = self.tables.saturating_sub(1),
             _ => {}
         }
         if marks(open.kind) {

@@ -104,6 +104,10 @@ fn elements_that_cross_each_other_do_not_multiply() {
         "<div><table><td></div>",
         "<span><div></span>",
         "<table><td><b c=@>x</table><p>y",
+        "<table><colgroup><b c=@><em>",
+        "<dt><li>",
+        "<p><hr a=@><x-y>",
+        "<svg><font><g>",
     ] {
         let mut html = String::new();
         for n in 0..15_000 {
