@@ -20,6 +20,7 @@ mod index;
 mod judge;
 mod kill;
 mod layouts;
+mod main_text;
 mod metadata;
 mod moves;
 mod robots;

@@ -209,3 +209,60 @@ fn keep_little(segments: &Segments, kept: &mut [bool]) {
         kept.copy_from_slice(&plain);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn f1(chances: &[f32], weights: &[f32], kept: &[bool]) -> f32 {
+        let total: f32 = chances.iter().zip(weights).map(|(chance, weight)| chance * weight).sum();
+        let (mut right, mut taken) = (0.0, 0.0);
+        for ((chance, weight), kept) in chances.iter().zip(weights).zip(kept) {
+            if *kept {
+                right += chance * weight;
+                taken += weight;
+            }
+        }
+        2.0 * right / (taken + total)
+    }
+
+    proptest! {
+        /// Of all choices there are, none has a higher expected F1.
+        #[test]
+        fn the_best_choice_is_taken(
+            segments in prop::collection::vec((0.001..1.0f32, 1.0..500.0f32), 1..10),
+        ) {
+            let (chances, weights): (Vec<f32>, Vec<f32>) = segments.into_iter().unzip();
+            let (kept, quality) = choose(&chances, &weights);
+            prop_assert!((f1(&chances, &weights, &kept) - quality).abs() < 1e-4);
+            for choice in 1u32..1 << chances.len() {
+                let other: Vec<bool> = (0..chances.len()).map(|at| choice >> at & 1 == 1).collect();
+                prop_assert!(f1(&chances, &weights, &other) <= quality + 1e-4, "{:?}", other);
+            }
+        }
+
+        /// Sums over a block are those of its segments, however the markup is broken.
+        #[test]
+        fn sums_over_blocks_are_those_of_their_segments(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "<div>", "</div>", "<p>", "<b>", "</b>", "<a href=x>", "</a>", "<br>", "<td>",
+                "<table>", "</table>", "<li>", "<ul>", "</ul>", "words here, ", "汉字。",
+                "<script>x</script>", "<pre>", "</pre>", "<noscript>", "</noscript>",
+            ]), 0..60),
+        ) {
+            let html = crate::extract::tree::parse(&parts.concat());
+            let tree = Tree::new(&html, usize::MAX);
+            let segments = Segments::new(&tree);
+            for (index, item) in tree.items.iter().enumerate() {
+                if !item.tag.is_block() || item.tag.is_not_text() {
+                    continue;
+                }
+                let inside = segments.all.iter().filter(|segment| tree.holds(index, segment.first));
+                let weight: u32 = inside.map(|segment| segment.stats.weight).sum();
+                prop_assert_eq!(segments.sum_of(&tree, index).weight, weight, "{:?}", item.tag);
+            }
+        }
+    }
+}

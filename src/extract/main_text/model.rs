@@ -206,3 +206,47 @@ impl Columns {
         &self.bytes[feature * self.count..(feature + 1) * self.count]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn read(text: &str) -> Result<Models, BadModel> {
+        Models::read(text, &names(&["long"]), &names(&["links", "words"]))
+    }
+
+    #[test]
+    fn rows_are_led_to_their_leaves() {
+        let text = "uniqcrawl trees 1\nmodel segments 0.5\nlinks>10 long>3 : 500 1000 1500 4000\n\
+                    words>0 : -1000 1000\nusual words=7\n";
+        let models = read(text).unwrap();
+        let odds = |page: u8, rows: &[u8]| models.segments.odds(&[page], rows, 2);
+        assert_eq!(odds(3, &[10, 0, 11, 0, 11, 1]), [0.0, 0.5, 2.5]);
+        assert_eq!(odds(4, &[10, 0, 11, 1]), [1.0, 5.5]);
+        assert_eq!(models.usual, [0, 7]);
+        let chances = models.segments.chances(&[4], &[11, 1], 2);
+        assert!((chances[0] - 0.995_93).abs() < 1e-4, "{chances:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_model_is_named() {
+        for (text, says) in [
+            ("trees\n", "line 1 of the model: it does not begin"),
+            ("uniqcrawl trees 1\nlinks>1 : 0 1\n", "line 2 of the model: the tree belongs to no"),
+            ("uniqcrawl trees 1\nmodel x 0\n", "the model has an unknown name"),
+            ("uniqcrawl trees 1\nmodel segments x\n", "the bias is no number"),
+            ("uniqcrawl trees 1\nmodel segments 0\nlink>1 : 0 1\n", "no feature is named link"),
+            ("uniqcrawl trees 1\nmodel segments 0\nlinks>x : 0 1\n", "x is no bound"),
+            ("uniqcrawl trees 1\nmodel segments 0\nlinks>1 : 0\n", "1 questions, 1 leaves"),
+            ("uniqcrawl trees 1\nmodel segments 0\nlinks>1 : 0 x\n", "x is no leaf"),
+            ("uniqcrawl trees 1\nusual long=1\n", "long is of the page"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}
