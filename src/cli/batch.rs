@@ -1,5 +1,6 @@
 //! Lines in, lines out: answered on all cores, in the order in which they came.
 
+use std::borrow::Cow;
 use std::io::{BufRead, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -114,7 +115,11 @@ fn next(input: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>, ()>>
 }
 
 fn answered(line: &[u8], answer: &Answer) -> String {
-    let text = String::from_utf8_lossy(line);
+    // The check for whole UTF-8 is faster than the repair of what is not.
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(line),
+    };
     let text = text.trim_end_matches(['\n', '\r']);
     // A line that breaks the reader is the outcome of that line, not the end of all.
     let answer = catch_unwind(AssertUnwindSafe(|| answer(text)));

@@ -1,5 +1,7 @@
 //! Many pages at once, as lines of JSON.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use url::Url;
 
@@ -33,8 +35,8 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
         }
     };
     let bytes = match (&line.html, &line.html_base64) {
-        (Some(html), _) => Some(html.as_bytes().to_vec()),
-        (None, Some(coded)) => crate::text::decode_base64(coded),
+        (Some(html), _) => Some(Cow::Borrowed(html.as_bytes())),
+        (None, Some(coded)) => crate::text::decode_base64(coded).map(Cow::Owned),
         (None, None) => None,
     };
     let Some(bytes) = bytes else {
