@@ -231,7 +231,7 @@ def main():
     if args.final != bool(args.out):
         parser.error("--final and --out belong together")
 
-    changed = {"thread_count": args.threads}
+    changed = {"thread_count": args.threads, "allow_writing_files": False}
     if args.trees:
         changed["iterations"] = args.trees
     settings, settings_of_kinds = {**SEGMENTS, **changed}, {**KINDS_OF_PAGES, **changed}
