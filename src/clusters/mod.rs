@@ -31,6 +31,8 @@ pub struct Article {
     pub language: String,
     /// What it says of itself.
     pub facts: Facts,
+    /// Blocks that were left out of its text because its host repeats them.
+    pub left_out: u32,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
     /// Its keys.
@@ -120,6 +122,7 @@ pub fn join(
         title: article.title.clone(),
         language: article.language.clone(),
         facts: article.facts.clone(),
+        left_out: article.left_out,
         arrival: now,
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;

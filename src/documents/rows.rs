@@ -169,13 +169,15 @@ pub struct Copy {
     pub language: String,
     /// What it says of itself.
     pub facts: Facts,
+    /// Blocks that were left out of its text because its host repeats them.
+    pub left_out: u32,
     /// When it came.
     pub arrival: Timestamp,
 }
 
 impl Copy {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let row = Encoder::new(2)
+        let row = Encoder::new(3)
             .number(self.content)
             .number(self.key as u64)
             .number(self.distance)
@@ -184,12 +186,12 @@ impl Copy {
             .number(self.scored)
             .text(&self.title)
             .text(&self.language);
-        self.facts.encode(row).signed(self.arrival.0).finish()
+        self.facts.encode(row).number(self.left_out).signed(self.arrival.0).finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("copy", 2, row)?;
+        let mut row = Decoder::new("copy", 3, row)?;
         Ok(Self {
             content: row.number()?,
             key: Key::decode(&mut row)?,
@@ -200,6 +202,7 @@ impl Copy {
             title: row.text()?.to_owned(),
             language: row.text()?.to_owned(),
             facts: Facts::decode(&mut row)?,
+            left_out: row.narrow()?,
             arrival: Timestamp(row.signed()?),
         })
     }

@@ -85,6 +85,9 @@ fn stored(
         fact("recognised by", copy.key.as_str().to_owned());
         fact("distance", format!("{} bits", copy.distance));
         fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
+        if copy.left_out > 0 {
+            fact("boilerplate removed", format!("{} blocks", copy.left_out));
+        }
     }
     if document.canonical == url.as_str() {
         return Ok(("stored", "it is the canonical copy of its document".to_owned()));

@@ -41,6 +41,7 @@ impl Judge {
             text: text.to_owned(),
             language: String::new(),
             facts: Facts::default(),
+            left_out: 0,
             score: None,
             signed: self.signer.sign_article(title, text, ""),
         }

@@ -53,6 +53,7 @@ impl Shelf {
             text: text.to_owned(),
             language: String::new(),
             facts: Facts::default(),
+            left_out: 0,
             score: None,
             signed: self.signer.sign_article("", text, ""),
         };

@@ -6,6 +6,7 @@
 //! into the chance that the segment is part of the main text, and the choice of the highest
 //! expected F1 is taken.
 
+mod blocks;
 mod facts;
 mod features;
 mod kind;
