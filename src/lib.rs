@@ -11,6 +11,7 @@ pub mod store;
 pub mod text;
 pub mod urls;
 
+pub mod boilerplate;
 pub mod extract;
 pub mod features;
 pub mod index;

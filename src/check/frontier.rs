@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use redb::ReadableTable as _;
 
 use super::{Findings, hex, row_of};
+use crate::boilerplate::Counts;
 use crate::documents::copy_key;
 use crate::frontier::{
     Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_time_key,
@@ -91,6 +92,13 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         let copy = row_of(RobotsCopy::read(&tables.robots, host))?;
         findings.read("robots", host, copy);
         known(tables, findings, ("robots", &host.to_string()), host)?;
+    }
+    for row in tables.boilerplate.iter()? {
+        let (host, row) = row?;
+        let host = host.value();
+        findings.look("boilerplate");
+        findings.read("boilerplate", host, Counts::decode(row.value()));
+        known(tables, findings, ("boilerplate", &host.to_string()), host)?;
     }
     for row in tables.schedule.iter()? {
         let key = row?.0;

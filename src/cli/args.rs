@@ -80,6 +80,9 @@ pub(crate) struct Overrides {
     /// Requests to one host at a time
     #[arg(long, value_name = "N")]
     pub connections_per_host: Option<usize>,
+    /// Keep blocks of text that many pages of a host repeat
+    #[arg(long)]
+    pub keep_boilerplate: bool,
     /// Contact private and loopback addresses
     #[arg(long)]
     pub allow_private: bool,

@@ -80,6 +80,11 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         }
     }
     facts.push(("taken over by a better copy", number(report.takeovers)));
+    let removed = report.boilerplate_removed;
+    if removed.blocks > 0 {
+        let (blocks, pages) = (number(removed.blocks), number(removed.pages));
+        facts.push(("boilerplate removed", format!("{blocks} blocks on {pages} pages")));
+    }
     facts.push(("redirects", number(report.redirects)));
     if report.retries > 0 {
         facts.push(("tries to be repeated", number(report.retries)));

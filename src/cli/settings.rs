@@ -34,6 +34,9 @@ fn overlay(config: &mut Config, flags: &Overrides) {
         config.frontier.connections_per_host = connections;
         config.fetch.idle_connections_per_host = connections;
     }
+    if flags.keep_boilerplate {
+        config.extract.boilerplate.learn_boilerplate = false;
+    }
     if flags.allow_private {
         config.fetch.allow_private = true;
     }

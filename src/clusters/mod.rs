@@ -32,6 +32,8 @@ pub struct Article {
     pub language: String,
     /// What it says of itself.
     pub facts: Facts,
+    /// Blocks that were left out of its text because its host repeats them.
+    pub left_out: u32,
     /// Popularity that was given; without one it follows the links.
     pub score: Option<u64>,
     /// What its page allows to be done with the text.
@@ -124,6 +126,7 @@ pub fn join(
         language: article.language.clone(),
         facts: article.facts.clone(),
         terms: article.terms,
+        left_out: article.left_out,
         arrival: now,
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use crate::crawl::{Limits, Settings};
 use crate::robots::meta::Honour;
 use crate::urls::{Normalize, ScopeKind};
-use crate::{dedup, extract, fetch, frontier};
+use crate::{boilerplate, dedup, extract, fetch, frontier};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Config {
     /// Requests.
     pub fetch: fetch::Config,
     /// Main text.
-    pub extract: extract::Limits,
+    pub extract: Extract,
     /// Duplicates.
     pub dedup: dedup::Config,
     /// What pages ask of those who use their text.
@@ -47,6 +47,18 @@ pub struct Crawl {
     /// Limits.
     #[serde(flatten)]
     pub limits: Limits,
+}
+
+/// The main text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extract {
+    /// Limits on one page.
+    #[serde(flatten)]
+    pub limits: extract::Limits,
+    /// What repeats on the pages of a host.
+    #[serde(flatten)]
+    pub boilerplate: boilerplate::Config,
 }
 
 /// The store.
@@ -181,7 +193,8 @@ impl Config {
             normalize: self.urls,
             frontier: self.frontier.clone(),
             fetch: self.fetch.clone(),
-            extract: self.extract.clone(),
+            extract: self.extract.limits.clone(),
+            boilerplate: self.extract.boilerplate.clone(),
             dedup: self.dedup.clone(),
             limits: self.crawl.limits.clone(),
         }

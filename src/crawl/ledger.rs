@@ -9,15 +9,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use async_channel::Sender;
+use redb::ReadableTable as _;
 
+use crate::boilerplate::{Hosts, Known};
 use crate::clock::Timestamp;
-use crate::clusters;
+use crate::clusters::{self, Article};
 use crate::dedup::{self, Finder};
 use crate::frontier::{
     Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement,
 };
 use crate::index::stored::{self, Change};
-use crate::store::{Store, Tables};
+use crate::store::{self, Store, Tables};
 use crate::urls::{PageUrl, Scope};
 
 use super::report::{Report, Tally};
@@ -34,6 +36,7 @@ const SEEDS_PER_BATCH: usize = 10_000;
 pub(super) struct Ledger<'a> {
     store: &'a Store,
     finder: Finder,
+    boilerplate: Hosts,
     settings: &'a Settings,
     context: &'a Context,
     leases: Sender<Lease>,
@@ -60,7 +63,7 @@ enum Course {
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(
-        (store, finder): (&'a Store, Finder),
+        (store, finder, known): (&'a Store, Finder, Known),
         settings: &'a Settings,
         context: &'a Context,
         (leases, signed): (Sender<Lease>, Receiver<Signed>),
@@ -68,6 +71,7 @@ impl<'a> Ledger<'a> {
         Self {
             store,
             finder,
+            boilerplate: Hosts::new(known),
             settings,
             context,
             leases,
@@ -96,15 +100,15 @@ impl<'a> Ledger<'a> {
     fn start(&mut self, seeds: &[PageUrl]) -> Result<Frontier, Error> {
         let scope = Scope::new(self.settings.scope, seeds);
         let now = self.context.clock.now_rounded_up();
-        let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let config = self.settings.frontier.clone();
         let mut frontier = Frontier::open(&mut tables, config, scope, now)?;
         frontier.flush(&mut tables)?;
         drop(tables);
-        txn.commit().map_err(crate::store::Error::from)?;
+        txn.commit().map_err(store::Error::from)?;
         for some in seeds.chunks(SEEDS_PER_BATCH) {
-            let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+            let txn = self.store.db().begin_write().map_err(store::Error::from)?;
             let mut tables = Tables::open(&txn)?;
             for url in some {
                 let rank = Rank::Seed;
@@ -113,14 +117,14 @@ impl<'a> Ledger<'a> {
             }
             frontier.flush(&mut tables)?;
             drop(tables);
-            txn.commit().map_err(crate::store::Error::from)?;
+            txn.commit().map_err(store::Error::from)?;
         }
         Ok(frontier)
     }
 
     /// One transaction.
     fn batch(&mut self, frontier: &mut Frontier) -> Result<Course, Error> {
-        let txn = self.store.db().begin_write().map_err(crate::store::Error::from)?;
+        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let longest = Duration::from_millis(self.settings.limits.batch_ms_max);
         let mut opened: Option<Instant> = None;
@@ -151,10 +155,11 @@ impl<'a> Ledger<'a> {
             self.look_again(&mut tables)?;
         }
         stored::append(&mut tables.near_log, self.changes.drain(..))?;
+        self.boilerplate.flush(&mut tables)?;
         frontier.flush(&mut tables)?;
         self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
         drop(tables);
-        txn.commit().map_err(crate::store::Error::from)?;
+        txn.commit().map_err(store::Error::from)?;
         for lease in std::mem::take(&mut self.held) {
             if course == Course::On {
                 self.send(lease);
@@ -196,6 +201,9 @@ impl<'a> Ledger<'a> {
             && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
         {
             let Some(lease) = frontier.lease(tables, now)? else { break };
+            if self.settings.boilerplate.learn_boilerplate {
+                self.boilerplate.load(tables, lease.host)?;
+            }
             self.in_flight += 1;
             self.pages_leased += u64::from(lease.purpose == Purpose::Page);
             if lease.after_commit {
@@ -247,6 +255,9 @@ impl<'a> Ledger<'a> {
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
             }
             Yield::Page(page) => {
+                if self.settings.boilerplate.learn_boilerplate {
+                    self.boilerplate.count(tables, lease.host, &page.blocks)?;
+                }
                 let settlement = self.keep(tables, &page, finished)?;
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
                 let depth = lease.place.map_or(0, |place| place.depth);
@@ -276,7 +287,8 @@ impl<'a> Ledger<'a> {
         }
         let address = Address::read(&tables.addresses, &page.article.address)?;
         let links = address.map_or(0, |address| address.links);
-        let article = &page.article;
+        let article = article_of(tables, page)?;
+        self.tally.left_out(article);
         let place =
             dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
         let joined = clusters::join(tables, article, &place, links, now)?;
@@ -346,4 +358,15 @@ impl<'a> Ledger<'a> {
         }
         Ok(())
     }
+}
+
+/// The article to be judged. A copy of a page that came before its boilerplate was known is that
+/// page, with all of its text.
+fn article_of<'a>(tables: &Tables<'_>, page: &'a Page) -> Result<&'a Article, store::Error> {
+    if let Some(whole) = &page.whole
+        && tables.exact.get(whole.signed.text.hash)?.is_some()
+    {
+        return Ok(whole);
+    }
+    Ok(&page.article)
 }

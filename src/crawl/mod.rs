@@ -21,6 +21,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boilerplate::{self, Known};
 use crate::clock::Clock;
 use crate::dedup;
 use crate::extract;
@@ -30,7 +31,7 @@ use crate::frontier;
 use crate::store::{self, Store};
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 
-pub use report::{HostLine, Report, SeedFailure};
+pub use report::{Boilerplate, HostLine, Report, SeedFailure};
 
 /// Settings of a crawl: those of the modules it joins, and its own limits.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +46,8 @@ pub struct Settings {
     pub fetch: fetch::Config,
     /// Main text.
     pub extract: extract::Limits,
+    /// What repeats on the pages of a host.
+    pub boilerplate: boilerplate::Config,
     /// Duplicates.
     pub dedup: dedup::Config,
     /// Limits of the run.
@@ -177,6 +180,7 @@ pub fn run(
     let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
     let requests = settings.limits.requests_max.max(1);
 
+    let known = Known::default();
     let (leases, handed) = async_channel::bounded(requests);
     let (visits, visited) = async_channel::bounded(signers * 8);
     let (signed, news) = sync_channel(signers * 16);
@@ -193,13 +197,15 @@ pub fn run(
     drop((handed, visits));
     let report = thread::scope(|scope| {
         for number in 0..signers {
-            let (visited, signed, keys) = (visited.clone(), signed.clone(), &keys);
+            let (visited, signed) = (visited.clone(), signed.clone());
+            let with = sign::With { settings, signer: &keys, known: &known };
             thread::Builder::new()
                 .name(format!("signer-{number}"))
-                .spawn_scoped(scope, move || sign::run(&visited, &signed, (settings, keys)))?;
+                .spawn_scoped(scope, move || sign::run(&visited, &signed, with))?;
         }
         drop((visited, signed));
-        let ledger = ledger::Ledger::new((store, finder), settings, context, (leases, news));
+        let known = known.clone();
+        let ledger = ledger::Ledger::new((store, finder, known), settings, context, (leases, news));
         let report = ledger.run(seeds);
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();

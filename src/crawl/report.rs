@@ -7,7 +7,7 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::clusters::{Joined, Place};
+use crate::clusters::{Article, Joined, Place};
 use crate::documents::Key;
 use crate::frontier::{Address, Host, Reason, Settlement, State};
 use crate::store::{self, ReadTables, Store};
@@ -28,6 +28,7 @@ pub(super) struct Tally {
     pub by_key: BTreeMap<&'static str, u64>,
     pub takeovers: u64,
     pub moved: u64,
+    pub boilerplate: Boilerplate,
     pub redirects: u64,
     pub retries: u64,
 }
@@ -42,6 +43,11 @@ impl Tally {
         }
     }
 
+    pub(super) fn left_out(&mut self, article: &Article) {
+        self.boilerplate.blocks += u64::from(article.left_out);
+        self.boilerplate.pages += u64::from(article.left_out > 0);
+    }
+
     pub(super) fn joined(&mut self, place: &Place, joined: &Joined) {
         match place {
             Place::New => self.new += 1,
@@ -51,6 +57,15 @@ impl Tally {
             }
         }
     }
+}
+
+/// What was left out of texts because its host repeats it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Boilerplate {
+    /// Blocks.
+    pub blocks: u64,
+    /// Pages that they stood on.
+    pub pages: u64,
 }
 
 /// A seed that is not in the corpus, and why.
@@ -96,6 +111,8 @@ pub struct Report {
     pub takeovers: u64,
     /// Texts that turned out to be no copies when more pages of their kind were known.
     pub moved: u64,
+    /// Blocks that were left out of texts in this run.
+    pub boilerplate_removed: Boilerplate,
     /// Redirects in this run.
     pub redirects: u64,
     /// Tries in this run that will be, or were, made again.
@@ -158,6 +175,7 @@ impl Report {
             duplicates: tally.by_key,
             takeovers: tally.takeovers,
             moved: tally.moved,
+            boilerplate_removed: tally.boilerplate,
             redirects: tally.redirects,
             retries: tally.retries,
             refused,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_channel::Receiver;
 
+use crate::boilerplate::Known;
 use crate::clock::Timestamp;
 use crate::clusters::Article;
 use crate::documents::Facts;
@@ -47,14 +48,22 @@ pub(super) struct Page {
     pub article: Article,
     pub links: Vec<(PageUrl, bool)>,
     pub noindex: bool,
+    /// Hashes of the blocks of its main text.
+    pub blocks: Vec<u64>,
+    /// The article with what was left out of its text, if anything was.
+    pub whole: Option<Box<Article>>,
+}
+
+/// What signers share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct With<'a> {
+    pub settings: &'a Settings,
+    pub signer: &'a Signer,
+    pub known: &'a Known,
 }
 
 /// Signs visits until none can come any more, or nobody wants them.
-pub(super) fn run(
-    visits: &Receiver<Visit>,
-    signed: &SyncSender<Signed>,
-    with: (&Settings, &Signer),
-) {
+pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: With<'_>) {
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, finished } = visit;
         let status = answer.as_ref().map_or(0, |response| response.status);
@@ -74,8 +83,9 @@ fn sign(
     lease: &Lease,
     answer: Result<Response, Failure>,
     finished: Timestamp,
-    (settings, signer): (&Settings, &Signer),
+    with: With<'_>,
 ) -> Yield {
+    let settings = with.settings;
     let response = match answer {
         Ok(response) => response,
         Err(failure) => return Yield::Settled(failed(&failure)),
@@ -85,7 +95,7 @@ fn sign(
         return Yield::Settled(Settlement::Robots(answer));
     }
     match response.status {
-        200 if response.has_body => page(lease, &response, finished, (settings, signer)),
+        200 if response.has_body => page(lease, &response, finished, with),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         300..=399 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
@@ -147,7 +157,7 @@ fn page(
     lease: &Lease,
     response: &Response,
     finished: Timestamp,
-    (settings, signer): (&Settings, &Signer),
+    With { settings, signer, known }: With<'_>,
 ) -> Yield {
     let (bytes, _) = match decoded(response, settings) {
         Ok(decoded) => decoded,
@@ -162,7 +172,8 @@ fn page(
         url: Some(lease.url.url()),
         fetched: Some(finished),
     };
-    let found = extract::page(&input, &settings.extract);
+    let repeated = known.of(lease.host);
+    let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
     let links = found.links.into_iter().filter_map(|link| {
         let url = PageUrl::from_url(link.url, settings.normalize).ok()?;
@@ -171,20 +182,27 @@ fn page(
     let links = links.collect();
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
-    let mut keys = signer.sign_article(&found.title, &found.text, &language);
-    keys.site = site_of(&address);
+    let sign = |text: &str| {
+        let mut keys = signer.sign_article(&found.title, text, &language);
+        keys.site = site_of(&address);
+        keys
+    };
+    let (signed, whole) = (sign(&found.text), blocks.whole.map(|text| (sign(&text), text)));
     let article = Article {
+        signed,
         address,
-        signed: keys,
         title: found.title,
         text: found.text,
         language,
         facts: facts(found.metadata),
+        left_out: blocks.left_out,
         score: found.popularity,
         terms: directives.terms(),
     };
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
-    Yield::Page(Box::new(Page { article, links, noindex }))
+    let whole = whole
+        .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
+    Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole }))
 }
 
 fn facts(said: Metadata) -> Facts {

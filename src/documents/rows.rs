@@ -172,6 +172,8 @@ pub struct Copy {
     pub facts: Facts,
     /// What its page allows to be done with the text.
     pub terms: Terms,
+    /// Blocks that were left out of its text because its host repeats them.
+    pub left_out: u32,
     /// When it came.
     pub arrival: Timestamp,
 }
@@ -179,7 +181,7 @@ pub struct Copy {
 impl Copy {
     pub(super) fn encode(&self) -> Vec<u8> {
         let Terms { noarchive, noai, tdm_reserved, unavailable_after } = self.terms;
-        let row = Encoder::new(2)
+        let row = Encoder::new(3)
             .number(self.content)
             .number(self.key as u64)
             .number(self.distance)
@@ -192,13 +194,14 @@ impl Copy {
         row.number(u8::from(noarchive) | u8::from(noai) << 1 | u8::from(tdm_reserved) << 2)
             .number(unavailable_after.is_some())
             .signed(unavailable_after.map_or(0, |end| end.0))
+            .number(self.left_out)
             .signed(self.arrival.0)
             .finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("copy", 2, row)?;
+        let mut row = Decoder::new("copy", 3, row)?;
         Ok(Self {
             content: row.number()?,
             key: Key::decode(&mut row)?,
@@ -220,6 +223,7 @@ impl Copy {
                     unavailable_after: ends.then_some(end),
                 }
             },
+            left_out: row.narrow()?,
             arrival: Timestamp(row.signed()?),
         })
     }

@@ -89,6 +89,9 @@ fn stored(
             fact("asks for", copy.terms.in_words());
         }
         fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
+        if copy.left_out > 0 {
+            fact("boilerplate removed", format!("{} blocks", copy.left_out));
+        }
     }
     if document.canonical == url.as_str() {
         return Ok(("stored", "it is the canonical copy of its document".to_owned()));

@@ -18,6 +18,9 @@ mod scan;
 mod tags;
 mod tree;
 
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+
 use main_text::Judged;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -110,6 +113,36 @@ pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
     read(input, limits, |_| ()).0
 }
 
+/// The blocks of the main text of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Hashes of their texts, each once and in order. Empty if the text is not made of blocks.
+    pub keys: Vec<u64>,
+    /// Blocks that were left out.
+    pub left_out: u32,
+    /// The text with them, if any were left out.
+    pub whole: Option<String>,
+}
+
+/// Reads a page and leaves those blocks out of its text whose hashes are `repeated`.
+///
+/// The title, a heading before text that stays, and labels in a row of a table stay. A page of
+/// which more than half is repeated stays whole.
+#[must_use]
+pub fn page_without(
+    input: &Input<'_>,
+    limits: &Limits,
+    repeated: &HashSet<u64, impl BuildHasher>,
+) -> (Page, Blocks) {
+    let (mut page, found) = read(input, limits, |read| read.judged.without(read, repeated));
+    let (mut blocks, text) = found.unwrap_or_default();
+    if let Some(mut text) = text {
+        cut(&mut text, limits.text_bytes_max);
+        blocks.whole = Some(std::mem::replace(&mut page.text, text));
+    }
+    (page, blocks)
+}
+
 /// Reads a page whose text shall be Markdown: headings, lists, quotes, code, tables, links.
 #[must_use]
 pub fn page_as_markdown(input: &Input<'_>, limits: &Limits) -> Page {
@@ -133,6 +166,7 @@ struct Read<'a> {
     tree: &'a tree::Tree<'a>,
     judged: &'a Judged,
     base: Option<&'a Url>,
+    title: Option<&'a str>,
 }
 
 /// Reads a page, and what `more` makes of it unless it is plain text.
@@ -171,7 +205,8 @@ fn read<T>(
             fetched: input.fetched,
         },
     );
-    let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref() });
+    let title = metadata.title.as_ref().map(|title| title.value.as_str());
+    let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref(), title });
     let page = Page {
         title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
         metadata,

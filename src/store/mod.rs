@@ -17,7 +17,7 @@ pub use codec::{BadRow, Decoder, Encoder};
 pub use tables::{ReadTables, Tables, read_number};
 
 /// Number of the format of all rows. A store of a higher number is refused.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 
 /// Small facts about the store: `format`, `features`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
@@ -57,6 +57,8 @@ pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log
 pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 /// Document number, sequence -> change of the canonical copy (`clusters`).
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
+/// Host number -> how often its blocks of text were seen (`boilerplate`).
+pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boilerplate");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

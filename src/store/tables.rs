@@ -3,9 +3,9 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT, Error,
-    HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS, SCHEDULE,
-    UNSURE,
+    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
+    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
+    SCHEDULE, UNSURE,
 };
 
 macro_rules! tables {
@@ -58,6 +58,7 @@ tables! {
     near_log: NEAR_LOG, u64 => &'static [u8];
     unsure: UNSURE, u64 => ();
     history: HISTORY, &'static [u8] => &'static [u8];
+    boilerplate: BOILERPLATE, u32 => &'static [u8];
     counters: COUNTERS, &'static str => u64;
 }
 

@@ -42,6 +42,7 @@ impl Judge {
             text: text.to_owned(),
             language: String::new(),
             facts: Facts::default(),
+            left_out: 0,
             score: None,
             terms: Terms::default(),
             signed: self.signer.sign_article(title, text, ""),

@@ -54,6 +54,7 @@ impl Shelf {
             text: text.to_owned(),
             language: String::new(),
             facts: Facts::default(),
+            left_out: 0,
             score: None,
             terms: Terms::default(),
             signed: self.signer.sign_article("", text, ""),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 22] = [
+const RANKS: [(&str, u32); 23] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -13,6 +13,7 @@ const RANKS: [(&str, u32); 22] = [
     ("store", 0),
     ("text", 0),
     ("urls", 0),
+    ("boilerplate", 1),
     ("extract", 1),
     ("features", 1),
     ("index", 1),

@@ -6,6 +6,7 @@
 //! into the chance that the segment is part of the main text, and the choice of the highest
 //! expected F1 is taken.
 
+mod blocks;
 mod facts;
 mod features;
 mod kind;
@@ -89,7 +90,7 @@ impl Judged {
         let weights: Vec<f32> =
             segments.all.iter().map(|segment| segment.stats.weight as f32).collect();
         let (mut kept, quality) = choose(&chances, &weights);
-        close_gaps(tree, &segments, &mut kept);
+        close_gaps(tree, &segments, &chances, &mut kept);
         keep_little(&segments, &mut kept);
         let kind = MODELS.kind(&kind::row(&page, &segments, &kept, quality));
         Self { segments, chances, kept, quality, kind, page, rows, facts }
@@ -185,14 +186,28 @@ fn choose(chances: &[f32], weights: &[f32]) -> (Vec<bool>, f32) {
     (kept, best)
 }
 
+/// Segments between two kept ones that are looked at together.
+const GAP_MAX: usize = 40;
+
+/// Least mean chance of several segments that fill a gap.
+const GAP_CHANCE_MIN: f32 = 0.15;
+
 /// Keeps headings, code and cells that stand between two kept segments: short as they are, the
 /// choice weighs them little, and a text without them is broken.
-fn close_gaps(tree: &Tree<'_>, segments: &Segments, kept: &mut [bool]) {
-    for at in 1..kept.len().saturating_sub(1) {
-        let tag = tree.items[segments.all[at].block].tag;
-        let belongs = tag.heading().is_some() || matches!(tag, Tag::Pre | Tag::Td | Tag::Th);
-        if belongs && kept[at - 1] && kept[at + 1] {
-            kept[at] = true;
+fn close_gaps(tree: &Tree<'_>, segments: &Segments, chances: &[f32], kept: &mut [bool]) {
+    let belongs = |at: usize| {
+        let segment = &segments.all[at];
+        let tag = tree.items[segment.block].tag;
+        let is_part = tag.heading().is_some() || matches!(tag, Tag::Pre | Tag::Td | Tag::Th);
+        is_part && segment.link_weight * 2 < segment.stats.weight.max(1)
+    };
+    let taken: Vec<usize> = (0..kept.len()).filter(|at| kept[*at]).collect();
+    for pair in taken.windows(2) {
+        let gap = pair[0] + 1..pair[1];
+        let mean = chances[gap.clone()].iter().sum::<f32>() / gap.len().max(1) as f32;
+        let is_likely = gap.len() == 1 || mean >= GAP_CHANCE_MIN && gap.len() <= GAP_MAX;
+        if is_likely && gap.clone().all(belongs) {
+            kept[gap].fill(true);
         }
     }
 }

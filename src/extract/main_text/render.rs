@@ -44,6 +44,13 @@ pub(in crate::extract) fn collapse_lines(text: &str) -> String {
     out.finish()
 }
 
+/// Collapses all white space, that between lines as well.
+pub(super) fn collapse(text: &str) -> String {
+    let mut out = Out::default();
+    out.text(text);
+    out.finish()
+}
+
 /// Levels above a block that are looked at for a row of a table or for preformatted text.
 const LEVELS: usize = 6;
 
@@ -60,7 +67,7 @@ fn above(tree: &Tree<'_>, block: usize, is: impl Fn(Tag) -> bool) -> Option<usiz
 
 /// The row whose cell a segment begins. Text below further blocks of a cell is no data: such
 /// tables lay a page out.
-fn row_of(tree: &Tree<'_>, segment: &Segment) -> Option<usize> {
+pub(super) fn row_of(tree: &Tree<'_>, segment: &Segment) -> Option<usize> {
     let cell = &tree.items[segment.block];
     let begins = matches!(cell.tag, Tag::Td | Tag::Th) && !segment.after_break;
     Some(cell.parent).filter(|row| begins && tree.items[*row].tag == Tag::Tr)
