@@ -120,12 +120,15 @@ pub struct Blocks {
     pub whole: Option<String>,
 }
 
+/// Hashes of blocks.
+pub type Hashes = HashSet<u64>;
+
 /// Reads a page and leaves those blocks out of its text whose hashes are `repeated`.
 ///
-/// The title, a heading before text that stays, and labels in a row of a table stay. A page of
+/// The title, a heading or other short block before text that stays, and labels in a row of a table stay. A page of
 /// which more than half is repeated stays whole.
 #[must_use]
-pub fn page_without(input: &Input<'_>, limits: &Limits, repeated: &HashSet<u64>) -> (Page, Blocks) {
+pub fn page_without(input: &Input<'_>, limits: &Limits, repeated: &Hashes) -> (Page, Blocks) {
     let (mut page, found) = read(input, limits, |read| read.judged.without(read, repeated));
     let (mut blocks, text) = found.unwrap_or_default();
     if let Some(mut text) = text {
