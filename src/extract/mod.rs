@@ -125,8 +125,8 @@ pub type Hashes = HashSet<u64>;
 
 /// Reads a page and leaves those blocks out of its text whose hashes are `repeated`.
 ///
-/// The title, a heading or other short block before text that stays, and labels in a row of a table stay. A page of
-/// which more than half is repeated stays whole.
+/// The title, a heading or other short block before text that stays, and labels in a row of a
+/// table stay. A page of which more than half is repeated stays whole.
 #[must_use]
 pub fn page_without(input: &Input<'_>, limits: &Limits, repeated: &Hashes) -> (Page, Blocks) {
     let (mut page, found) = read(input, limits, |read| read.judged.without(read, repeated));

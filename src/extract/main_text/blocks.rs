@@ -66,7 +66,7 @@ impl Judged {
         for pair in kept.windows(2).rev() {
             let segment = &self.segments.all[pair[0]];
             let tag = tree.items[segment.block].tag;
-            let short = segment.stats.weight < LABEL_MAX;
+            let short = segment.stats.weight < LABEL_MAX && row(pair[0]).is_none();
             if (short || tag.heading().is_some() || tag == Tag::Dt) && !out[pair[1]] {
                 out[pair[0]] = false;
             }
