@@ -126,8 +126,8 @@ pub struct Blocks {
 
 /// Reads a page and leaves those blocks out of its text whose hashes are `repeated`.
 ///
-/// The title, a heading before text that stays, and labels in a row of a table stay. A page of
-/// which more than half is repeated stays whole.
+/// The title, a heading or other short block before text that stays, and labels in a row of a
+/// table stay. A page of which more than half is repeated stays whole.
 #[must_use]
 pub fn page_without(
     input: &Input<'_>,

@@ -221,19 +221,21 @@ fn without(html: &str, others: &str) -> String {
 #[test]
 fn titles_headings_and_labels_of_own_text_stay() {
     let make = |own: u64, value: &str, more: &str| {
-        let [first, second, third] = [own, own + 1, own + 2].map(|seed| prose(seed, 60));
+        let [first, second, third, fourth] =
+            [own, own + 1, own + 2, own + 3].map(|seed| prose(seed, 60));
         format!(
             "<title>The lamp on the hill</title><article><p>{first}</p>\
-             <h2>The lamp on the hill</h2><p>{second}</p><h2>Measures</h2><table>\
+             <h2>The lamp on the hill</h2><p>{second}</p><table>\
              <tr><th>Height</th><td>{value}</td></tr><tr><th>Made</th><td>here</td></tr></table>\
-             <p>{third}</p><h2>Delivery</h2><p>{more}</p></article>"
+             <p>{third}</p><h2>Use</h2><p>{fourth}</p><h2>Delivery</h2><p>{more}</p></article>"
         )
     };
     let shared = "Delivery takes  three days, and\n returns are <b>free</b> of charge for a month.";
     let again = "Delivery takes three days, and returns are free of charge for a month.";
     let text = without(&make(11, "70 cm", again), &make(21, "12 cm", shared));
-    let [first, second, third] = [11, 12, 13].map(|seed| prose(seed, 60).trim().to_owned());
-    let title = "The lamp on the hill";
-    let expected = format!("{first}\n{title}\n{second}\nMeasures\nHeight\t70 cm\n{third}");
+    let own = [11, 12, 13, 14].map(|seed| prose(seed, 60).trim().to_owned());
+    let [first, second, third, fourth] = own;
+    let middle = format!("The lamp on the hill\n{second}\nHeight\t70 cm\n{third}\nUse");
+    let expected = format!("{first}\n{middle}\n{fourth}");
     assert_eq!(text, expected);
 }

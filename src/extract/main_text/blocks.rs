@@ -6,9 +6,13 @@ use std::hash::BuildHasher;
 use super::Judged;
 use super::render;
 use super::segments::{Segment, hash};
+use super::stats::latin;
 use crate::extract::tags::Tag;
 use crate::extract::tree::{Kind, Tree};
 use crate::extract::{Blocks, Read};
+
+/// A block below this weight may name what follows it: a note, a command.
+const LABEL_MAX: u32 = latin(30);
 
 impl Judged {
     /// Returns the blocks of the text and, if some of them are left out, the text without them.
@@ -48,8 +52,8 @@ impl Judged {
         (blocks, Some(render::render(tree, &self.segments, &left)))
     }
 
-    /// Keeps what names other text: cells in a row of which another cell stays, headings and
-    /// terms before what stays.
+    /// Keeps what names other text: cells in a row of which another cell stays, headings,
+    /// terms and other short blocks before what stays.
     fn keep_labels(&self, tree: &Tree<'_>, out: &mut [bool]) {
         let kept: Vec<usize> = (0..out.len()).filter(|at| self.kept[*at]).collect();
         let row = |at: usize| render::row_of(tree, &self.segments.all[at]);
@@ -61,8 +65,10 @@ impl Judged {
             }
         }
         for pair in kept.windows(2).rev() {
-            let tag = tree.items[self.segments.all[pair[0]].block].tag;
-            if (tag.heading().is_some() || tag == Tag::Dt) && !out[pair[1]] {
+            let segment = &self.segments.all[pair[0]];
+            let tag = tree.items[segment.block].tag;
+            let short = segment.stats.weight < LABEL_MAX && row(pair[0]).is_none();
+            if (short || tag.heading().is_some() || tag == Tag::Dt) && !out[pair[1]] {
                 out[pair[0]] = false;
             }
         }
