@@ -8,11 +8,7 @@ use super::{Findings, row_of};
 use crate::documents::{Content, read_body};
 use crate::index::stored;
 use crate::simhash::Fingerprint;
-use crate::store::{BadRow, Decoder, Error, ReadTables};
-
-/// A text is at most this many times longer than its row: a block of zstd that repeats one byte
-/// makes 128 KiB of four bytes.
-const RATIO_MAX: usize = 1 << 16;
+use crate::store::{Error, ReadTables};
 
 /// Contents: each is in a document, under its hash, with its text and in the index.
 pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
@@ -68,13 +64,9 @@ pub(super) fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         findings.fault(table, || format!("{table}, {fault}"));
     }
     for row in tables.bodies.iter()? {
-        let (number, row) = row?;
-        let number = number.value();
+        let number = row?.0.value();
         findings.look("bodies");
-        let text = match length(row.value()) {
-            Ok(()) => row_of(read_body(&tables.bodies, number))?.map(drop),
-            Err(bad) => Err(bad),
-        };
+        let text = row_of(read_body(&tables.bodies, number))?.map(drop);
         findings.read("bodies", number, text);
         known(tables, findings, ("bodies", &number.to_string()), number)?;
     }
@@ -106,14 +98,4 @@ fn known(
         findings.fault(table, || format!("{table}, row {key}: content {content} is missing"));
     }
     Ok(())
-}
-
-/// Looks whether a text can have the length that its row names, before as much memory is asked for.
-fn length(row: &[u8]) -> Result<(), BadRow> {
-    let mut row = Decoder::new("body", 1, row)?;
-    row.number()?;
-    let length: usize = row.narrow()?;
-    let packed = row.bytes()?;
-    let fits = length <= packed.len().saturating_mul(RATIO_MAX);
-    if fits { Ok(()) } else { Err(row.bad("its text cannot be so long")) }
 }

@@ -12,6 +12,10 @@ use zstd::bulk::Compressor;
 
 use crate::store::{Decoder, Encoder, Error};
 
+/// A text is at most this many times longer than its row: a block of zstd that repeats one byte
+/// makes 128 KiB of four bytes.
+const RATIO_MAX: usize = 1 << 16;
+
 /// zstd level of stored texts: fast, and still halves prose.
 const LEVEL: i32 = -3;
 
@@ -51,6 +55,10 @@ pub fn read_body(
     let base = row.number()?;
     let length: usize = row.narrow()?;
     let packed = row.bytes()?;
+    // Looked at before as much memory is asked for.
+    if length > packed.len().saturating_mul(RATIO_MAX) {
+        return Err(row.bad("its text cannot be so long").into());
+    }
     let unpacked = match base.checked_sub(1) {
         None => zstd::bulk::decompress(packed, length),
         Some(base) if base < content => {
