@@ -32,8 +32,8 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
             return serde_json::json!({"id": null, "error": error.to_string()}).to_string();
         }
     };
-    let bytes = match (&line.html, &line.html_base64) {
-        (Some(html), _) => Some(html.as_bytes().to_vec()),
+    let bytes = match (line.html, &line.html_base64) {
+        (Some(html), _) => Some(html.into_bytes()),
         (None, Some(coded)) => crate::text::decode_base64(coded),
         (None, None) => None,
     };
