@@ -17,6 +17,9 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// Bytes of all lines that wait or are being answered, unless it is one line only.
 const BYTES_MAX: usize = 256 << 20;
 
+/// Buffers longer than this are not kept for further lines.
+const SPARE_BYTES_MAX: usize = 1 << 20;
+
 /// Lines under way for each thread: enough that none waits for a slow page before it.
 const LINES_PER_THREAD: usize = 16;
 
@@ -45,18 +48,23 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
     let threads = if threads == 0 { cores } else { threads };
     let (jobs, work) = async_channel::unbounded::<Job>();
     let (turns, order) = sync_channel::<Turn>(threads.saturating_mul(LINES_PER_THREAD));
+    let (spare, spares) = channel();
     let gate = Arc::new(Gate::default());
     for _ in 0..threads {
         let (work, gate, answer) = (work.clone(), Arc::clone(&gate), Arc::clone(answer));
+        let spare = spare.clone();
         thread::spawn(move || {
             while let Ok(Job { line, done }) = work.recv_blocking() {
                 // If nobody waits for it, the program is about to end.
                 let _ = done.send(answered(&line, &*answer));
                 gate.leave(line.len());
+                if line.capacity() <= SPARE_BYTES_MAX {
+                    let _ = spare.send(line);
+                }
             }
         });
     }
-    thread::spawn(move || read(&jobs, &turns, &gate));
+    thread::spawn(move || read(&jobs, &turns, &spares, &gate));
     let mut out = std::io::stdout().lock();
     for turn in order {
         let text = match turn {
@@ -70,11 +78,18 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
 }
 
 /// Reads lines and hands them out until the input ends. The queue of turns bounds their number.
-fn read(jobs: &async_channel::Sender<Job>, turns: &SyncSender<Turn>, gate: &Gate) {
+/// Buffers come back from the threads: memory that one thread takes and another one frees is
+/// given back to the system and taken from it again, page by page.
+fn read(
+    jobs: &async_channel::Sender<Job>,
+    turns: &SyncSender<Turn>,
+    spares: &Receiver<Vec<u8>>,
+    gate: &Gate,
+) {
     let mut input = std::io::stdin().lock();
     loop {
         let (done, answer) = channel();
-        let read = match next(&mut input) {
+        let read = match next(&mut input, spares.try_recv().unwrap_or_default()) {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(error) => {
@@ -101,8 +116,11 @@ fn read(jobs: &async_channel::Sender<Job>, turns: &SyncSender<Turn>, gate: &Gate
 }
 
 /// Reads a line; none at the end of the input, an error in place of one that is too long.
-fn next(input: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>, ()>>> {
-    let mut line = Vec::new();
+fn next(
+    input: &mut impl BufRead,
+    mut line: Vec<u8>,
+) -> std::io::Result<Option<Result<Vec<u8>, ()>>> {
+    line.clear();
     if input.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }

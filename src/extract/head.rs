@@ -1,6 +1,7 @@
 //! What a page says in its head to crawlers. What it says of itself is read by `metadata`.
 
-use super::tree::{Kind, Tree};
+use super::tags::Tag;
+use super::tree::Tree;
 
 /// Names of `<meta>` elements that tell how often a page was read.
 const POPULARITY_NAMES: [&str; 4] = ["popularity", "views", "pageviews", "readcount"];
@@ -19,13 +20,13 @@ impl Head {
     pub(super) fn read(tree: &Tree<'_>) -> Self {
         let mut head = Self::default();
         for item in &tree.items {
-            match item.name() {
-                "html" => head.language = item.attribute("lang").map(str::to_owned),
-                "base" if head.base.is_none() => {
+            match item.tag {
+                Tag::Html => head.language = item.attribute("lang").map(str::to_owned),
+                Tag::Base if head.base.is_none() => {
                     head.base = item.attribute("href").map(str::to_owned);
                 }
-                "link" => head.read_link(item),
-                "meta" => head.read_meta(item),
+                Tag::Link => head.read_link(item),
+                Tag::Meta => head.read_meta(item),
                 _ => {}
             }
         }
@@ -81,12 +82,4 @@ fn is_robots_content(content: &str) -> bool {
     content
         .split([',', ' ', ':'])
         .any(|word| known.iter().any(|directive| word.trim().eq_ignore_ascii_case(directive)))
-}
-
-/// Returns the text of an element that has nothing but text.
-pub(super) fn only_text<'a>(tree: &Tree<'a>, index: usize) -> Option<&'a str> {
-    match tree.items.get(index + 1)?.kind {
-        Kind::Text(text) if tree.items[index].end == index + 2 => Some(text),
-        _ => None,
-    }
 }

@@ -1,6 +1,6 @@
 //! How often a page was read, where it says so.
 
-use super::head::{Head, only_text};
+use super::head::Head;
 use super::tree::{Kind, Tree};
 
 /// Words before a number that tell how often a page was read.
@@ -25,8 +25,8 @@ const COUNTER_CHARS_MAX: usize = 60;
 /// Returns the count that the head, or a short visible text, gives.
 pub(super) fn of(tree: &Tree<'_>, head: &Head) -> Option<u64> {
     head.popularity.or_else(|| {
-        tree.items.iter().enumerate().find_map(|(index, item)| match item.kind {
-            Kind::Element(_) => only_text(tree, index).and_then(counter),
+        tree.items.iter().find_map(|item| match item.kind {
+            Kind::Element(_) => None,
             Kind::Text(text) => counter(text),
         })
     })
@@ -37,11 +37,14 @@ fn counter(text: &str) -> Option<u64> {
     if text.len() > COUNTER_CHARS_MAX * 4 || !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let text = text.trim().to_lowercase();
-    if text.chars().count() > COUNTER_CHARS_MAX {
+    let text = text.trim();
+    let ascii = text.is_ascii();
+    let has_word = !ascii || text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    if !has_word || text.chars().count() > COUNTER_CHARS_MAX {
         return None;
     }
-    LABELS.iter().find_map(|label| {
+    let text = text.to_lowercase();
+    LABELS.iter().filter(|label| !ascii || label.is_ascii()).find_map(|label| {
         let at = text.find(label)?;
         let (before, after) = (&text[..at], &text[at + label.len()..]);
         let is_word = label.is_ascii()

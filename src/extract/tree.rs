@@ -9,13 +9,20 @@ use scraper::{Html, HtmlTreeSink, Node, node::Element};
 use super::nesting;
 use super::tags::Tag;
 
+/// Nodes for which room is made beforehand.
+const NODES_RESERVED_MAX: usize = 1 << 15;
+
 /// Parses a page as a browser without scripts does: what stands in `noscript` is for us.
 pub(super) fn parse(text: &str) -> Html {
     let tree_builder =
         TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..Default::default() };
     let options = ParseOpts { tree_builder, ..Default::default() };
-    let sink = HtmlTreeSink::new(Html::new_document());
-    parse_document(sink, options).one(&*nesting::flattened(text))
+    let text = nesting::flattened(text);
+    let mut html = Html::new_document();
+    // About half of the tags begin an element, and as many texts stand between them.
+    let nodes = text.bytes().filter(|byte| *byte == b'<').count().min(NODES_RESERVED_MAX);
+    html.tree = ego_tree::Tree::with_capacity(Node::Document, nodes);
+    parse_document(HtmlTreeSink::new(html), options).one(&*text)
 }
 
 /// A node: an element or a text.

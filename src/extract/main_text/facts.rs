@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use url::Url;
 
 use super::render::{collapse_lines, render};
+use super::repeats::Plain;
 use super::segments::{Segments, hash};
 use super::stats::Stats;
 use crate::extract::tags::Tag;
@@ -20,11 +21,11 @@ const NODES_MAX: usize = 50_000;
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Words of the title.
-    pub title: HashSet<u64>,
+    pub title: HashSet<u64, Plain>,
     /// Words of the description.
-    pub description: HashSet<u64>,
+    pub description: HashSet<u64, Plain>,
     /// Pairs of words of the article in the structured data.
-    pub article: HashSet<u64>,
+    pub article: HashSet<u64, Plain>,
     /// Bits: see `HINTS`.
     pub hints: u32,
     /// The article in the structured data, as it stands there.

@@ -147,7 +147,7 @@ impl<'a, 'b> Context<'a, 'b> {
         self.tags(segment, sink);
         self.place(at, segment, sink);
         self.around(at, segment, sink);
-        self.series(segment, sink);
+        self.series(at, segment, sink);
         self.neighbours(at, sink);
         self.likeness(segment, sink);
     }
@@ -244,7 +244,7 @@ impl<'a, 'b> Context<'a, 'b> {
         }
     }
 
-    fn series(&self, segment: &Segment, sink: &mut impl Sink) {
+    fn series(&self, at: usize, segment: &Segment, sink: &mut impl Sink) {
         let units = self.repeats.units(self.tree, self.segments, segment.block);
         for (number, Unit { element, series }) in units.into_iter().enumerate() {
             let mut put = |name: &str, value| {
@@ -270,7 +270,7 @@ impl<'a, 'b> Context<'a, 'b> {
         sink.put("group_links", share(group.sum.links, group.sum.weight));
         sink.put("group_prose", share(group.sum.prose, group.sum.weight));
         sink.put("group_mean", level(group.sum.weight / group.count.max(1)));
-        let seen = self.repeats.seen(self.tree, segment.first, segment.end);
+        let seen = self.repeats.seen(at);
         sink.put("seen", seen.min(255) as u8);
     }
 

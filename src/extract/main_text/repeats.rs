@@ -33,6 +33,8 @@ pub(super) struct Repeats {
     siblings: HashMap<u64, Series, Plain>,
     groups: HashMap<u64, Series, Plain>,
     seen: HashMap<u64, u32, Plain>,
+    /// The text of each segment, as a key of `seen`.
+    texts: Vec<u64>,
 }
 
 /// For keys that are hashes already.
@@ -73,7 +75,9 @@ impl Repeats {
         for segment in &segments.all {
             let key = group_key(tree, segments, segment.block);
             repeats.groups.entry(key).or_default().add(segment.sum());
-            *repeats.seen.entry(text_key(tree, segment.first, segment.end)).or_default() += 1;
+            let text = text_key(tree, segment.first, segment.end);
+            *repeats.seen.entry(text).or_default() += 1;
+            repeats.texts.push(text);
         }
         repeats
     }
@@ -106,8 +110,8 @@ impl Repeats {
     }
 
     /// Returns how often the text of a segment stands on the page.
-    pub(super) fn seen(&self, tree: &Tree<'_>, first: usize, end: usize) -> u32 {
-        self.seen.get(&text_key(tree, first, end)).copied().unwrap_or_default()
+    pub(super) fn seen(&self, segment: usize) -> u32 {
+        self.seen.get(&self.texts[segment]).copied().unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::names;
 use super::repeats::Plain;
 use super::stats::{Stats, Sum, latin};
@@ -348,9 +350,7 @@ fn hides(style: &str) -> bool {
     value_of("display", "none") || value_of("visibility", "hidden")
 }
 
-/// FNV-1a: few bytes, no need for more.
+/// Names a text within a page.
 pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
+    xxh3_64(text.as_bytes())
 }
