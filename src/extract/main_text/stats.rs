@@ -131,9 +131,9 @@ impl Stats {
             for byte in part {
                 let class = CLASSES[usize::from(byte & 0x7F)];
                 counts += 1 << (class as u32 * 8);
-                let is_word = matches!(class, Class::Letter | Class::Capital | Class::Digit);
-                self.words += u32::from(is_word & !in_word);
-                in_word = is_word | (in_word & (class != Class::Space));
+                let is_letter = matches!(class, Class::Letter | Class::Capital | Class::Digit);
+                self.words += u32::from(is_letter && !in_word);
+                in_word = is_letter || in_word && class != Class::Space;
             }
             let counts = counts.to_le_bytes();
             let count = |class: Class| u32::from(counts[class as usize]);
