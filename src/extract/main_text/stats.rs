@@ -131,19 +131,19 @@ impl Stats {
             for byte in part {
                 let class = CLASSES[usize::from(byte & 0x7F)];
                 counts += 1 << (class as u32 * 8);
-                let is_word = matches!(class, Class::Letter | Class::Capital | Class::Digit);
-                self.words += u32::from(is_word & !in_word);
-                in_word = is_word | (in_word & (class != Class::Space));
+                let letter = matches!(class, Class::Letter | Class::Capital | Class::Digit);
+                self.words += u32::from(letter && !in_word);
+                in_word = letter || (in_word && class != Class::Space);
             }
-            let counts = counts.to_le_bytes();
-            let count = |class: Class| u32::from(counts[class as usize]);
-            self.weight += LATIN * (part.len() as u32 - count(Class::Space));
-            self.capitals += count(Class::Capital);
-            self.digits += count(Class::Digit);
-            self.commas += count(Class::Comma);
-            self.stops += count(Class::Stop);
-            self.bars += count(Class::Bar);
-            self.marks += count(Class::Mark);
+            let bytes = counts.to_le_bytes();
+            let of = |class: Class| u32::from(bytes[class as usize]);
+            self.weight += LATIN * (part.len() as u32 - of(Class::Space));
+            self.capitals += of(Class::Capital);
+            self.digits += of(Class::Digit);
+            self.commas += of(Class::Comma);
+            self.stops += of(Class::Stop);
+            self.bars += of(Class::Bar);
+            self.marks += of(Class::Mark);
         }
     }
 }
