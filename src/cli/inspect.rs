@@ -78,7 +78,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     println!("{}", row.title);
     let excerpt: String = row.text.chars().take(EXCERPT_CHARS).collect();
     let more = if excerpt.len() < row.text.len() { " ..." } else { "" };
-    screen::facts([
+    let facts = [
         ("docId", row.doc_id),
         ("canonical", row.url),
         ("popularity", row.popularity.to_string()),
@@ -91,7 +91,9 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
         ("first seen", row.first_seen),
         ("last seen", row.last_seen),
         ("text", format!("{}{more}", excerpt.replace('\n', " "))),
-    ])?;
+    ];
+    // What the page does not say is left out.
+    screen::facts(facts.into_iter().filter(|(_, value)| !value.is_empty()))?;
     for copy in dropped {
         println!(
             "  copy  {}  ({}, {} bits, similarity {:.2}, popularity {})",
