@@ -179,3 +179,15 @@ fn every_block_has_a_verdict_and_the_kept_ones_are_the_text() {
         assert!((0.0..=1.0).contains(&block.chance) && !block.reasons.is_empty(), "{block:?}");
     }
 }
+
+#[test]
+fn scripts_and_fields_inside_a_text_are_no_part_of_it() {
+    let html = around(&format!(
+        "<p>{WALK}</p><p>They <script>var hidden = 1;</script>paid<select><option>hidden</select> \
+         for it at noon, and went on.</p><pre>first line\n<script>hidden()</script>last line</pre>\
+         <p>{RIVER}</p><p>{NOON}</p>"
+    ));
+    for text in [read(&html).text, with(&html, page_as_markdown).text] {
+        holds(&text, &["They paid for it at noon", "first line", "last line"], &["hidden"]);
+    }
+}

@@ -8,7 +8,7 @@ use super::render;
 use super::segments::{Segment, hash};
 use super::stats::latin;
 use crate::extract::tags::Tag;
-use crate::extract::tree::{Kind, Tree};
+use crate::extract::tree::Tree;
 use crate::extract::{Blocks, Read};
 
 /// A block below this weight may name what follows it: a note, a command.
@@ -82,18 +82,6 @@ impl Judged {
 
 /// The text of a segment, white space collapsed.
 fn normal(tree: &Tree<'_>, segment: &Segment) -> String {
-    let mut text = String::new();
-    let mut at = segment.first;
-    while at < segment.end {
-        match tree.items[at].kind {
-            Kind::Element(_) if tree.items[at].tag.is_not_text() => {
-                at = tree.items[at].end;
-                continue;
-            }
-            Kind::Element(_) => {}
-            Kind::Text(part) => text.push_str(part),
-        }
-        at += 1;
-    }
+    let text: String = segment.texts(tree).map(|(_, text)| text).collect();
     render::collapse(&text)
 }

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::segments::{Segment, Segments};
 use crate::extract::tags::Tag;
-use crate::extract::tree::{Kind, Tree};
+use crate::extract::tree::Tree;
 
 /// Levels of lists and quotes that are written.
 const NESTING_MAX: usize = 8;
@@ -112,10 +112,8 @@ impl<'a, 'b> Writer<'a, 'b> {
                 self.out.push_str("```\n");
                 self.code = Some(pre);
             }
-            for item in &self.tree.items[segment.first..segment.end] {
-                if let Kind::Text(text) = item.kind {
-                    self.out.push_str(text.trim_matches('\n'));
-                }
+            for (_, text) in segment.texts(self.tree) {
+                self.out.push_str(text.trim_matches('\n'));
             }
             self.out.push('\n');
             return;
@@ -244,18 +242,8 @@ struct Inline<'a, 'b> {
 impl<'a, 'b> Inline<'a, 'b> {
     fn of(tree: &'a Tree<'b>, segment: &Segment, base: Option<&'a Url>) -> String {
         let mut inline = Self { tree, base, out: String::new(), open: Vec::new(), blank: false };
-        let mut at = segment.first;
-        while at < segment.end {
-            let item = &tree.items[at];
-            match item.kind {
-                Kind::Text(text) => inline.text(text, at, segment.block),
-                Kind::Element(_) if item.tag.is_not_text() => {
-                    at = item.end;
-                    continue;
-                }
-                Kind::Element(_) => {}
-            }
-            at += 1;
+        for (at, text) in segment.texts(tree) {
+            inline.text(text, at, segment.block);
         }
         inline.blank = false;
         inline.shift(&[]);

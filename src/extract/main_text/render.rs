@@ -3,7 +3,7 @@
 
 use super::segments::{Segment, Segments};
 use crate::extract::tags::Tag;
-use crate::extract::tree::{Kind, Tree};
+use crate::extract::tree::Tree;
 
 /// Writes the segments that are kept, in document order.
 pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool]) -> String {
@@ -18,17 +18,8 @@ pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool]) -> Str
         }
         row = this;
         out.pre = is_pre(tree, segment.block);
-        let mut at = segment.first;
-        while at < segment.end {
-            match tree.items[at].kind {
-                Kind::Element(_) if tree.items[at].tag.is_not_text() => {
-                    at = tree.items[at].end;
-                    continue;
-                }
-                Kind::Element(_) => {}
-                Kind::Text(text) => out.text(text),
-            }
-            at += 1;
+        for (_, text) in segment.texts(tree) {
+            out.text(text);
         }
     }
     out.finish()

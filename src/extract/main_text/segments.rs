@@ -86,6 +86,22 @@ fn mark(c: Option<char>) -> u8 {
 }
 
 impl Segment {
+    /// Returns the texts of the segment, each with the number of its item.
+    pub(super) fn texts<'t>(&self, tree: &Tree<'t>) -> impl Iterator<Item = (usize, &'t str)> {
+        let (mut at, end) = (self.first, self.end);
+        std::iter::from_fn(move || {
+            while at < end {
+                let item = &tree.items[at];
+                let here = at;
+                at = if item.tag.is_not_text() { item.end } else { at + 1 };
+                if let Kind::Text(text) = item.kind {
+                    return Some((here, text));
+                }
+            }
+            None
+        })
+    }
+
     pub(super) fn sum(&self) -> Sum {
         let Stats { weight, commas, stops, words, .. } = self.stats;
         let is_prose = weight >= PROSE_MIN && self.link_weight * 4 < weight && commas + stops > 0;

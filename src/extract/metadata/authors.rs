@@ -1,14 +1,13 @@
 //! Who wrote a page.
 
-use super::super::tree::Kind as Node;
-use super::super::tree::Tree;
+use super::super::tree::{Kind as Node, Tree};
 use super::dates::{self, Order};
 use super::han_names::{self, Byline, Part};
-use super::linked::{Linked, Role};
+use super::linked::Role;
 use super::names;
-use super::seen::{Seen, has_word};
-use super::window::{Line, Window};
-use super::{Kind, Source, Stated};
+use super::seen::has_word;
+use super::window::Line;
+use super::{Evidence, Kind, Source, Stated};
 use crate::text::is_han;
 
 /// Least confidence of authors that are told.
@@ -52,21 +51,6 @@ const TWITTER_LABELS: [&str; 9] = [
     "scritto da",
     "geschreven door",
 ];
-
-/// Everything that is known when authors are weighed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Evidence<'e, 'a> {
-    pub tree: &'e Tree<'a>,
-    pub seen: &'e Seen<'a>,
-    pub linked: &'e Linked,
-    pub window: &'e Window<'a>,
-    pub main: &'e str,
-    /// Names of the site, which write nothing.
-    pub site: &'e [&'e str],
-    pub kind: Kind,
-    /// Names may be written as Chinese ones are.
-    pub chinese: bool,
-}
 
 type Authors = Stated<Vec<String>>;
 

@@ -152,6 +152,28 @@ pub(super) struct Known<'a> {
     pub fetched: Option<Timestamp>,
 }
 
+/// Everything that is known when authors and dates are weighed.
+#[derive(Debug, Clone, Copy)]
+struct Evidence<'e, 'a> {
+    tree: &'e Tree<'a>,
+    seen: &'e Seen<'a>,
+    linked: &'e Linked,
+    window: &'e Window<'a>,
+    /// The main text.
+    main: &'e str,
+    /// Path of the address.
+    path: &'e str,
+    /// Names of the site, which write nothing.
+    site: &'e [&'e str],
+    kind: Kind,
+    /// Names may be written as Chinese ones are.
+    chinese: bool,
+    /// How dates in figures alone are read.
+    order: Order,
+    /// The latest day that a page can have.
+    latest: Option<jiff::civil::Date>,
+}
+
 /// Reads the metadata of a page.
 pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
     if tree.items.is_empty() {
@@ -172,26 +194,21 @@ pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
     let sites: Vec<&str> = sites.into_iter().filter(|name| !name.is_empty()).collect();
     let path = known.url.map_or("", Url::path);
     let kind = kind(&seen, &linked, path);
-    let dates = published::dates(&published::Evidence {
-        tree,
-        seen: &seen,
-        linked: &linked,
-        window: &window,
-        path,
-        order: order(known),
-        latest: known.fetched.and_then(day_after),
-        kind,
-    });
-    let authors = authors::authors(&authors::Evidence {
+    let evidence = Evidence {
         tree,
         seen: &seen,
         linked: &linked,
         window: &window,
         main: known.main,
-        chinese: matches!(known.language, Some("zh" | "ja") | None),
+        path,
         site: &sites,
         kind,
-    });
+        chinese: matches!(known.language, Some("zh" | "ja") | None),
+        order: order(known),
+        latest: known.fetched.and_then(day_after),
+    };
+    let dates = published::dates(&evidence);
+    let authors = authors::authors(&evidence);
     let said = (&seen, &linked);
     Metadata {
         title: title::title(tree, said, &place, &sites),

@@ -3,11 +3,10 @@
 use super::super::tree::{Kind, Tree};
 use super::date_words::{MODIFIED_NAMES, PUBLISHED_NAMES, Says, in_words};
 use super::dates::{self, Found, Order};
-use super::linked::{Linked, Role};
+use super::linked::Role;
 use super::moment::Moment;
-use super::seen::Seen;
 use super::window::{Line, Window};
-use super::{Kind as PageKind, Source, Stated};
+use super::{Evidence, Kind as PageKind, Source, Stated};
 
 /// Least confidence of a date that is told.
 const CONFIDENCE_MIN: f32 = 0.5;
@@ -19,20 +18,6 @@ struct Candidate {
     other: Option<Moment>,
     source: Source,
     confidence: f32,
-}
-
-/// Everything that is known when dates are weighed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Evidence<'e, 'a> {
-    pub tree: &'e Tree<'a>,
-    pub seen: &'e Seen<'a>,
-    pub linked: &'e Linked,
-    pub window: &'e Window<'a>,
-    pub path: &'e str,
-    pub order: Order,
-    /// The latest day that a page can have.
-    pub latest: Option<jiff::civil::Date>,
-    pub kind: PageKind,
 }
 
 /// The dates of a page.
