@@ -14,6 +14,7 @@ mod metadata;
 mod nesting;
 mod plausible;
 mod popularity;
+mod reduce;
 mod scan;
 mod tags;
 mod tree;

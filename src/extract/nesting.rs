@@ -1,15 +1,9 @@
-//! Keeps pages from being more than a parser can take.
+//! A rough copy of a parser's stack of open elements, which tells tags that go too far.
 //!
-//! Parsing HTML is quadratic in the depth of open elements, in the formatting elements that are
-//! never closed (each paragraph opens them anew), and in the attributes of a tag. The tags are
-//! gone over once before the parse with a rough copy of the stack of open elements; tags that go
-//! too far are left out. Their text stays.
-
-use std::borrow::Cow;
+//! Parsing HTML is quadratic in the depth of open elements, and in the formatting elements that are
+//! never closed (each paragraph opens them anew).
 
 use xxhash_rust::xxh3::xxh3_64;
-
-use super::scan::{Tag, Tags};
 
 /// Levels of open elements. Source: browsers flatten deeper trees at about the same depth.
 const DEPTH_MAX: usize = 512;
@@ -22,27 +16,12 @@ const WAITING_MAX: usize = 256;
 /// Tags `html` and `body` that keep their attributes: each adds them to those of the first.
 const ROOTS_MAX: usize = 1024;
 
-/// A text below this size with few tags needs no look: neither depth nor attributes can harm.
-const SHORT_BYTES: usize = 32 << 10;
-
 /// Copies of the same formatting element that a parser opens anew. Source: the "Noah's Ark clause".
 const SAME_MAX: usize = 3;
 
-/// Leaves out the tags that would make the parser slow. Borrows a text that needs no change.
-pub(super) fn flattened(text: &str) -> Cow<'_, str> {
-    let tags = || text.bytes().filter(|byte| *byte == b'<').count();
-    if text.len() < SHORT_BYTES && tags() < DEPTH_MAX {
-        return Cow::Borrowed(text);
-    }
-    Guard::new(text, false)
-        .run()
-        .or_else(|_| Guard::new(text, true).run())
-        .unwrap_or(Cow::Borrowed(text))
-}
-
 /// What an element does to the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Never open.
     Void,
     /// Its content is no markup.
@@ -69,7 +48,7 @@ enum Kind {
 
 /// Elements that end each other, and the elements beyond which they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
+pub(super) enum Group {
     Paragraph,
     Item,
     Term,
@@ -80,7 +59,8 @@ enum Group {
     Ruby,
 }
 
-fn kind(name: &[u8]) -> Kind {
+/// What an element of a name in lower case does.
+pub(super) fn kind(name: &[u8]) -> Kind {
     match name {
         b"area" | b"base" | b"basefont" | b"bgsound" | b"br" | b"col" | b"embed" | b"frame"
         | b"hr" | b"image" | b"img" | b"input" | b"keygen" | b"link" | b"meta" | b"param"
@@ -142,12 +122,20 @@ struct Open {
     active: bool,
 }
 
-/// More formatting elements are opened anew than a page may.
-struct TooMany;
+/// What becomes of a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Keep,
+    /// It is kept, and no markup follows until its end tag.
+    Raw,
+    /// It is kept without its attributes.
+    Bare,
+    LeaveOut,
+}
 
-struct Guard<'a> {
-    text: &'a str,
-    tags: Tags<'a>,
+/// The open elements.
+#[derive(Debug, Default)]
+pub(super) struct Stack {
     /// Leave out all formatting elements but links.
     plain: bool,
     open: Vec<Open>,
@@ -164,79 +152,59 @@ struct Guard<'a> {
     /// Open tables.
     tables: usize,
     reopened: usize,
-    out: String,
-    copied: usize,
 }
 
-impl<'a> Guard<'a> {
-    fn new(text: &'a str, plain: bool) -> Self {
-        Self {
-            text,
-            tags: Tags::new(text),
-            plain,
-            open: Vec::new(),
-            waiting: Vec::new(),
-            marks: 0,
-            depth: 0,
-            foreign: 0,
-            islands: 0,
-            roots: 0,
-            tables: 0,
-            reopened: 0,
-            out: String::new(),
-            copied: 0,
-        }
+impl Stack {
+    /// `plain`: leave out all formatting elements but links.
+    pub(super) fn new(plain: bool) -> Self {
+        Self { plain, ..Self::default() }
     }
 
-    fn run(mut self) -> Result<Cow<'a, str>, TooMany> {
-        let mut end = 0;
-        while let Some(tag) = self.tags.next(self.is_foreign()) {
-            if tag.start > end {
-                self.reopen();
-            }
-            end = tag.end;
-            let mut buffer = [0; 16];
-            let name = lower(tag.name, &mut buffer);
-            let kind = kind(name);
-            let keep =
-                if tag.closing { self.end(name, kind) } else { self.start(name, kind, &tag) };
-            if !keep {
-                self.cut(tag.start, tag.end);
-            } else if let Some(cut) = tag.cut {
-                self.cut(cut, tag.end - 1);
-            }
-            let waiting = self.waiting.len() - self.marks;
-            if !self.plain && (self.reopened > REOPENED_MAX || waiting > WAITING_MAX) {
-                return Err(TooMany);
-            }
-        }
-        if self.copied == 0 {
-            return Ok(Cow::Borrowed(self.text));
-        }
-        self.out.push_str(&self.text[self.copied..]);
-        Ok(Cow::Owned(self.out))
-    }
-
-    fn cut(&mut self, from: usize, to: usize) {
-        // What was cut already stays cut.
-        self.out.push_str(&self.text[self.copied..from.max(self.copied)]);
-        self.copied = to.max(self.copied);
+    /// More formatting elements are opened anew than a page may.
+    pub(super) fn is_too_much(&self) -> bool {
+        let waiting = self.waiting.len() - self.marks;
+        !self.plain && (self.reopened > REOPENED_MAX || waiting > WAITING_MAX)
     }
 
     fn is_foreign(&self) -> bool {
         self.foreign > self.islands
     }
 
-    /// Returns whether the tag is kept.
-    fn start(&mut self, name: &[u8], kind: Kind, tag: &Tag<'a>) -> bool {
-        let hashed = id(name);
-        if self.is_foreign() {
-            if !breaks_out(name, &self.text[tag.start..tag.end]) {
-                return tag.self_closing || self.push(hashed, 0, kind);
-            }
+    /// The innermost open element is one of SVG or `MathML`.
+    pub(super) fn takes_cdata(&self) -> bool {
+        self.is_foreign() || self.open.last().is_some_and(|last| last.kind == Kind::Island)
+    }
+
+    /// Begins an element: its name in lower case, its tag as it is written, which may be
+    /// `self_closing`.
+    pub(super) fn start(&mut self, name: &[u8], kind: Kind, tag: &str, self_closing: bool) -> Fate {
+        let is_kept = if self.is_foreign() && !breaks_out(name, tag) {
+            // The title of a drawing holds HTML.
+            let kind = if name == b"title" { Kind::Island } else { kind };
+            self_closing || self.push(id(name), 0, kind)
+        } else {
             while self.is_foreign() && self.pop() {}
-        }
+            match kind {
+                Kind::Raw => return Fate::Raw,
+                Kind::Root => {
+                    self.roots += 1;
+                    return if self.roots > ROOTS_MAX { Fate::Bare } else { Fate::Keep };
+                }
+                Kind::Foreign => {
+                    self.reopen();
+                    self_closing || self.push(id(name), 0, kind)
+                }
+                _ => self.start_html(name, kind, tag),
+            }
+        };
+        if is_kept { Fate::Keep } else { Fate::LeaveOut }
+    }
+
+    /// Returns whether the tag is kept.
+    fn start_html(&mut self, name: &[u8], kind: Kind, tag: &str) -> bool {
+        let hashed = id(name);
         match kind {
+            Kind::Raw | Kind::Root | Kind::Foreign => true,
             Kind::Void => {
                 match name {
                     b"hr" => self.imply(Group::Paragraph),
@@ -247,37 +215,19 @@ impl<'a> Guard<'a> {
                 }
                 true
             }
-            Kind::Raw => {
-                // What a list of choices does not know it passes over, and reads on.
-                if name == b"script" || !self.is_open(hash(b"select")) {
-                    self.tags.skip_raw(tag.name);
-                }
-                true
-            }
-            Kind::Root => {
-                self.roots += 1;
-                if self.roots > ROOTS_MAX {
-                    self.cut(tag.start + 1 + tag.name.len(), tag.end - 1);
-                }
-                true
-            }
             Kind::Formatting if self.plain && name != b"a" => false,
             Kind::Formatting => {
                 if matches!(name, b"a" | b"nobr") {
                     self.end_formatting(hashed);
                 }
                 self.reopen();
-                let whole = hash(&self.text.as_bytes()[tag.start..tag.end]);
+                let whole = hash(tag.as_bytes());
                 self.forget_same(whole);
                 self.push(hashed, whole, kind)
             }
             Kind::Inline | Kind::Island => {
                 self.reopen();
                 self.push(hashed, 0, kind)
-            }
-            Kind::Foreign => {
-                self.reopen();
-                tag.self_closing || self.push(hashed, 0, kind)
             }
             // Without a table, nobody opens its parts.
             Kind::Implied(Group::Cell | Group::Row | Group::Rows) if self.tables == 0 => true,
@@ -304,7 +254,7 @@ impl<'a> Guard<'a> {
     }
 
     /// Returns whether the end tag is kept.
-    fn end(&mut self, name: &[u8], kind: Kind) -> bool {
+    pub(super) fn end(&mut self, name: &[u8], kind: Kind) -> bool {
         let name = id(name);
         if kind == Kind::Formatting && !self.is_foreign() {
             return !(self.plain && name != hash(b"a")) && self.end_formatting(name);
@@ -434,8 +384,8 @@ impl<'a> Guard<'a> {
         self.open.iter().rev().take(DEPTH_MAX).any(|open| open.name == name)
     }
 
-    /// Opens the formatting elements anew that blocks have ended.
-    fn reopen(&mut self) {
+    /// Opens the formatting elements anew that blocks have ended: before a text, for one.
+    pub(super) fn reopen(&mut self) {
         let from = self.waiting.iter().rposition(Option::is_none).map_or(0, |at| at + 1);
         if from == self.waiting.len() || self.is_foreign() {
             return;
@@ -479,14 +429,6 @@ impl<'a> Guard<'a> {
 /// Formatting elements do not go beyond it.
 fn marks(kind: Kind) -> bool {
     matches!(kind, Kind::Scope | Kind::Implied(Group::Cell))
-}
-
-fn lower<'b>(name: &str, buffer: &'b mut [u8; 16]) -> &'b [u8] {
-    let length = name.len().min(buffer.len());
-    let short = &mut buffer[..length];
-    short.copy_from_slice(&name.as_bytes()[..length]);
-    short.make_ascii_lowercase();
-    short
 }
 
 /// Stands for a name. An end tag of one level of heading ends another one too.

@@ -3,6 +3,13 @@
 //! Source: the tokenizer of <https://html.spec.whatwg.org/#tokenization>, as far as it tells what
 //! is a tag and what is comment, attribute or raw text.
 
+use std::ops::Range;
+
+use memchr::memchr;
+use memchr::memmem::Finder;
+
+use super::tags::is_read;
+
 /// Attributes of one tag that are kept: a parser compares each with all before it.
 const ATTRIBUTES_MAX: usize = 256;
 
@@ -28,19 +35,23 @@ pub(super) struct Tag<'a> {
 pub(super) struct Tags<'a> {
     text: &'a str,
     at: usize,
+    /// Comments between the last two tags, without their marks, and attributes of the last one,
+    /// that nobody reads; in order.
+    pub unread: Vec<Range<usize>>,
 }
 
 impl<'a> Tags<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self { text, at: 0, unread: Vec::new() }
     }
 
     /// Returns the next tag; none at the end, or if the text ends within a tag. `foreign` tells
     /// whether that is in SVG or `MathML`, where `CDATA` sections are.
     pub(super) fn next(&mut self, foreign: bool) -> Option<Tag<'a>> {
         let bytes = self.text.as_bytes();
+        self.unread.clear();
         loop {
-            let start = self.at + self.text[self.at..].find('<')?;
+            let start = self.at + memchr(b'<', &bytes[self.at..])?;
             let rest = &self.text[start + 1..];
             let closing = rest.starts_with('/');
             let name_at = start + 1 + usize::from(closing);
@@ -61,11 +72,12 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// Goes over the content of a raw element, up to its end tag, which is gone over too.
-    pub(super) fn skip_raw(&mut self, name: &str) {
+    /// Goes over the content of a raw element, up to its end tag, which is gone over too. Returns
+    /// where the content is, if it ends.
+    pub(super) fn skip_raw(&mut self, name: &str) -> Option<Range<usize>> {
         if name.eq_ignore_ascii_case("plaintext") {
             self.at = self.text.len();
-            return;
+            return None;
         }
         let script = name.eq_ignore_ascii_case("script");
         let bytes = self.text.as_bytes();
@@ -78,15 +90,16 @@ impl<'a> Tags<'a> {
         // A script that stands in a comment of a script may hold a script of its own.
         let (mut escaped, mut doubly) = (false, false);
         let mut at = self.at;
-        while let Some(found) = self.text[at..].find('<') {
+        while let Some(found) = memchr(b'<', &bytes[at..]) {
             if escaped && self.text[at..at + found].contains("-->") {
                 (escaped, doubly) = (false, false);
             }
             at += found;
             if bytes[at..].starts_with(b"</") && is(at + 2, name.as_bytes()) {
                 if !doubly {
+                    let content = self.at..at;
                     self.at = self.tag(at, at + 2, true).map_or(bytes.len(), |tag| tag.end);
-                    return;
+                    return Some(content);
                 }
                 doubly = false;
             } else if script && bytes[at..].starts_with(b"<!--") {
@@ -98,6 +111,7 @@ impl<'a> Tags<'a> {
             at += 1;
         }
         self.at = bytes.len();
+        None
     }
 
     /// Where the text behind the first `end` from `from` on begins.
@@ -107,17 +121,19 @@ impl<'a> Tags<'a> {
     }
 
     /// Where the text behind a comment begins whose content starts at `from`.
-    fn comment(&self, from: usize) -> usize {
+    fn comment(&mut self, from: usize) -> usize {
         let rest = &self.text[from..];
         for empty in [">", "->"] {
             if rest.starts_with(empty) {
                 return from + empty.len();
             }
         }
+        let dashes = Finder::new("--");
         let mut at = from;
-        while let Some(found) = self.text[at..].find("--") {
+        while let Some(found) = dashes.find(&self.text.as_bytes()[at..]) {
             let end = &self.text[at + found + 2..];
             if end.starts_with('>') || end.starts_with("!>") {
+                self.unread.push(from..at + found);
                 return at + found + 2 + end.find('>').unwrap_or(0) + 1;
             }
             at += found + 1;
@@ -125,7 +141,7 @@ impl<'a> Tags<'a> {
         self.text.len()
     }
 
-    fn tag(&self, start: usize, name_at: usize, closing: bool) -> Option<Tag<'a>> {
+    fn tag(&mut self, start: usize, name_at: usize, closing: bool) -> Option<Tag<'a>> {
         let bytes = self.text.as_bytes();
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
         let mut at = name_at + bytes[name_at..].iter().position(is_end)?;
@@ -145,7 +161,12 @@ impl<'a> Tags<'a> {
                     }
                     attributes += 1;
                     slash = false;
-                    at = attribute(bytes, at)?;
+                    let (end, read) = attribute(bytes, at)?;
+                    // Without what follows it, a slash may end the tag.
+                    if !read && bytes[at - 1] != b'/' {
+                        self.unread.push(at..end);
+                    }
+                    at = end;
                     continue;
                 }
             }
@@ -154,26 +175,30 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// Where the text behind an attribute begins that starts at `at`.
-fn attribute(bytes: &[u8], at: usize) -> Option<usize> {
+/// Where the text behind an attribute begins that starts at `at`, and whether anybody reads it.
+fn attribute(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
     let ends_name = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'=');
     // A name may begin with an equals sign.
-    let mut at = at + 1 + bytes[at + 1..].iter().position(ends_name)?;
+    let end = at + 1 + bytes[at + 1..].iter().position(ends_name)?;
+    let name = &bytes[at..end];
     let blanks = |at: usize| bytes[at..].iter().position(|byte| !byte.is_ascii_whitespace());
-    let value = at + blanks(at)?;
+    let value = end + blanks(end)?;
     if bytes[value] != b'=' {
-        return Some(at);
+        return Some((end, is_read(name, b"")));
     }
-    at = value + 1;
-    at += blanks(at)?;
-    match bytes[at] {
+    let value = value + 1;
+    let value = value + blanks(value)?;
+    let (from, to, end) = match bytes[value] {
         quote @ (b'"' | b'\'') => {
-            Some(at + 1 + bytes[at + 1..].iter().position(|byte| *byte == quote)? + 1)
+            let to = value + 1 + memchr(quote, &bytes[value + 1..])?;
+            (value + 1, to, to + 1)
         }
-        b'>' => Some(at),
+        b'>' => (value, value, value),
         _ => {
             let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'>';
-            Some(at + bytes[at..].iter().position(ends)?)
+            let to = value + bytes[value..].iter().position(ends)?;
+            (value, to, to)
         }
-    }
+    };
+    Some((end, is_read(name, &bytes[from..to])))
 }

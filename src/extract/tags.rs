@@ -85,3 +85,27 @@ impl Tag {
         matches!(self, Self::NotText | Self::Iframe | Self::Title)
     }
 }
+
+/// Bytes of an address in itself, such as an image, beyond which it is not kept.
+const DATA_BYTES_MAX: usize = 1 << 10;
+
+/// Tells whether an attribute is asked for by anybody here, or changes what a parser makes of a
+/// page. Attributes that are not are left out before the parse: two of three bytes of all tags.
+pub(super) fn is_read(name: &[u8], value: &[u8]) -> bool {
+    let mut buffer = [0; 16];
+    let Some(lower) = buffer.get_mut(..name.len()) else { return false };
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"alt" | b"aria-hidden" | b"class" | b"content" | b"data-lazy-src" | b"data-nosnippet"
+        | b"data-original" | b"data-src" | b"datetime" | b"encoding" | b"height" | b"hidden"
+        | b"href" | b"hreflang" | b"http-equiv" | b"id" | b"itemprop" | b"lang" | b"name"
+        | b"property" | b"rel" | b"role" | b"start" | b"title" | b"type" | b"width" => true,
+        b"src" => value.len() < DATA_BYTES_MAX || !value.starts_with(b"data:"),
+        b"style" => {
+            let has = |word: &[u8]| value.windows(word.len()).any(|part| part == word);
+            has(b"none") || has(b"hidden")
+        }
+        _ => false,
+    }
+}

@@ -4,25 +4,30 @@ use ego_tree::iter::Edge;
 use html5ever::tendril::TendrilSink as _;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
+use memchr::memchr_iter;
 use scraper::{Html, HtmlTreeSink, Node, node::Element};
 
-use super::nesting;
-use super::tags::Tag;
+use super::reduce::reduced;
+use super::tags::{Tag, is_read};
 
 /// Nodes for which room is made beforehand.
 const NODES_RESERVED_MAX: usize = 1 << 15;
 
 /// Parses a page as a browser without scripts does: what stands in `noscript` is for us.
 pub(super) fn parse(text: &str) -> Html {
+    parse_whole(&reduced(text))
+}
+
+/// Parses a page with all that is in it, however long that takes.
+pub(super) fn parse_whole(text: &str) -> Html {
     let tree_builder =
         TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..Default::default() };
     let options = ParseOpts { tree_builder, ..Default::default() };
-    let text = nesting::flattened(text);
     let mut html = Html::new_document();
     // About half of the tags begin an element, and as many texts stand between them.
-    let nodes = text.bytes().filter(|byte| *byte == b'<').count().min(NODES_RESERVED_MAX);
+    let nodes = memchr_iter(b'<', text.as_bytes()).count().min(NODES_RESERVED_MAX);
     html.tree = ego_tree::Tree::with_capacity(Node::Document, nodes);
-    parse_document(HtmlTreeSink::new(html), options).one(&*text)
+    parse_document(HtmlTreeSink::new(html), options).one(text)
 }
 
 /// A node: an element or a text.
@@ -67,6 +72,7 @@ impl<'a> Item<'a> {
 
     /// Returns an attribute of an element.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
+        debug_assert!(is_read(name.as_bytes(), b"none"), "{name} is left out before the parse");
         match self.kind {
             Kind::Element(element) => element.attr(name),
             Kind::Text(_) => None,
@@ -84,7 +90,8 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) fn new(html: &'a Html, nodes_max: usize) -> Self {
-        let mut items: Vec<Item<'a>> = Vec::new();
+        let count = html.tree.values().len().min(nodes_max);
+        let mut items: Vec<Item<'a>> = Vec::with_capacity(count);
         let mut open: Vec<usize> = Vec::new();
         let mut truncated = false;
         for edge in html.tree.root().traverse() {

@@ -254,23 +254,39 @@ pub(super) const fn pair_key(a: u64, b: u64) -> u64 {
 
 /// Hashes of the words of a text in lower case; a CJK character is a word.
 pub(super) fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+    let is_cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
     let mut rest = text;
+    let mut lower = String::new();
     std::iter::from_fn(move || {
-        let start = rest.find(char::is_alphanumeric)?;
-        rest = &rest[start..];
-        let is_cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
-        let first = rest.chars().next()?;
-        let end = if is_cjk(first) {
-            first.len_utf8()
+        let bytes = rest.as_bytes();
+        let start = bytes.iter().position(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)?;
+        let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
+        let end = end.map_or(bytes.len(), |end| start + end);
+        let (word, plain) = if bytes.get(end).is_none_or(u8::is_ascii) {
+            (start..end, true)
         } else {
-            rest.find(|c: char| !c.is_alphanumeric() || is_cjk(c)).unwrap_or(rest.len())
+            let start = start + rest[start..].find(char::is_alphanumeric)?;
+            let first = rest[start..].chars().next()?;
+            let end = if is_cjk(first) {
+                start + first.len_utf8()
+            } else {
+                let ends = |c: char| !c.is_alphanumeric() || is_cjk(c);
+                rest[start..].find(ends).map_or(rest.len(), |end| start + end)
+            };
+            (start..end, false)
         };
-        let word = &rest[..end];
-        rest = &rest[end..];
-        Some(if word.bytes().any(|b| b.is_ascii_uppercase() || b >= 0x80) {
-            hash(&word.to_lowercase())
+        let found = &rest[word.clone()];
+        rest = &rest[word.end..];
+        if plain && !found.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Some(hash(found));
+        }
+        lower.clear();
+        if plain {
+            lower.push_str(found);
+            lower.make_ascii_lowercase();
         } else {
-            hash(word)
-        })
+            lower.push_str(&found.to_lowercase());
+        }
+        Some(hash(&lower))
     })
 }

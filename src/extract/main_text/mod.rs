@@ -131,6 +131,9 @@ fn features_of(tree: &Tree<'_>, facts: &Facts) -> (Segments, Vec<u8>, Vec<u8>) {
     context.page(&mut page);
     for at in 0..segments.all.len() {
         context.segment(at, &mut rows);
+        if at == 0 {
+            rows.0.reserve_exact(rows.0.len() * (segments.all.len() - 1));
+        }
     }
     (segments, page.0, rows.0)
 }

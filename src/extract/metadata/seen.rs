@@ -2,6 +2,7 @@
 
 use scraper::node::Element;
 
+use super::super::tags::Tag;
 use super::super::tree::{Kind, Tree};
 
 /// Elements of one kind that are noted.
@@ -41,20 +42,20 @@ impl<'a> Seen<'a> {
         let mut seen = Self::default();
         for (index, item) in tree.items.iter().enumerate() {
             let Kind::Element(element) = item.kind else { continue };
-            match element.name() {
-                "title" if seen.title.is_empty() && !is_in_svg(tree, index) => {
+            match item.tag {
+                Tag::Title if seen.title.is_empty() && !is_in_svg(tree, index) => {
                     seen.title = tree.text_of(index, TITLE_CHARS_MAX);
                 }
-                "h1" => note(&mut seen.h1, index),
-                "body" if seen.body == 0 => seen.body = index,
-                "link" => {
+                Tag::H1 => note(&mut seen.h1, index),
+                Tag::Body if seen.body == 0 => seen.body = index,
+                Tag::Link => {
                     note(&mut seen.links, index);
                     continue;
                 }
-                "meta" => seen.meta(element),
-                "time" => note(&mut seen.times, index),
-                "img" => note(&mut seen.images, index),
-                "script" => {
+                Tag::Meta => seen.meta(element),
+                Tag::Time => note(&mut seen.times, index),
+                Tag::Img => note(&mut seen.images, index),
+                Tag::NotText if element.name() == "script" => {
                     seen.script(tree, index);
                     continue;
                 }
