@@ -46,6 +46,9 @@ enum Turn {
 pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads };
+    if threads == 1 {
+        return alone(&**answer);
+    }
     let (jobs, work) = async_channel::unbounded::<Job>();
     let (turns, order) = sync_channel::<Turn>(threads.saturating_mul(LINES_PER_THREAD));
     let (spare, spares) = channel();
@@ -73,6 +76,22 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
         };
         writeln!(out, "{text}")?;
         out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// One thread for all: no line waits for another one.
+fn alone(answer: &Answer) -> Result<Exit> {
+    let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut line = Vec::new();
+    while let Some(read) = next(&mut input, line)? {
+        let text = match &read {
+            Ok(line) => answered(line, answer),
+            Err(()) => too_long(),
+        };
+        writeln!(out, "{text}")?;
+        out.flush()?;
+        line = read.unwrap_or_default();
     }
     Ok(Exit::Done)
 }
@@ -105,8 +124,7 @@ fn read(
                 }
             }
             Err(()) => {
-                let _ =
-                    done.send(error(&format!("the line is longer than {LINE_BYTES_MAX} bytes")));
+                let _ = done.send(too_long());
             }
         }
         if turns.send(Turn::Answer(answer)).is_err() {
@@ -142,6 +160,10 @@ fn answered(line: &[u8], answer: &Answer) -> String {
     // A line that breaks the reader is the outcome of that line, not the end of all.
     let answer = catch_unwind(AssertUnwindSafe(|| answer(text)));
     answer.unwrap_or_else(|_| error("the reader failed on this line"))
+}
+
+fn too_long() -> String {
+    error(&format!("the line is longer than {LINE_BYTES_MAX} bytes"))
 }
 
 fn error(detail: &str) -> String {
