@@ -91,7 +91,7 @@ impl Judged {
             segments.all.iter().map(|segment| segment.stats.weight as f32).collect();
         let (mut kept, quality) = choose(&chances, &weights);
         close_gaps(tree, &segments, &chances, &mut kept);
-        keep_little(&segments, &mut kept);
+        keep_little(&segments, &chances, &mut kept);
         let kind = MODELS.kind(&kind::row(&page, &segments, &kept, quality));
         Self { segments, chances, kept, quality, kind, page, rows, facts }
     }
@@ -215,16 +215,30 @@ fn close_gaps(tree: &Tree<'_>, segments: &Segments, chances: &[f32], kept: &mut 
     }
 }
 
-/// Of a page with little text, statistics tell little: all is kept but what calls itself
-/// something else, or is links.
-fn keep_little(segments: &Segments, kept: &mut [bool]) {
-    let whole: u32 = segments.all.iter().map(|segment| segment.stats.weight).sum();
-    if whole >= TEXT_MIN {
-        return;
-    }
-    let plain: Vec<bool> = segments.all.iter().map(|segment| segments.is_plain(segment)).collect();
-    if plain.contains(&true) {
-        kept.copy_from_slice(&plain);
+/// A choice of less than this takes in more.
+const CHOICE_MIN: u32 = latin(150);
+
+/// Least chance of what is added to a choice of little text.
+const LITTLE_CHANCE_MIN: f32 = 0.1;
+
+/// Of little text, statistics tell little. If a page has no more, all is kept but what calls itself
+/// something else, or is links. If it has, the choice takes in what is not unlikely: without that,
+/// a label more or less would make two texts of two copies of a page.
+fn keep_little(segments: &Segments, chances: &[f32], kept: &mut [bool]) {
+    let weigh = |kept: &[bool]| -> u32 {
+        let all = segments.all.iter().zip(kept).filter(|(_, kept)| **kept);
+        all.map(|(segment, _)| segment.stats.weight).sum()
+    };
+    if weigh(&vec![true; kept.len()]) < TEXT_MIN {
+        let is_plain = |segment| segments.is_plain(segment);
+        let plain: Vec<bool> = segments.all.iter().map(is_plain).collect();
+        if plain.contains(&true) {
+            kept.copy_from_slice(&plain);
+        }
+    } else if weigh(kept) < CHOICE_MIN {
+        for (kept, chance) in kept.iter_mut().zip(chances) {
+            *kept |= *chance >= LITTLE_CHANCE_MIN;
+        }
     }
 }
 
@@ -244,6 +258,27 @@ mod tests {
             }
         }
         2.0 * right / (taken + total)
+    }
+
+    #[test]
+    fn a_choice_of_little_text_takes_in_what_is_not_unlikely() {
+        let long = "A sentence of a footer, which goes on for a while. ".repeat(12);
+        let long = long.trim_end();
+        let kept = |texts: &[&str], chances: &[f32], chosen: usize| {
+            let page: String = texts.iter().map(|text| format!("<p>{text}</p>")).collect();
+            let html = crate::extract::tree::parse(&page);
+            let segments = Segments::new(&Tree::new(&html, usize::MAX));
+            let mut kept: Vec<bool> = (0..texts.len()).map(|at| at == chosen).collect();
+            keep_little(&segments, chances, &mut kept);
+            kept
+        };
+        // A page of much text of which one word is chosen.
+        let texts = ["upsert", "Used by: insert", "Menu", long];
+        assert_eq!(kept(&texts, &[0.5, 0.1, 0.09, 0.01], 0), [true, true, false, false]);
+        // A page of which enough is chosen.
+        assert_eq!(kept(&texts, &[0.2, 0.2, 0.2, 0.5], 3), [false, false, false, true]);
+        // A page of little text has nothing else to offer.
+        assert_eq!(kept(&texts[..3], &[0.5, 0.01, 0.01], 0), [true, true, true]);
     }
 
     proptest! {
