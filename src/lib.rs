@@ -16,6 +16,7 @@ pub mod extract;
 pub mod features;
 pub mod index;
 pub mod robots;
+pub mod rules;
 
 pub mod documents;
 pub mod forest;

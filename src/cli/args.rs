@@ -117,6 +117,11 @@ impl From<ScopeArg> for ScopeKind {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Rules learned from duplicates, by which addresses are skipped
+    Rules {
+        #[command(subcommand)]
+        command: RulesCommand,
+    },
     /// Crawl a small web that runs on this machine: no network needed
     Demo(DemoArgs),
     /// Tell why two texts are one document or not: every key, distance and differing word
@@ -365,4 +370,30 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
     Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is too long"))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesCommand {
+    /// List the rules with their evidence
+    List {
+        #[command(flatten)]
+        store: StoreArg,
+        /// Only those of this host, such as https://example.org
+        #[arg(long, value_name = "HOST")]
+        host: Option<String>,
+    },
+    /// Stop to use a rule; the next run lets in what it has skipped
+    Disable {
+        #[command(flatten)]
+        store: StoreArg,
+        /// Number of the rule
+        number: u64,
+    },
+    /// Let a disabled rule learn again
+    Enable {
+        #[command(flatten)]
+        store: StoreArg,
+        /// Number of the rule
+        number: u64,
+    },
 }

@@ -11,6 +11,7 @@ mod inspect;
 mod pages;
 mod progress;
 mod robots;
+mod rules;
 mod screen;
 mod seeds;
 mod settings;
@@ -60,6 +61,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),
+        Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),

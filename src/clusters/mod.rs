@@ -8,10 +8,12 @@
 
 mod moves;
 
+use redb::ReadableTable as _;
+
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Facts, Key, note_change, read_copy, read_document,
-    write_body, write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, Key, copy_key, note_change, read_copy,
+    read_document, write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
 use crate::robots::meta::Terms;
@@ -146,6 +148,26 @@ pub fn join(
     write_document(&mut tables.documents, document, &row)?;
     let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
     Ok(Joined { document, id: row.id, canonical, content })
+}
+
+/// Copies before and after an address that are its neighbours.
+const NEIGHBOURS_MAX: usize = 3;
+
+/// Returns the addresses of copies of a document that stand next to one in the order of addresses,
+/// and its canonical copy: those that are most likely written alike.
+pub fn neighbours(tables: &Tables<'_>, document: u64, address: &str) -> Result<Vec<String>, Error> {
+    let (own, last) = (copy_key(document, address), (document + 1).to_be_bytes());
+    let first = document.to_be_bytes();
+    let mut found = Vec::new();
+    for row in tables.copies.range(first.as_slice()..own.as_slice())?.rev().take(NEIGHBOURS_MAX) {
+        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    }
+    for row in tables.copies.range(own.as_slice()..last.as_slice())?.take(NEIGHBOURS_MAX + 1) {
+        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    }
+    found.extend(read_document(&tables.documents, document)?.map(|row| row.canonical));
+    found.retain(|other| other != address);
+    Ok(found)
 }
 
 /// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,

@@ -259,7 +259,15 @@ impl<'a> Ledger<'a> {
                     self.boilerplate.count(tables, lease.host, &page.blocks)?;
                 }
                 let settlement = self.keep(tables, &page, finished)?;
+                let document = match settlement {
+                    Settlement::Stored(document) => Some(document),
+                    _ => None,
+                };
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
+                if let Some(document) = document {
+                    let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
+                    frontier.learn(tables, (&lease.url, document), &copies)?;
+                }
                 let depth = lease.place.map_or(0, |place| place.depth);
                 self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
             }

@@ -133,6 +133,9 @@ pub struct Report {
     pub hosts: Vec<HostLine>,
 }
 
+/// Counter of addresses that a rule links to a stored page.
+const SKIPPED: &str = "addresses.skipped_by_rule";
+
 impl Report {
     /// Returns how many addresses are refused, by reason.
     pub(super) fn refused_counts(
@@ -145,6 +148,10 @@ impl Report {
             if count > 0 {
                 counts.insert(reason.to_string(), count.cast_signed());
             }
+        }
+        let skipped = tables.counters.get(SKIPPED)?.map_or(0, |row| row.value());
+        if skipped > 0 {
+            counts.insert("skipped_by_rule".to_owned(), skipped.cast_signed());
         }
         Ok(counts)
     }

@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::documents::{read_copy, read_document};
 use crate::frontier::{Address, Host, Reason, RobotsCopy, State};
 use crate::robots::meta::Terms;
+use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
 use crate::urls::PageUrl;
 
@@ -15,7 +16,7 @@ use crate::urls::PageUrl;
 pub struct Explanation {
     /// The address in normal form.
     pub url: String,
-    /// `unknown`, `queued`, `stored`, `duplicate`, `redirect` or `refused`.
+    /// `unknown`, `queued`, `stored`, `duplicate`, `redirect`, `skipped` or `refused`.
     pub state: &'static str,
     /// Code of the reason, if it was refused or its last try failed.
     pub reason: Option<&'static str>,
@@ -41,6 +42,10 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
             reason = None;
             ("redirect", format!("it redirects to {target}"))
         }
+        State::Skipped { rule, of } => {
+            reason = Some("skipped_by_rule");
+            ("skipped", by_rule(tables, *rule, of, &mut facts)?)
+        }
         State::Refused(why) => {
             reason = Some(why.as_str());
             ("refused", format!("not in the corpus: {}", why.describe()))
@@ -65,6 +70,28 @@ fn waiting(address: &Address) -> String {
         }
         _ => "waits in the queue of its host".to_owned(),
     }
+}
+
+fn by_rule(
+    tables: &ReadTables,
+    number: u64,
+    of: &str,
+    facts: &mut Vec<(String, String)>,
+) -> Result<String, Error> {
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    if let Some(row) = tables.rules.get(number)? {
+        let rule = Rule::decode(row.value())?;
+        fact("rule", format!("{number}: {}", rule.change));
+        fact("pairs that held", format!("{} of {}", rule.held, rule.held + rule.failed));
+    }
+    if let Some(Address { state: State::Stored(document), .. }) =
+        Address::read(&tables.addresses, of)?
+        && let Some(document) = read_document(&tables.documents, document)?
+    {
+        fact("docId", document.id.to_string());
+        fact("title", document.title);
+    }
+    Ok(format!("not fetched: by a rule learned from duplicates it is the page at {of}"))
 }
 
 fn stored(

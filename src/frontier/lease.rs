@@ -34,7 +34,7 @@ enum Head {
     Lease(Lease),
     /// Nothing to visit here at the moment.
     Idle,
-    /// The first address is disallowed and gone; look again.
+    /// The first address is not to be visited and gone; look again.
     Again,
 }
 
@@ -130,6 +130,10 @@ impl Frontier {
                 Ok(Head::Again)
             }
             Standing::Allowed => {
+                if let Some(pair) = self.known_page(tables, &url)? {
+                    self.link_unfetched(tables, (host, place), &url, pair)?;
+                    return Ok(Head::Again);
+                }
                 let address = Address::read(&tables.addresses, url.as_str())?;
                 let hops = address.map_or(0, |address| address.hops);
                 Ok(lease(url, Some(place), Purpose::Page, hops))

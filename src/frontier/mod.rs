@@ -15,6 +15,7 @@ mod robots_copy;
 mod rows;
 mod seen;
 mod settle;
+mod skip;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
 use crate::clock::Timestamp;
+use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
@@ -38,7 +40,7 @@ use hosts::Hosts;
 use seen::Seen;
 
 /// Settings of the frontier. Durations are in milliseconds where their name says so.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// Least time between the end of an answer of a host and the next request to it.
@@ -78,6 +80,8 @@ pub struct Config {
     pub hosts_in_memory_max: usize,
     /// Recently seen links kept in memory, 8 bytes each.
     pub seen_in_memory_max: usize,
+    /// Rules of duplicate addresses.
+    pub rules: rules::Config,
 }
 
 impl Default for Config {
@@ -101,6 +105,7 @@ impl Default for Config {
             google_extras: true,
             hosts_in_memory_max: 10_000,
             seen_in_memory_max: 1 << 20,
+            rules: rules::Config::default(),
         }
     }
 }
@@ -112,6 +117,7 @@ pub struct Frontier {
     scope: Scope,
     hosts: Hosts,
     seen: Seen,
+    rules: Rules,
     /// Changes of counters since the last flush.
     tally: BTreeMap<String, i64>,
     /// No host that may have been contacted before is contacted again until its delay has passed
@@ -131,6 +137,7 @@ impl Frontier {
         let mut frontier = Self {
             hosts: Hosts::new(config.hosts_in_memory_max),
             seen: Seen::new(config.seen_in_memory_max),
+            rules: Rules::open(tables, config.rules.clone())?,
             tally: BTreeMap::new(),
             opened: now,
             queued: tables.later.len()?,
@@ -150,6 +157,7 @@ impl Frontier {
         for number in waiting {
             frontier.reschedule(tables, number)?;
         }
+        frontier.reopen(tables)?;
         Ok(frontier)
     }
 
@@ -162,6 +170,7 @@ impl Frontier {
     /// Writes what is still in memory. Call it before each commit.
     pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
         self.hosts.flush(tables)?;
+        self.rules.flush(tables)?;
         for (name, change) in std::mem::take(&mut self.tally) {
             let now = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
             tables.counters.insert(name.as_str(), now.saturating_add_signed(change))?;
@@ -205,6 +214,7 @@ impl State {
             Self::Queued => "addresses.queued".to_owned(),
             Self::Stored(_) => "addresses.stored".to_owned(),
             Self::Redirect(_) => "addresses.redirect".to_owned(),
+            Self::Skipped { .. } => "addresses.skipped_by_rule".to_owned(),
             Self::Refused(reason) => format!("addresses.refused.{reason}"),
         }
     }

@@ -190,7 +190,7 @@ impl Frontier {
     }
 
     /// Puts an address at the end of its rank and depth in the queue of its host.
-    fn enqueue(
+    pub(super) fn enqueue(
         &mut self,
         tables: &mut Tables<'_>,
         url: &PageUrl,

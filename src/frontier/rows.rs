@@ -19,6 +19,13 @@ pub enum State {
     Redirect(String),
     /// It is not in the corpus, and why.
     Refused(Reason),
+    /// It is not fetched, because by a rule it is the page at another address.
+    Skipped {
+        /// Number of the rule.
+        rule: u64,
+        /// The other address.
+        of: String,
+    },
 }
 
 /// What is known of an address.
@@ -87,6 +94,7 @@ impl Address {
             State::Stored(document) => (1, *document, ""),
             State::Redirect(target) => (2, 0, target.as_str()),
             State::Refused(reason) => (3, *reason as u64, ""),
+            State::Skipped { rule, of } => (4, *rule, of.as_str()),
         };
         Encoder::new(1)
             .number(state)
@@ -141,6 +149,7 @@ impl Address {
             3 => State::Refused(
                 Reason::from_code(number).ok_or_else(|| row.bad("its reason is unknown"))?,
             ),
+            4 => State::Skipped { rule: number, of: text.to_owned() },
             _ => return Err(row.bad("its state is unknown")),
         };
         Ok(Self {

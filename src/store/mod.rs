@@ -17,7 +17,7 @@ pub use codec::{BadRow, Decoder, Encoder};
 pub use tables::{ReadTables, Tables, read_number};
 
 /// Number of the format of all rows. A store of a higher number is refused.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Small facts about the store: `format`, `features`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
@@ -59,6 +59,12 @@ pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
 /// Host number -> how often its blocks of text were seen (`boilerplate`).
 pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boilerplate");
+/// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).
+pub const RULES: TableDefinition<u64, &[u8]> = TableDefinition::new("rules");
+/// Number of a rule, hash of what it makes of an address -> the first such address (`rules`).
+pub const RULE_KEYS: TableDefinition<&[u8], &str> = TableDefinition::new("rule_keys");
+/// Number of a rule, address -> (): addresses that it has skipped (`rules`).
+pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

@@ -5,7 +5,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
     Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
-    SCHEDULE, UNSURE,
+    RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -59,6 +59,9 @@ tables! {
     unsure: UNSURE, u64 => ();
     history: HISTORY, &'static [u8] => &'static [u8];
     boilerplate: BOILERPLATE, u32 => &'static [u8];
+    rules: RULES, u64 => &'static [u8];
+    rule_keys: RULE_KEYS, &'static [u8] => &'static str;
+    skipped: SKIPPED, &'static [u8] => ();
     counters: COUNTERS, &'static str => u64;
 }
 

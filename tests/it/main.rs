@@ -25,6 +25,7 @@ mod main_text;
 mod metadata;
 mod moves;
 mod robots;
+mod rules;
 mod store;
 mod support;
 mod terms;

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::explain::{Explanation, explain};
+use uniqcrawl::frontier::Address;
 use uniqcrawl::localweb::{LocalWeb, Site};
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::PageUrl;
@@ -93,6 +94,10 @@ impl Crawled {
 
     pub(crate) fn explain(&self, url: &PageUrl) -> Explanation {
         explain(&self.store.read().unwrap(), url).unwrap()
+    }
+
+    pub(crate) fn address(&self, url: &PageUrl) -> Option<Address> {
+        Address::read(&self.store.read().unwrap().addresses, url.as_str()).unwrap()
     }
 
     pub(crate) fn clusters(&self) -> BTreeMap<String, BTreeSet<String>> {

@@ -1,0 +1,81 @@
+//! `crawl rules`: what was learned of duplicate addresses.
+
+use std::path::Path;
+
+use anyhow::Result;
+use redb::ReadableTable as _;
+use uniqcrawl::config::Config;
+use uniqcrawl::rules::{Rule, Rules};
+use uniqcrawl::store::{Store, Tables};
+
+use super::args::RulesCommand;
+use super::exit::{Exit, Usage};
+use super::screen::{self, number};
+
+pub(super) fn run(command: RulesCommand, json: bool) -> Result<Exit> {
+    match command {
+        RulesCommand::List { store, host } => list(&store.store, host.as_deref(), json),
+        RulesCommand::Disable { store, number } => set(&store.store, number, true, json),
+        RulesCommand::Enable { store, number } => set(&store.store, number, false, json),
+    }
+}
+
+fn list(folder: &Path, host: Option<&str>, json: bool) -> Result<Exit> {
+    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let tables = store.read()?;
+    let host = host.map(|host| host.trim_end_matches('/'));
+    let mut rules = Vec::new();
+    for row in tables.rules.iter()? {
+        let (number, row) = row?;
+        let rule = Rule::decode(row.value())?;
+        if host.is_none_or(|host| rule.host == host) {
+            rules.push((number.value(), rule));
+        }
+    }
+    if json {
+        let rules = rules.iter().map(|(number, rule)| {
+            serde_json::json!({
+                "rule": number,
+                "host": rule.host,
+                "change": rule.change.to_string(),
+                "status": rule.status.as_str(),
+                "held": rule.held,
+                "failed": rule.failed,
+                "bound": rule.bound(),
+                "skipped": rule.skipped,
+            })
+        });
+        return screen::json(&rules.collect::<serde_json::Value>());
+    }
+    if rules.is_empty() {
+        println!("no rules were learned");
+    }
+    for (at, rule) in rules {
+        println!("{at:>5}  {}  {}: {}", rule.status.as_str(), rule.host, rule.change);
+        println!(
+            "       {} of {} pairs held (at least {:.3}), {} addresses skipped",
+            number(rule.held),
+            number(rule.held + rule.failed),
+            rule.bound(),
+            number(rule.skipped)
+        );
+    }
+    Ok(Exit::Done)
+}
+
+fn set(folder: &Path, rule: u64, disabled: bool, json: bool) -> Result<Exit> {
+    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let txn = store.db().begin_write()?;
+    let mut tables = Tables::open(&txn)?;
+    if !Rules::set_disabled(&mut tables, rule, disabled)? {
+        return Err(Usage(format!("the store has no rule {rule}: see `crawl rules list`")).into());
+    }
+    drop(tables);
+    txn.commit()?;
+    let status = if disabled { "disabled" } else { "learning" };
+    if json {
+        return screen::json(&serde_json::json!({ "rule": rule, "status": status }));
+    }
+    println!("rule {rule} is {status}");
+    Ok(Exit::Done)
+}

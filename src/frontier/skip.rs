@@ -1,0 +1,89 @@
+//! Addresses that are not fetched, because a rule says which stored page they are.
+
+use crate::rules::Pair;
+use crate::store::{Error, Tables};
+use crate::urls::PageUrl;
+
+use super::Frontier;
+use super::rows::{Address, Place, State};
+
+/// Addresses of a rule that ceased to hold that are let in again in one step.
+const REOPENED_MAX: usize = 1_000;
+
+/// The document of an address whose page is stored.
+fn document_of(tables: &Tables<'_>, address: &str) -> Result<Option<u64>, Error> {
+    let address = Address::read(&tables.addresses, address)?;
+    Ok(address.and_then(|address| match address.state {
+        State::Stored(document) => Some(document),
+        _ => None,
+    }))
+}
+
+impl Frontier {
+    /// Returns the stored page that an address is, if a rule says so.
+    pub(super) fn known_page(
+        &self,
+        tables: &Tables<'_>,
+        url: &PageUrl,
+    ) -> Result<Option<Pair>, Error> {
+        self.rules.skip(tables, url, &document_of)
+    }
+
+    /// Takes an address out of the queue and links it to the page that it is.
+    pub(super) fn link_unfetched(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (host, place): (u32, Place),
+        url: &PageUrl,
+        pair: Pair,
+    ) -> Result<(), Error> {
+        self.unqueue(tables, host, place)?;
+        if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
+            self.rules.note_skipped(tables, pair.rule, url)?;
+            let state = State::Skipped { rule: pair.rule, of: pair.partner };
+            self.recount(Some(&address.state), &state);
+            address.state = state;
+            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Learns rules from an address whose page is stored. `copies` are other addresses of its
+    /// document.
+    pub fn learn(
+        &mut self,
+        tables: &mut Tables<'_>,
+        stored: (&PageUrl, u64),
+        copies: &[String],
+    ) -> Result<(), Error> {
+        let ceased = self.rules.learn(tables, stored, copies, &document_of)?;
+        if ceased.is_empty() { Ok(()) } else { self.reopen(tables) }
+    }
+
+    /// Lets addresses in again whose rules are not active any more.
+    pub(super) fn reopen(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        for rule in self.rules.to_reopen() {
+            loop {
+                let some = self.rules.take_skipped(tables, rule, REOPENED_MAX)?;
+                if some.is_empty() {
+                    break;
+                }
+                for address in some {
+                    self.let_in_again(tables, &address)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn let_in_again(&mut self, tables: &mut Tables<'_>, address: &str) -> Result<(), Error> {
+        let Some(url) = PageUrl::parse_stored(address) else { return Ok(()) };
+        let Some(mut address) = Address::read(&tables.addresses, address)? else { return Ok(()) };
+        if !matches!(address.state, State::Skipped { .. }) {
+            return Ok(());
+        }
+        let was = std::mem::replace(&mut address.state, State::Queued);
+        self.recount(Some(&was), &State::Queued);
+        self.enqueue(tables, &url, &mut address)
+    }
+}

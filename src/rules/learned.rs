@@ -1,0 +1,288 @@
+//! The rules of a store: what they say of an address, and how they learn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redb::ReadableTable as _;
+
+use crate::store::{Error, Tables};
+use crate::urls::PageUrl;
+
+use super::{Change, Config, Rule, Status};
+
+/// Partners of one address that are looked at for proposals.
+const PARTNERS_MAX: usize = 8;
+
+/// Addresses of a host that a new rule looks back at.
+const KNOWN_MAX: usize = 20_000;
+
+/// Tells the document of a stored address.
+pub type DocumentOf<'a> = &'a dyn Fn(&Tables<'_>, &str) -> Result<Option<u64>, Error>;
+
+/// An address that a rule leads to, and the rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Number of the rule.
+    pub rule: u64,
+    /// The stored address that is the same page.
+    pub partner: String,
+}
+
+/// All rules of a store, in memory.
+#[derive(Debug, Default)]
+pub struct Rules {
+    config: Config,
+    all: BTreeMap<u64, Rule>,
+    /// Numbers of the rules that say something of the addresses of a host.
+    of_host: BTreeMap<String, Vec<u64>>,
+    changed: BTreeSet<u64>,
+}
+
+impl Rules {
+    /// Reads the rules of a store.
+    pub fn open(tables: &Tables<'_>, config: Config) -> Result<Self, Error> {
+        let mut rules = Self { config, ..Self::default() };
+        for row in tables.rules.iter()? {
+            let (number, row) = row?;
+            rules.index(number.value(), Rule::decode(row.value())?);
+        }
+        Ok(rules)
+    }
+
+    fn index(&mut self, number: u64, rule: Rule) {
+        self.of_host.entry(rule.host.clone()).or_default().push(number);
+        if let Change::Host(_, to) = &rule.change {
+            self.of_host.entry(to.clone()).or_default().push(number);
+        }
+        self.all.insert(number, rule);
+    }
+
+    /// Returns the stored page that an address is by an active rule. Some addresses are left for
+    /// a visit, which tells whether the rule still holds.
+    pub fn skip(
+        &self,
+        tables: &Tables<'_>,
+        url: &PageUrl,
+        document_of: DocumentOf<'_>,
+    ) -> Result<Option<Pair>, Error> {
+        let explore = self.config.explore_one_in;
+        if !self.config.learn_rules || explore > 0 && url.hash64().is_multiple_of(explore) {
+            return Ok(None);
+        }
+        for number in self.numbers(url) {
+            let rule = &self.all[&number];
+            if rule.status != Status::Active {
+                continue;
+            }
+            if let Some((partner, _)) = self.partner(tables, number, url, document_of)? {
+                return Ok(Some(Pair { rule: number, partner }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn numbers(&self, url: &PageUrl) -> Vec<u64> {
+        self.of_host.get(url.host_key().as_str()).cloned().unwrap_or_default()
+    }
+
+    /// The stored address that is the same page as another one by a rule, and its document.
+    fn partner(
+        &self,
+        tables: &Tables<'_>,
+        number: u64,
+        url: &PageUrl,
+        document_of: DocumentOf<'_>,
+    ) -> Result<Option<(String, u64)>, Error> {
+        let changed = self.all[&number].change.apply(url);
+        if let Some(changed) = &changed
+            && let Some(document) = document_of(tables, changed.as_str())?
+        {
+            return Ok(Some((changed.as_str().to_owned(), document)));
+        }
+        let key = key_of(number, changed.as_ref().unwrap_or(url));
+        let first = tables.rule_keys.get(key.as_slice())?.map(|row| row.value().to_owned());
+        let Some(first) = first.filter(|first| first != url.as_str()) else { return Ok(None) };
+        Ok(document_of(tables, &first)?.map(|document| (first, document)))
+    }
+
+    /// Learns from an address that is stored now. `copies` are addresses of the same document.
+    /// Returns the rules that ceased to be active.
+    pub fn learn(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (url, document): (&PageUrl, u64),
+        copies: &[String],
+        document_of: DocumentOf<'_>,
+    ) -> Result<Vec<u64>, Error> {
+        if !self.config.learn_rules {
+            return Ok(Vec::new());
+        }
+        for copy in copies.iter().take(PARTNERS_MAX) {
+            let Some(copy) = PageUrl::parse_stored(copy) else { continue };
+            for change in Change::between(url, &copy) {
+                self.propose(tables, url, change, document_of)?;
+            }
+            for change in Change::between(&copy, url) {
+                self.propose(tables, &copy, change, document_of)?;
+            }
+        }
+        let mut ceased = Vec::new();
+        for number in self.numbers(url) {
+            let partner = self.partner(tables, number, url, document_of)?;
+            let rule = self.all.get_mut(&number).expect("a host names rules that are there");
+            if let Some((_, other)) = partner {
+                if rule.note(other == document, &self.config) {
+                    ceased.push(number);
+                }
+                self.changed.insert(number);
+            }
+            if let Some(changed) = rule.change.apply(url) {
+                note_key(tables, number, &changed, url)?;
+            }
+        }
+        Ok(ceased)
+    }
+
+    /// Adds a rule, unless it is there or would undo one that is there.
+    fn propose(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &PageUrl,
+        change: Change,
+        document_of: DocumentOf<'_>,
+    ) -> Result<(), Error> {
+        let numbers = self.numbers(url);
+        let undone = |known: &Change| match (known, &change) {
+            (Change::SwapFolder(a, b), Change::SwapFolder(c, d))
+            | (Change::Host(a, b), Change::Host(c, d)) => a == d && b == c,
+            _ => false,
+        };
+        let known = |number: &u64| {
+            let known = &self.all[number].change;
+            *known == change || undone(known)
+        };
+        if numbers.len() >= self.config.rules_per_host_max || numbers.iter().any(known) {
+            return Ok(());
+        }
+        let number = tables.next_number("next_rule")?;
+        let host = url.host_key();
+        for address in stored_on(tables, host.as_str(), document_of)? {
+            if let Some(changed) = change.apply(&address) {
+                note_key(tables, number, &changed, &address)?;
+            }
+        }
+        self.index(number, Rule::new(host.as_str(), change));
+        self.changed.insert(number);
+        Ok(())
+    }
+
+    /// Notes that an address waits unfetched, linked to its partner.
+    pub fn note_skipped(
+        &mut self,
+        tables: &mut Tables<'_>,
+        rule: u64,
+        url: &PageUrl,
+    ) -> Result<(), Error> {
+        tables.skipped.insert(skip_key(rule, url.as_str()).as_slice(), ())?;
+        if let Some(known) = self.all.get_mut(&rule) {
+            known.skipped += 1;
+            self.changed.insert(rule);
+        }
+        Ok(())
+    }
+
+    /// Takes the addresses that a rule has skipped out of the store's list, to be let in again:
+    /// at most `most` at a time.
+    pub fn take_skipped(
+        &mut self,
+        tables: &mut Tables<'_>,
+        rule: u64,
+        most: usize,
+    ) -> Result<Vec<String>, Error> {
+        let (first, last) = (rule.to_be_bytes(), (rule + 1).to_be_bytes());
+        let mut found = Vec::new();
+        for row in tables.skipped.range(first.as_slice()..last.as_slice())?.take(most) {
+            found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+        }
+        for address in &found {
+            tables.skipped.remove(skip_key(rule, address).as_slice())?;
+        }
+        if let Some(known) = self.all.get_mut(&rule) {
+            known.skipped = known.skipped.saturating_sub(found.len() as u64);
+            self.changed.insert(rule);
+        }
+        Ok(found)
+    }
+
+    /// Returns the rules that are not active and still have skipped addresses.
+    pub fn to_reopen(&self) -> Vec<u64> {
+        let left = |rule: &Rule| rule.status != Status::Active && rule.skipped > 0;
+        self.all.iter().filter(|(_, rule)| left(rule)).map(|(number, _)| *number).collect()
+    }
+
+    /// Writes what has changed.
+    pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        for number in std::mem::take(&mut self.changed) {
+            tables.rules.insert(number, self.all[&number].encode().as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Disables a rule, or lets it learn again. Returns false if there is no such rule.
+    pub fn set_disabled(
+        tables: &mut Tables<'_>,
+        number: u64,
+        disabled: bool,
+    ) -> Result<bool, Error> {
+        let row = tables.rules.get(number)?.map(|row| Rule::decode(row.value())).transpose()?;
+        let Some(mut rule) = row else { return Ok(false) };
+        rule.status = if disabled { Status::Disabled } else { Status::Learning };
+        tables.rules.insert(number, rule.encode().as_slice())?;
+        Ok(true)
+    }
+}
+
+/// Addresses of a host whose pages are stored: those of its first [`KNOWN_MAX`] addresses.
+fn stored_on(
+    tables: &Tables<'_>,
+    host: &str,
+    document_of: DocumentOf<'_>,
+) -> Result<Vec<PageUrl>, Error> {
+    let (first, last) = (format!("{host}/"), format!("{host}0"));
+    let mut found = Vec::new();
+    for row in tables.addresses.range(first.as_str()..last.as_str())?.take(KNOWN_MAX) {
+        let (address, _) = row?;
+        if document_of(tables, address.value())?.is_some() {
+            found.extend(PageUrl::parse_stored(address.value()));
+        }
+    }
+    Ok(found)
+}
+
+/// Notes the first address of which a rule makes another one.
+fn note_key(
+    tables: &mut Tables<'_>,
+    rule: u64,
+    changed: &PageUrl,
+    address: &PageUrl,
+) -> Result<(), Error> {
+    let key = key_of(rule, changed);
+    if tables.rule_keys.get(key.as_slice())?.is_none() {
+        tables.rule_keys.insert(key.as_slice(), address.as_str())?;
+    }
+    Ok(())
+}
+
+/// Key of `rule_keys`: number of the rule, hash of what it makes of an address.
+fn key_of(rule: u64, changed: &PageUrl) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&rule.to_be_bytes());
+    key[8..].copy_from_slice(&changed.hash64().to_be_bytes());
+    key
+}
+
+/// Key of `skipped`: number of the rule, address.
+fn skip_key(rule: u64, address: &str) -> Vec<u8> {
+    let mut key = rule.to_be_bytes().to_vec();
+    key.extend_from_slice(address.as_bytes());
+    key
+}

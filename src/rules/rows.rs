@@ -1,0 +1,120 @@
+//! A rule as it is stored.
+
+use crate::store::{BadRow, Decoder, Encoder};
+
+use super::{Change, Config, lower_bound};
+
+/// Least pairs behind a rule that was refuted once while it was active.
+const REPROOF_PAIRS: u64 = 200;
+
+/// Where a rule stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// There is not enough evidence, or too much against it.
+    Learning,
+    /// Addresses are skipped by it.
+    Active,
+    /// Somebody said that it shall not be used.
+    Disabled,
+}
+
+impl Status {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Learning => "learning",
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// A rule of one host, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Scheme, host and port of the addresses that it changes.
+    pub host: String,
+    /// What it changes.
+    pub change: Change,
+    /// Where it stands.
+    pub status: Status,
+    /// Pairs that were one document.
+    pub held: u64,
+    /// Pairs that were two.
+    pub failed: u64,
+    /// Addresses that wait linked to their partner, unfetched.
+    pub skipped: u64,
+    /// Times that a counter-example ended its activity.
+    pub demotions: u8,
+}
+
+impl Rule {
+    pub(super) fn new(host: &str, change: Change) -> Self {
+        let status = Status::Learning;
+        Self { host: host.to_owned(), change, status, held: 0, failed: 0, skipped: 0, demotions: 0 }
+    }
+
+    /// Lower bound of the share of pairs that held.
+    #[must_use]
+    pub fn bound(&self) -> f64 {
+        lower_bound(self.held, self.held + self.failed)
+    }
+
+    /// Notes a pair of addresses. Returns whether the rule ceased to be active by it.
+    ///
+    /// While a rule is active few pairs are seen, so that one counter-example is enough: the rule
+    /// has to prove itself anew, on four times as many pairs each time.
+    pub(super) fn note(&mut self, held: bool, config: &Config) -> bool {
+        if self.status == Status::Active && !held {
+            (self.held, self.failed) = (0, 1);
+            self.demotions = self.demotions.saturating_add(1);
+            self.status = Status::Learning;
+            return true;
+        }
+        if held {
+            self.held += 1;
+        } else {
+            self.failed += 1;
+        }
+        let again = u32::from(self.demotions).checked_sub(1);
+        let pairs = again.map_or(config.pairs_min, |again| REPROOF_PAIRS << (again * 2).min(32));
+        let holds = self.held + self.failed >= pairs && self.bound() >= config.bound_min;
+        if self.status == Status::Learning && holds {
+            self.status = Status::Active;
+        }
+        false
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (kind, one, other) = self.change.parts();
+        Encoder::new(1)
+            .text(&self.host)
+            .number(kind)
+            .text(one)
+            .text(other)
+            .number(self.status as u64)
+            .number(self.held)
+            .number(self.failed)
+            .number(self.skipped)
+            .number(self.demotions)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("rule", 1, row)?;
+        let host = row.text()?.to_owned();
+        let (kind, one, other) = (row.narrow()?, row.text()?, row.text()?);
+        let change = Change::from_parts(kind, one, other);
+        let change = change.ok_or_else(|| row.bad("its change is unknown"))?;
+        let status = match row.number()? {
+            0 => Status::Learning,
+            1 => Status::Active,
+            2 => Status::Disabled,
+            _ => return Err(row.bad("its status is unknown")),
+        };
+        let (held, failed, skipped) = (row.number()?, row.number()?, row.number()?);
+        Ok(Self { host, change, status, held, failed, skipped, demotions: row.narrow()? })
+    }
+}
