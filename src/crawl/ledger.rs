@@ -258,12 +258,15 @@ impl<'a> Ledger<'a> {
                 if self.settings.boilerplate.learn_boilerplate {
                     self.boilerplate.count(tables, lease.host, &page.blocks)?;
                 }
+                let before = self.tally.new;
                 let settlement = self.keep(tables, &page, finished)?;
+                let is_new = self.tally.new > before;
                 let document = match settlement {
                     Settlement::Stored(document) => Some(document),
                     _ => None,
                 };
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
+                frontier.count_yield(tables, &lease.url, is_new)?;
                 if let Some(document) = document {
                     let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
                     frontier.learn(tables, (&lease.url, document), &copies)?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::documents::{read_copy, read_document};
-use crate::frontier::{Address, Host, Reason, RobotsCopy, State};
+use crate::frontier::{Address, Family, Host, Reason, RobotsCopy, State};
 use crate::robots::meta::Terms;
 use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
@@ -56,6 +56,11 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         }
     };
     address_facts(&address, &mut facts);
+    if let Some(family) = Family::of(&tables.families, url)? {
+        let Family { pattern, pages, new, since_new, .. } = family;
+        let told = format!("{pattern}: {new} new of {pages} pages, none of the last {since_new}");
+        facts.push(("kind of address".to_owned(), told));
+    }
     host_facts(tables, url, &mut facts)?;
     Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
 }

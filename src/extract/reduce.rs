@@ -157,6 +157,7 @@ mod tests {
             ("<p style='display:none'>t", "<p style='display:none'>t"),
             ("<svg><style>a</style></svg>", "<svg><style>a</style></svg>"),
             ("<script>never ends", "<script>never ends"),
+            ("<img src=data:,x>", "<img src=data:,x>"),
             ("a<!-- never ends", "a<!-- never ends"),
         ];
         for (text, left) in cases {

@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{HostKey, PageUrl};
 
+use super::family::Brake;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -133,6 +134,15 @@ impl Frontier {
                 if let Some(pair) = self.known_page(tables, &url)? {
                     self.link_unfetched(tables, (host, place), &url, pair)?;
                     return Ok(Head::Again);
+                }
+                match self.brake(tables, &url, place.rank)? {
+                    Brake::Go => {}
+                    Brake::Explore => self.explore(tables, &url)?,
+                    brake => {
+                        let stop = brake == Brake::Stop;
+                        self.hold_back(tables, (host, place), &url, stop)?;
+                        return Ok(Head::Again);
+                    }
                 }
                 let address = Address::read(&tables.addresses, url.as_str())?;
                 let hops = address.map_or(0, |address| address.hops);

@@ -7,6 +7,7 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod family;
 mod hosts;
 mod lease;
 mod offer;
@@ -27,6 +28,7 @@ use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
+pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
@@ -80,6 +82,8 @@ pub struct Config {
     pub hosts_in_memory_max: usize,
     /// Recently seen links kept in memory, 8 bytes each.
     pub seen_in_memory_max: usize,
+    /// When kinds of addresses that give nothing new are slowed and stopped.
+    pub yields: YieldConfig,
     /// Rules of duplicate addresses.
     pub rules: rules::Config,
 }
@@ -105,6 +109,7 @@ impl Default for Config {
             google_extras: true,
             hosts_in_memory_max: 10_000,
             seen_in_memory_max: 1 << 20,
+            yields: YieldConfig::default(),
             rules: rules::Config::default(),
         }
     }

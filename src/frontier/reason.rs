@@ -44,6 +44,7 @@ reasons! {
     AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
     BadRedirect = 23, "bad_redirect", "redirects to something that is no web address";
+    NoYield = 24, "no_yield", "addresses of its kind have given nothing new for long";
     Dns = 30, "dns", "the host name cannot be resolved";
     Connect = 31, "connect", "no connection to the host";
     Tls = 32, "tls", "no secure connection to the host";

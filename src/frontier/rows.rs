@@ -79,11 +79,15 @@ pub enum Rank {
     Seed = 2,
     /// A link.
     Link = 3,
+    /// A link of a kind that has given nothing new for long.
+    Slow = 4,
 }
 
 impl Rank {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Robots, Self::Redirect, Self::Seed, Self::Link].get(usize::from(code)).copied()
+        [Self::Robots, Self::Redirect, Self::Seed, Self::Link, Self::Slow]
+            .get(usize::from(code))
+            .copied()
     }
 }
 

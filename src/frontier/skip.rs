@@ -4,8 +4,8 @@ use crate::rules::Pair;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
-use super::Frontier;
 use super::rows::{Address, Place, State};
+use super::{Frontier, Reason};
 
 /// Addresses of a rule that ceased to hold that are let in again in one step.
 const REOPENED_MAX: usize = 1_000;
@@ -76,10 +76,15 @@ impl Frontier {
         Ok(())
     }
 
-    fn let_in_again(&mut self, tables: &mut Tables<'_>, address: &str) -> Result<(), Error> {
+    pub(super) fn let_in_again(
+        &mut self,
+        tables: &mut Tables<'_>,
+        address: &str,
+    ) -> Result<(), Error> {
         let Some(url) = PageUrl::parse_stored(address) else { return Ok(()) };
         let Some(mut address) = Address::read(&tables.addresses, address)? else { return Ok(()) };
-        if !matches!(address.state, State::Skipped { .. }) {
+        let waits = State::Refused(Reason::NoYield);
+        if !matches!(address.state, State::Skipped { .. }) && address.state != waits {
             return Ok(());
         }
         let was = std::mem::replace(&mut address.state, State::Queued);

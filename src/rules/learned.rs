@@ -198,14 +198,7 @@ impl Rules {
         rule: u64,
         most: usize,
     ) -> Result<Vec<String>, Error> {
-        let (first, last) = (rule.to_be_bytes(), (rule + 1).to_be_bytes());
-        let mut found = Vec::new();
-        for row in tables.skipped.range(first.as_slice()..last.as_slice())?.take(most) {
-            found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
-        }
-        for address in &found {
-            tables.skipped.remove(skip_key(rule, address).as_slice())?;
-        }
+        let found = take_skipped(tables, rule, most)?;
         if let Some(known) = self.all.get_mut(&rule) {
             known.skipped = known.skipped.saturating_sub(found.len() as u64);
             self.changed.insert(rule);
@@ -280,8 +273,27 @@ fn key_of(rule: u64, changed: &PageUrl) -> [u8; 16] {
     key
 }
 
+/// Takes addresses that are not visited because of a rule, or of another number that stands for
+/// the cause, out of their list: at most `most`.
+pub fn take_skipped(
+    tables: &mut Tables<'_>,
+    cause: u64,
+    most: usize,
+) -> Result<Vec<String>, Error> {
+    let (first, last) = (cause.to_be_bytes(), cause.saturating_add(1).to_be_bytes());
+    let mut found = Vec::new();
+    for row in tables.skipped.range(first.as_slice()..last.as_slice())?.take(most) {
+        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    }
+    for address in &found {
+        tables.skipped.remove(skip_key(cause, address).as_slice())?;
+    }
+    Ok(found)
+}
+
 /// Key of `skipped`: number of the rule, address.
-fn skip_key(rule: u64, address: &str) -> Vec<u8> {
+#[must_use]
+pub fn skip_key(rule: u64, address: &str) -> Vec<u8> {
     let mut key = rule.to_be_bytes().to_vec();
     key.extend_from_slice(address.as_bytes());
     key

@@ -63,8 +63,11 @@ pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boile
 pub const RULES: TableDefinition<u64, &[u8]> = TableDefinition::new("rules");
 /// Number of a rule, hash of what it makes of an address -> the first such address (`rules`).
 pub const RULE_KEYS: TableDefinition<&[u8], &str> = TableDefinition::new("rule_keys");
-/// Number of a rule, address -> (): addresses that it has skipped (`rules`).
+/// Number of a rule, or hash of a kind of addresses, address -> (): addresses that are not visited
+/// because of it (`rules`, `frontier`).
 pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
+/// Hash of a kind of addresses -> what it has given (`frontier`).
+pub const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

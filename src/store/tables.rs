@@ -4,8 +4,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
-    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
-    RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
+    Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE,
+    ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -62,6 +62,7 @@ tables! {
     rules: RULES, u64 => &'static [u8];
     rule_keys: RULE_KEYS, &'static [u8] => &'static str;
     skipped: SKIPPED, &'static [u8] => ();
+    families: FAMILIES, u64 => &'static [u8];
     counters: COUNTERS, &'static str => u64;
 }
 

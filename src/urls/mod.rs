@@ -2,6 +2,7 @@
 //!
 //! Past this module no other type of address exists than [`PageUrl`].
 
+mod pattern;
 mod scope;
 mod shape;
 

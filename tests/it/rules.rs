@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use uniqcrawl::frontier::State;
+use uniqcrawl::config::Config;
+use uniqcrawl::frontier::{Reason, State};
 use uniqcrawl::localweb::Site;
 
 use crate::support::{Crawled, Web, config, page, prose};
@@ -39,6 +40,14 @@ fn site(lying_from: u64) -> Site {
         site = site.html(&path, page(&format!("Part {part}"), &text, &[]));
     }
     site
+}
+
+/// Settings without brakes by yield.
+fn rules_only() -> Config {
+    let mut config = config();
+    config.frontier.yields.slow_after = 0;
+    config.frontier.yields.stop_after = 0;
+    config
 }
 
 #[test]
@@ -82,7 +91,7 @@ fn a_session_is_learned_and_its_addresses_are_linked_unfetched() {
 fn without_rules_every_address_is_fetched() {
     let web = Web::start(1, |_| vec![site(SESSIONS)]);
     let crawled = Crawled::new();
-    let mut config = config();
+    let mut config = rules_only();
     config.frontier.rules.learn_rules = false;
     crawled.run(&config, &web.seeds());
     let fetched = web.web.targets(0);
@@ -94,7 +103,7 @@ fn without_rules_every_address_is_fetched() {
 fn a_rule_that_ceases_to_hold_loses_no_article() {
     let web = Web::start(1, |_| vec![site(2)]);
     let crawled = Crawled::new();
-    crawled.run(&config(), &web.seeds());
+    crawled.run(&rules_only(), &web.seeds());
     let clusters = crawled.clusters();
     assert_eq!(clusters.len() as u64, 3 * ARTICLES + SESSIONS + 1);
     for article in 0..ARTICLES {
@@ -104,4 +113,79 @@ fn a_rule_that_ceases_to_hold_loses_no_article() {
             assert!(matches!(state, State::Stored(_)), "{url}: {state:?}");
         }
     }
+}
+
+/// A site of 100 articles and 500 copies of ten texts; from `new_from` on the copies are articles.
+fn copies(new_from: u64) -> Site {
+    let paths: Vec<String> = (0..500)
+        .map(|copy| format!("/copy/{copy}.html"))
+        .chain((0..100).map(|article| format!("/article/{article}.html")))
+        .collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let mut site = Site::new().html("/", page("Front", &prose(1, 80), &links));
+    for copy in 0..500 {
+        let seed = if copy < new_from { 100 + copy % 10 } else { 10_000 + copy };
+        let title = format!("Copy {seed}");
+        site = site.html(&format!("/copy/{copy}.html"), page(&title, &prose(seed, 80), &[]));
+    }
+    for article in 0..100 {
+        let title = format!("Article {article}");
+        let text = prose(3000 + article, 80);
+        site = site.html(&format!("/article/{article}.html"), page(&title, &text, &[]));
+    }
+    site
+}
+
+fn braked() -> Config {
+    let mut config = config();
+    config.frontier.yields.stop_after = 200;
+    config
+}
+
+fn stored(crawled: &Crawled, web: &Web, folder: &str, numbers: std::ops::Range<u64>) -> u64 {
+    let is_stored = |number: &u64| {
+        let url = web.url(0, &format!("/{folder}/{number}.html"));
+        matches!(crawled.address(&url).expect("it is known").state, State::Stored(_))
+    };
+    numbers.filter(is_stored).count() as u64
+}
+
+#[test]
+fn a_kind_of_address_that_gives_nothing_new_is_slowed_and_stopped() {
+    let web = Web::start(1, |_| vec![copies(500)]);
+    let crawled = Crawled::new();
+    let report = crawled.run(&braked(), &web.seeds());
+    assert_eq!(stored(&crawled, &web, "article", 0..100), 100);
+    let fetched = stored(&crawled, &web, "copy", 0..500);
+    assert!((210..240).contains(&fetched), "{fetched}");
+    assert_eq!(report.refused["no_yield"], 500 - fetched.cast_signed());
+    let first = |state: fn(&State) -> bool| {
+        let url = |copy: u64| web.url(0, &format!("/copy/{copy}.html"));
+        let found = (0..500).map(url).find(|url| state(&crawled.address(url).unwrap().state));
+        found.expect("there is one")
+    };
+    let told = crawled.explain(&first(|state| *state == State::Refused(Reason::NoYield)));
+    assert_eq!(told.reason, Some("no_yield"));
+    assert!(told.facts.iter().any(|(_, fact)| fact.contains("/copy/#.html: 10 new of")));
+    // Once it is slowed, everything else on the host goes first.
+    let log = web.web.requests_of(0);
+    let last_article = log.iter().rposition(|line| line.target.starts_with("/article/")).unwrap();
+    let copies = log[..last_article].iter().filter(|line| line.target.starts_with("/copy/"));
+    assert!(copies.count() < 80);
+}
+
+#[test]
+fn one_new_document_lets_all_of_its_kind_in_again() {
+    let web = Web::start(1, |_| vec![copies(300)]);
+    let crawled = Crawled::new();
+    crawled.run(&braked(), &web.seeds());
+    assert_eq!(stored(&crawled, &web, "copy", 300..500), 200);
+}
+
+#[test]
+fn without_brakes_every_copy_is_fetched() {
+    let web = Web::start(1, |_| vec![copies(500)]);
+    let crawled = Crawled::new();
+    crawled.run(&rules_only(), &web.seeds());
+    assert_eq!(stored(&crawled, &web, "copy", 0..500), 500);
 }

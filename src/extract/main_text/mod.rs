@@ -261,6 +261,28 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_between_two_kept_blocks_is_kept() {
+        let kept = |page: &str, chances: &[f32]| {
+            let html = crate::extract::tree::parse(page);
+            let tree = Tree::new(&html, usize::MAX);
+            let segments = Segments::new(&tree);
+            assert_eq!(segments.all.len(), chances.len(), "{page}");
+            let mut kept: Vec<bool> = chances.iter().map(|chance| *chance > 0.5).collect();
+            close_gaps(&tree, &segments, chances, &mut kept);
+            kept
+        };
+        let heading = "<p>text<h2>Heading</h2><p>text";
+        assert_eq!(kept(heading, &[0.9, 0.0, 0.9]), [true; 3]);
+        let linked = "<p>text<h2><a href=x>Heading</a></h2><p>text";
+        assert_eq!(kept(linked, &[0.9, 0.0, 0.9]), [true, false, true]);
+        let other = "<p>text<p>other<p>text";
+        assert_eq!(kept(other, &[0.9, 0.4, 0.9]), [true, false, true]);
+        let cells = "<p>text<table><tr><td>a<td>b</table><p>text";
+        assert_eq!(kept(cells, &[0.9, 0.2, 0.1, 0.9]), [true; 4]);
+        assert_eq!(kept(cells, &[0.9, 0.1, 0.1, 0.9]), [true, false, false, true]);
+    }
+
+    #[test]
     fn a_choice_of_little_text_takes_in_what_is_not_unlikely() {
         let long = "A sentence of a footer, which goes on for a while. ".repeat(12);
         let long = long.trim_end();

@@ -1,0 +1,205 @@
+//! What kinds of addresses of a host yield: a kind that gives nothing but duplicates is slowed,
+//! then stopped.
+//!
+//! The kind of an address, its *family*, is its path with numbers and hashes replaced, and the
+//! names of its parameters. A family that has given nothing new for long goes to the end of the
+//! queue of its host; later only a few of its addresses are visited. One new document, and all of
+//! it is let in again.
+
+use redb::ReadableTable;
+
+use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::urls::PageUrl;
+
+use super::rows::{Address, Place, Rank, State};
+use super::{Frontier, Reason};
+
+/// When a family is slowed and stopped.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct YieldConfig {
+    /// Pages without anything new after which a family waits for all others; 0 for never.
+    pub slow_after: u64,
+    /// Pages without anything new after which a family is stopped; 0 for never.
+    pub stop_after: u64,
+    /// Of so many addresses of a stopped family one is visited all the same; 0 for none.
+    pub explore_one_in: u64,
+}
+
+impl Default for YieldConfig {
+    fn default() -> Self {
+        Self { slow_after: 50, stop_after: 500, explore_one_in: 20 }
+    }
+}
+
+/// What a family has given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Family {
+    /// The address with its numbers replaced.
+    pub pattern: String,
+    /// Pages that were read.
+    pub pages: u64,
+    /// Those that were new documents.
+    pub new: u64,
+    /// Pages since the last new document.
+    pub since_new: u64,
+    /// Addresses that are not visited because of it.
+    pub stopped: u64,
+    /// Addresses that were visited although it was stopped.
+    pub explored: u64,
+}
+
+/// What is to be done with an address of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Brake {
+    Go,
+    /// Go, to see whether there is anything new after all.
+    Explore,
+    Slow,
+    Stop,
+}
+
+/// Numbers from this one on stand for families in the list of skipped addresses, where those below
+/// are rules.
+const FAMILY_BIT: u64 = 1 << 63;
+
+/// Addresses of a family that are let in again in one step.
+const REOPENED_MAX: usize = 1_000;
+
+impl Family {
+    fn encode(&self) -> Vec<u8> {
+        Encoder::new(1)
+            .text(&self.pattern)
+            .number(self.pages)
+            .number(self.new)
+            .number(self.since_new)
+            .number(self.stopped)
+            .number(self.explored)
+            .finish()
+    }
+
+    /// Reads a row.
+    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("family", 1, row)?;
+        Ok(Self {
+            pattern: row.text()?.to_owned(),
+            pages: row.number()?,
+            new: row.number()?,
+            since_new: row.number()?,
+            stopped: row.number()?,
+            explored: row.number()?,
+        })
+    }
+
+    /// Reads the family of an address.
+    pub fn of(
+        families: &impl ReadableTable<u64, &'static [u8]>,
+        url: &PageUrl,
+    ) -> Result<Option<Self>, Error> {
+        let row = families.get(number(&url.pattern()))?;
+        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
+    }
+}
+
+/// Stands for a family, and never for a rule.
+fn number(pattern: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(pattern.as_bytes()) | FAMILY_BIT
+}
+
+impl Frontier {
+    /// Tells how an address is to be treated for what its family has given.
+    pub(super) fn brake(
+        &self,
+        tables: &Tables<'_>,
+        url: &PageUrl,
+        rank: Rank,
+    ) -> Result<Brake, Error> {
+        let YieldConfig { slow_after, stop_after, explore_one_in } = self.config.yields;
+        if rank < Rank::Link {
+            return Ok(Brake::Go);
+        }
+        let Some(family) = Family::of(&tables.families, url)? else { return Ok(Brake::Go) };
+        if stop_after > 0 && family.since_new >= stop_after {
+            let turn = family.stopped + family.explored + 1;
+            let explore = explore_one_in > 0 && turn.is_multiple_of(explore_one_in);
+            return Ok(if explore { Brake::Explore } else { Brake::Stop });
+        }
+        let slow = slow_after > 0 && family.since_new >= slow_after && rank < Rank::Slow;
+        Ok(if slow { Brake::Slow } else { Brake::Go })
+    }
+
+    /// Does what the brake says with the first address of a queue.
+    pub(super) fn hold_back(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (host, place): (u32, Place),
+        url: &PageUrl,
+        stop: bool,
+    ) -> Result<(), Error> {
+        self.unqueue(tables, host, place)?;
+        let Some(mut address) = Address::read(&tables.addresses, url.as_str())? else {
+            return Ok(());
+        };
+        if !stop {
+            address.place.rank = Rank::Slow;
+            return self.enqueue(tables, url, &mut address);
+        }
+        let state = State::Refused(Reason::NoYield);
+        self.recount(Some(&address.state), &state);
+        address.state = state;
+        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        let number = number(&url.pattern());
+        tables.skipped.insert(crate::rules::skip_key(number, url.as_str()).as_slice(), ())?;
+        self.change_family(tables, url, |family| family.stopped += 1)
+    }
+
+    /// Counts an address of a stopped family that is visited all the same.
+    pub(super) fn explore(&mut self, tables: &mut Tables<'_>, url: &PageUrl) -> Result<(), Error> {
+        self.change_family(tables, url, |family| family.explored += 1)
+    }
+
+    fn change_family(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &PageUrl,
+        change: impl FnOnce(&mut Family),
+    ) -> Result<(), Error> {
+        let pattern = url.pattern();
+        let number = number(&pattern);
+        let row = tables.families.get(number)?.map(|row| Family::decode(row.value()));
+        let mut family =
+            row.transpose()?.unwrap_or_else(|| Family { pattern, ..Family::default() });
+        change(&mut family);
+        tables.families.insert(number, family.encode().as_slice())?;
+        Ok(())
+    }
+
+    /// Counts a page that was read, and whether it was anything new. If it was, the addresses of
+    /// its family that were stopped are let in again.
+    pub fn count_yield(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &PageUrl,
+        is_new: bool,
+    ) -> Result<(), Error> {
+        let mut reopen = false;
+        self.change_family(tables, url, |family| {
+            family.pages += 1;
+            family.new += u64::from(is_new);
+            family.since_new = if is_new { 0 } else { family.since_new + 1 };
+            reopen = is_new && family.stopped > 0;
+            if reopen {
+                family.stopped = 0;
+            }
+        })?;
+        while reopen {
+            let number = number(&url.pattern());
+            let some = crate::rules::take_skipped(tables, number, REOPENED_MAX)?;
+            reopen = !some.is_empty();
+            for address in some {
+                self.let_in_again(tables, &address)?;
+            }
+        }
+        Ok(())
+    }
+}
