@@ -5,11 +5,13 @@
 //! reader of a page kept, by host, of bounded number, with the last pages counting most.
 
 mod counts;
+mod error_pages;
 mod hosts;
 
 use serde::{Deserialize, Serialize};
 
 pub use counts::Counts;
+pub use error_pages::{Answer, ErrorPage, ErrorPages, probe_of};
 pub use hosts::{Hosts, Known, Repeated};
 
 /// How what repeats is treated.

@@ -6,6 +6,7 @@
 mod clusters;
 mod frontier;
 mod index;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -70,6 +71,8 @@ pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
     clusters::forest(tables, &mut findings)?;
     index::contents(tables, &mut findings)?;
     index::index(tables, &mut findings)?;
+    rules::rules(tables, &mut findings)?;
+    rules::error_pages(tables, &mut findings)?;
     Ok(findings)
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{Hosts, Known};
+use crate::boilerplate::{Answer, ErrorPages, Hosts, Known, probe_of};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article};
 use crate::dedup::{self, Finder};
@@ -37,6 +37,7 @@ pub(super) struct Ledger<'a> {
     store: &'a Store,
     finder: Finder,
     boilerplate: Hosts,
+    error_pages: ErrorPages,
     settings: &'a Settings,
     context: &'a Context,
     leases: Sender<Lease>,
@@ -72,6 +73,7 @@ impl<'a> Ledger<'a> {
             store,
             finder,
             boilerplate: Hosts::new(known),
+            error_pages: ErrorPages::default(),
             settings,
             context,
             leases,
@@ -249,6 +251,7 @@ impl<'a> Ledger<'a> {
     ) -> Result<(), Error> {
         self.in_flight -= 1;
         let Signed { lease, finished, status, yielded } = signed;
+        let yielded = self.probed(tables, &lease, yielded)?;
         match yielded {
             Yield::Settled(settlement) => {
                 self.tally.settled(&settlement);
@@ -259,7 +262,7 @@ impl<'a> Ledger<'a> {
                     self.boilerplate.count(tables, lease.host, &page.blocks)?;
                 }
                 let before = self.tally.new;
-                let settlement = self.keep(tables, &page, finished)?;
+                let settlement = self.keep(tables, lease.host, &page, finished)?;
                 let is_new = self.tally.new > before;
                 let document = match settlement {
                     Settlement::Stored(document) => Some(document),
@@ -268,6 +271,7 @@ impl<'a> Ledger<'a> {
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
                 frontier.count_yield(tables, &lease.url, is_new)?;
                 if let Some(document) = document {
+                    self.probe(frontier, tables, &lease, finished)?;
                     let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
                     frontier.learn(tables, (&lease.url, document), &copies)?;
                 }
@@ -278,17 +282,65 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
+    /// Sends a host its probe when the first page of it is stored.
+    fn probe(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+        lease: &Lease,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if !self.settings.limits.probe_error_page || !self.error_pages.ask(tables, lease.host)? {
+            return Ok(());
+        }
+        if let Some(url) = probe_of(&lease.url) {
+            let rank = Rank::Redirect;
+            let offer = Offer { url: &url, depth: 0, rank, hops: 0, from: None, nofollow: false };
+            frontier.offer(tables, &offer, now)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the answer to a probe for what it is: no page, wherever it leads.
+    fn probed(
+        &mut self,
+        tables: &mut Tables<'_>,
+        lease: &Lease,
+        yielded: Yield,
+    ) -> Result<Yield, Error> {
+        if probe_of(&lease.url).as_ref() != Some(&lease.url) {
+            return Ok(yielded);
+        }
+        let is_final = !matches!(
+            yielded,
+            Yield::Settled(Settlement::Busy(_) | Settlement::Failed { again: true, .. })
+        );
+        if let Yield::Page(page) = &yielded {
+            let article = page.whole.as_deref().unwrap_or(&page.article);
+            if article.signed.text.words > 0 {
+                self.error_pages.learn(tables, lease.host, answer_of(article))?;
+            }
+        }
+        let probe = Yield::Settled(Settlement::Refused(Reason::Probe));
+        Ok(if is_final { probe } else { yielded })
+    }
+
     /// Judges a page and stores it at its place.
     fn keep(
         &mut self,
         tables: &mut Tables<'_>,
+        host: u32,
         page: &Page,
         now: Timestamp,
     ) -> Result<Settlement, Error> {
         let live = &self.context.live;
         live.pages.fetch_add(1, Ordering::Relaxed);
         self.tally.pages += 1;
+        let whole = page.whole.as_deref().unwrap_or(&page.article);
+        let is_error = !is_front(&whole.address)
+            && self.error_pages.is_error(tables, host, &answer_of(whole))?;
         let refused = match page {
+            _ if is_error => Some(Reason::SoftNotFound),
             Page { noindex: true, .. } => Some(Reason::Noindex),
             Page { article, .. } if article.signed.text.words == 0 => Some(Reason::NoText),
             _ => None,
@@ -369,6 +421,17 @@ impl<'a> Ledger<'a> {
         }
         Ok(())
     }
+}
+
+/// What a host answered, with the boilerplate of its pages.
+fn answer_of(article: &Article) -> Answer {
+    let text = &article.signed.text;
+    Answer::new(&article.title, text.hash, &text.sketch)
+}
+
+/// Some hosts answer with their front page, which is a page.
+fn is_front(address: &str) -> bool {
+    PageUrl::parse_stored(address).is_some_and(|url| url.path_and_query() == "/")
 }
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that

@@ -60,6 +60,8 @@ pub struct Settings {
 pub struct Limits {
     /// Most pages that are visited in this run; 0 for no limit.
     pub pages_max: u64,
+    /// Ask each host once for a page that it cannot have, and do not store pages like the answer.
+    pub probe_error_page: bool,
     /// Do not store pages that ask not to be indexed.
     pub obey_noindex: bool,
     /// Most requests under way at a time.
@@ -80,6 +82,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             pages_max: 0,
+            probe_error_page: true,
             obey_noindex: true,
             requests_max: 256,
             signers: 0,

@@ -55,6 +55,8 @@ reasons! {
     RobotsUnreachable = 39, "robots_unreachable", "robots.txt of the host cannot be had";
     HttpError = 37, "http_error", "the server answered with an error status";
     Busy = 38, "busy", "the server kept answering that it is busy";
+    SoftNotFound = 55, "soft_404", "the page is what its host answers for pages it does not have";
+    Probe = 56, "probe", "asked to see what the host answers for pages it does not have";
     NotAPage = 50, "not_a_page", "neither HTML nor plain text";
     NoText = 51, "no_text", "the page has no main text";
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";

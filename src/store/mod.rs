@@ -68,6 +68,8 @@ pub const RULE_KEYS: TableDefinition<&[u8], &str> = TableDefinition::new("rule_k
 pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
 /// Hash of a kind of addresses -> what it has given (`frontier`).
 pub const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
+/// Host number -> what it answers for pages that it does not have (`crawl`).
+pub const ERROR_PAGES: TableDefinition<u32, &[u8]> = TableDefinition::new("error_pages");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

@@ -3,9 +3,9 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
-    Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE,
-    ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
+    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
+    ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR,
+    NEAR_LOG, QUEUE, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -63,6 +63,7 @@ tables! {
     rule_keys: RULE_KEYS, &'static [u8] => &'static str;
     skipped: SKIPPED, &'static [u8] => ();
     families: FAMILIES, u64 => &'static [u8];
+    error_pages: ERROR_PAGES, u32 => &'static [u8];
     counters: COUNTERS, &'static str => u64;
 }
 

@@ -26,6 +26,7 @@ mod metadata;
 mod moves;
 mod robots;
 mod rules;
+mod soft404;
 mod store;
 mod support;
 mod terms;

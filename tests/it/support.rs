@@ -60,6 +60,7 @@ pub(crate) fn config() -> Config {
     config.frontier.retry_delay_ms = 20;
     config.frontier.busy_delay_ms = 20;
     config.frontier.robots_retry_ms = 30;
+    config.crawl.limits.probe_error_page = false;
     config.crawl.limits.idle_wait_ms_max = 2_000;
     config.store.cache_mib = 16;
     config

@@ -1,0 +1,93 @@
+//! Error pages that are sent as pages.
+
+use uniqcrawl::config::Config;
+use uniqcrawl::localweb::{Page, Request, Site};
+
+use crate::support::{Crawled, Web, config, page, prose};
+
+/// A site of ten articles with `links` to pages that it does not have.
+fn site(links: u64) -> Site {
+    let articles = (0..10).map(|article| format!("/article/{article}.html"));
+    let lost = (0..links).map(|lost| format!("/lost/{lost}.html"));
+    let paths: Vec<String> = articles.chain(lost).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let mut site = Site::new().html("/", page("Front", &prose(1, 80), &links));
+    for article in 0..10 {
+        let text = prose(100 + article, 80);
+        let title = format!("Article {article}");
+        site = site.html(&format!("/article/{article}.html"), page(&title, &text, &[]));
+    }
+    site
+}
+
+fn probing() -> Config {
+    let mut config = config();
+    config.crawl.limits.probe_error_page = true;
+    config
+}
+
+/// The site has no such page.
+fn is_lost(request: &Request) -> bool {
+    request.target.starts_with("/lost/") || request.target.ends_with("-no-such-page")
+}
+
+fn probe(web: &Web, host: usize) -> String {
+    let targets = web.web.targets(host);
+    let mut probes = targets.keys().filter(|target| target.ends_with("-no-such-page"));
+    let probe = probes.next().expect("the host is probed").clone();
+    assert_eq!((probes.next(), targets[&probe]), (None, 1), "once");
+    probe
+}
+
+#[test]
+fn a_page_that_is_the_error_page_of_its_host_is_no_document() {
+    // The page names the address, so that no two of them are the same.
+    let apology = |target: &str| {
+        let text = format!("Nothing is at {target}. {}", prose(7, 60));
+        Page::html(page("Oops", &text, &[]))
+    };
+    let answer = move |request: &Request| is_lost(request).then(|| apology(&request.target));
+    let web = Web::start(1, |_| vec![site(40).handler(answer)]);
+    let crawled = Crawled::new();
+    let report = crawled.run(&probing(), &web.seeds());
+    let clusters = crawled.clusters();
+    assert!(clusters.values().flatten().all(|url| !url.contains("/lost/")), "{clusters:?}");
+    assert_eq!(clusters.len(), 11);
+    assert_eq!((report.refused["soft_404"], report.refused["probe"]), (40, 1));
+    let told = crawled.explain(&web.url(0, "/lost/3.html"));
+    assert_eq!(told.reason, Some("soft_404"));
+    let told = crawled.explain(&web.url(0, &probe(&web, 0)));
+    assert_eq!(told.reason, Some("probe"));
+    // Asked once for all: the store knows the answer.
+    crawled.run(&probing(), &web.seeds());
+    probe(&web, 0);
+}
+
+#[test]
+fn a_host_that_answers_with_its_front_page_keeps_it_and_its_articles() {
+    let front = page("Front", &prose(1, 80), &[]);
+    let answer = move |request: &Request| is_lost(request).then(|| Page::html(front.clone()));
+    let web = Web::start(1, |_| vec![site(0).handler(answer)]);
+    let crawled = Crawled::new();
+    crawled.run(&probing(), &[web.url(0, "/"), web.url(0, "/lost/1.html")]);
+    assert_eq!(crawled.clusters().len(), 11);
+    assert_eq!(crawled.explain(&web.url(0, "/")).state, "stored");
+}
+
+#[test]
+fn a_host_that_tells_errors_by_their_status_loses_nothing() {
+    let web = Web::start(1, |_| vec![site(5)]);
+    let crawled = Crawled::new();
+    let report = crawled.run(&probing(), &web.seeds());
+    assert_eq!(crawled.clusters().len(), 11);
+    assert_eq!((report.refused["http_error"], report.refused["probe"]), (5, 1));
+    probe(&web, 0);
+}
+
+#[test]
+fn no_host_is_probed_unless_that_is_set() {
+    let web = Web::start(1, |_| vec![site(5)]);
+    let crawled = Crawled::new();
+    crawled.run(&config(), &web.seeds());
+    assert!(web.web.targets(0).keys().all(|target| !target.ends_with("-no-such-page")));
+}
