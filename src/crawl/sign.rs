@@ -114,6 +114,7 @@ fn failed(failure: &Failure) -> Settlement {
         Failure::Refused(_) => (Reason::AddressRefused, false),
         Failure::Dns(_) => (Reason::Dns, true),
         Failure::Connect(_) => (Reason::Connect, true),
+        Failure::Proxy(_) => (Reason::Proxy, true),
         Failure::Tls(_) => (Reason::Tls, true),
         Failure::Timeout(_) => (Reason::Timeout, true),
         Failure::BadResponse(_) => (Reason::BadResponse, true),

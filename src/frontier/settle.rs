@@ -38,7 +38,11 @@ impl Settlement {
         matches!(
             self,
             Self::Failed {
-                reason: Reason::Dns | Reason::Connect | Reason::Tls | Reason::Timeout,
+                reason: Reason::Dns
+                    | Reason::Connect
+                    | Reason::Proxy
+                    | Reason::Tls
+                    | Reason::Timeout,
                 ..
             }
         )
