@@ -50,16 +50,15 @@ impl Resolver {
 
     async fn look_up_with(&self, guard: Guard, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
         let known = self.lock().get(name, Instant::now());
-        let all = match known {
-            Some(known) => known,
-            None => {
-                let found = tokio::net::lookup_host((name, 0))
-                    .await
-                    .map_err(|error| ResolveError::NotFound(error.to_string()))?;
-                let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
-                self.lock().insert(name, all.clone(), Instant::now());
-                all
-            }
+        let all = if let Some(known) = known {
+            known
+        } else {
+            let found = tokio::net::lookup_host((name, 0))
+                .await
+                .map_err(|error| ResolveError::NotFound(error.to_string()))?;
+            let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+            self.lock().insert(name, all.clone(), Instant::now());
+            all
         };
         let mut refused = None;
         let mut open = Vec::new();
@@ -134,7 +133,7 @@ mod tests {
         let mut memory = Memory { ttl: second, names_max: 2, known: HashMap::new() };
         let (now, ip) = (Instant::now(), vec![IpAddr::from([9, 9, 9, 9])]);
         memory.insert("a", ip.clone(), now);
-        assert_eq!(memory.get("a", now + second - Duration::from_nanos(1)), Some(ip.clone()));
+        assert_eq!(memory.get("a", now + Duration::from_millis(999)), Some(ip.clone()));
         assert_eq!(memory.get("a", now + second), None);
         assert_eq!(memory.get("b", now), None);
         memory.insert("b", ip.clone(), now + second);

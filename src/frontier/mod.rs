@@ -78,7 +78,7 @@ pub struct Config {
     pub robots_unreachable_ms_max: u64,
     /// What holds then.
     pub robots_lost: RobotsLost,
-    /// Memory of the rules of robots.txt files, in MiB; what is beyond it is read again when needed.
+    /// Memory of the rules of robots.txt files, in MiB; what is beyond it is read again.
     pub robots_in_memory_mib: usize,
     /// Product token that robots.txt files know us by.
     pub agent: String,

@@ -80,7 +80,7 @@ fn odd_site() -> Site {
         "/broken",
         "/png",
         "/empty",
-        "/noindex",
+        "/hidden",
         "/moved",
         "/void",
         "/cut",
@@ -103,7 +103,7 @@ fn odd_site() -> Site {
         .page("/broken", Page::status(500))
         .page("/png", Page::bytes("image/png", *b"png"))
         .html("/empty", "<html></html>")
-        .page("/noindex", Page::html(noindex).header("X-Robots-Tag", "noindex"))
+        .page("/hidden", Page::html(noindex).header("X-Robots-Tag", "noindex"))
         .page("/moved", Page::redirect(301, "/a"))
         .page("/void", Page::status(302))
         .page("/cut", Page::body(Body::Close))

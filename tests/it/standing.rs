@@ -1,6 +1,7 @@
 //! robots.txt on whole crawls: where it is asked for, how long a copy holds, what an unreachable
 //! one means, what its redirects are worth; and what pages say of themselves.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,9 +15,9 @@ use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, page, prose};
 
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3_600);
-const DAY: Duration = Duration::from_secs(86_400);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 
 const RULES: &str = "User-agent: *\nDisallow: /no\n";
 
@@ -106,7 +107,7 @@ fn a_copy_is_used_for_a_day_at_most_and_as_long_as_its_server_says() {
         let web = Web::one(site(robots, Arc::default()));
         let mut slow = Slow::new();
         slow.run(&web, 2);
-        slow.wait(fresh - MINUTE);
+        slow.wait(fresh.saturating_sub(MINUTE));
         slow.run(&web, 2);
         assert_eq!(web.asked("/robots.txt"), 1, "{cache_control}: it is fresh");
         slow.wait(2 * MINUTE);
@@ -120,7 +121,7 @@ fn missing_files_are_asked_for_again_after_a_day_too() {
     let web = Web::one(site(|_, _| Page::status(404), Arc::default()));
     let mut slow = Slow::new();
     slow.run(&web, 2);
-    slow.wait(DAY - MINUTE);
+    slow.wait(DAY.saturating_sub(MINUTE));
     slow.run(&web, 2);
     assert_eq!(web.asked("/robots.txt"), 1);
     slow.wait(2 * MINUTE);
@@ -161,7 +162,7 @@ fn what_holds_after_thirty_days_is_a_setting() {
         let mut slow = Slow::new();
         slow.config.frontier.robots_lost = lost;
         assert_eq!(slow.run(&web, 0).pages, 0);
-        slow.wait(30 * DAY - MINUTE);
+        slow.wait((30 * DAY).saturating_sub(MINUTE));
         assert_eq!(slow.run(&web, 0).pages, 0, "{lost:?}: not yet");
         slow.wait(DAY);
         slow.run(&web, 0);
@@ -200,7 +201,8 @@ fn the_first_500_kib_count_and_no_half_line() {
     }
     file.push_str("Disallow: /a\n");
     // The border of 512,000 bytes is inside this pattern.
-    file.push_str(&format!("Disallow: /b{}\nDisallow: /c\n", "*".repeat(1_000)));
+    let cut = "*".repeat(1_000);
+    write!(file, "Disallow: /b{cut}\nDisallow: /c\n").unwrap();
     let endless = Body::Endless(RULES.as_bytes().to_vec());
     for (robots, asked) in
         [(Page::bytes("text/plain", file), [0, 1, 1]), (Page::body(endless), [1, 1, 1])]
