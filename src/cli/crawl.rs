@@ -46,6 +46,7 @@ pub(super) fn run(
 ) -> Result<(Report, Exit)> {
     // Before a store is made that nobody can use.
     config.dedup.check()?;
+    drop(config.settings().fetcher()?);
     let features = Signer::new(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &features)?;

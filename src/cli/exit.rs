@@ -48,9 +48,14 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || is_input(cause.downcast_ref::<corpus::Error>())
-            || matches!(cause.downcast_ref::<fetch::Error>(), Some(fetch::Error::UserAgent(_)))
+            || is_setting(cause.downcast_ref::<fetch::Error>())
     });
     if input { Exit::Usage } else { Exit::Failed }
+}
+
+/// Tells whether a setting of the client is at fault, and not the machine.
+fn is_setting(error: Option<&fetch::Error>) -> bool {
+    error.is_some_and(|error| !matches!(error, fetch::Error::Client(_)))
 }
 
 /// Tells whether a file that was named is at fault.

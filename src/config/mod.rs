@@ -28,6 +28,8 @@ pub struct Config {
     pub frontier: frontier::Config,
     /// Requests.
     pub fetch: fetch::Config,
+    /// Credentials.
+    pub auth: fetch::AuthConfig,
     /// Main text.
     pub extract: Extract,
     /// Duplicates.
@@ -175,12 +177,14 @@ impl Sourced {
         }
     }
 
-    /// Returns every key with its value in TOML and its source, in the order of the keys.
+    /// Returns every key with its value in TOML and its source, in the order of the keys. Values of
+    /// headers, and what a proxy is told of us, are not shown.
     #[must_use]
     pub fn lines(&self) -> Vec<(String, String, Source)> {
         let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
         let all = flatten(&table_of(&self.config)).into_iter();
-        all.map(|(key, value)| (key.clone(), value.to_string(), source(&key))).collect()
+        all.map(|(key, value)| (key.clone(), shown(&key, value).to_string(), source(&key)))
+            .collect()
     }
 }
 
@@ -193,6 +197,7 @@ impl Config {
             normalize: self.urls,
             frontier: self.frontier.clone(),
             fetch: self.fetch.clone(),
+            auth: self.auth.clone(),
             extract: self.extract.limits.clone(),
             boilerplate: self.extract.boilerplate.clone(),
             dedup: self.dedup.clone(),
@@ -213,6 +218,21 @@ fn default_table() -> Table {
 
 fn table_of(config: &Config) -> Table {
     Table::try_from(config).expect("every setting has a form in TOML")
+}
+
+/// Hides what may be a secret.
+fn shown(key: &str, value: Value) -> Value {
+    let hide: fn(&str) -> String = match key {
+        "fetch.proxies" => fetch::masked,
+        "fetch.headers" => |line| match line.split_once(':') {
+            Some((name, _)) => format!("{name}: ***"),
+            None => "***".to_owned(),
+        },
+        _ => return value,
+    };
+    let Value::Array(all) = value else { return value };
+    let shown = all.iter().map(|one| Value::from(hide(one.as_str().unwrap_or_default())));
+    Value::Array(shown.collect())
 }
 
 /// Makes `frontier.delay_ms` of the key `delay_ms` in the table `frontier`.

@@ -44,6 +44,8 @@ pub struct Settings {
     pub frontier: frontier::Config,
     /// Requests.
     pub fetch: fetch::Config,
+    /// Credentials.
+    pub auth: fetch::AuthConfig,
     /// Main text.
     pub extract: extract::Limits,
     /// What repeats on the pages of a host.
@@ -52,6 +54,13 @@ pub struct Settings {
     pub dedup: dedup::Config,
     /// Limits of the run.
     pub limits: Limits,
+}
+
+impl Settings {
+    /// Makes the client of these settings, which also tells whether they can be.
+    pub fn fetcher(&self) -> Result<Fetcher, fetch::Error> {
+        Ok(Fetcher::new(self.fetch.clone())?.with_auth(fetch::Auth::read(&self.auth)?))
+    }
 }
 
 /// Limits of one run.
@@ -175,7 +184,7 @@ pub fn run(
     seeds: &[PageUrl],
     context: &Context,
 ) -> Result<Report, Error> {
-    let fetcher = Fetcher::new(settings.fetch.clone())?;
+    let fetcher = settings.fetcher()?;
     let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let finder = dedup::load(store, &settings.dedup)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

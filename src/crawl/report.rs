@@ -119,6 +119,8 @@ pub struct Report {
     pub retries: u64,
     /// Addresses that are not in the corpus since this run, by reason.
     pub refused: BTreeMap<String, i64>,
+    /// Addresses in the store, by what became of them: each is counted once.
+    pub addresses: BTreeMap<&'static str, u64>,
     /// Documents in the store.
     pub documents: u64,
     /// Copies of documents in the store, canonical ones among them.
@@ -186,6 +188,7 @@ impl Report {
             redirects: tally.redirects,
             retries: tally.retries,
             refused,
+            addresses: states(&tables)?,
             documents: tables.documents.len()?,
             copies: tables.copies.len()?,
             queued: counter(&State::Queued.counter())?,
@@ -206,6 +209,25 @@ impl Report {
     pub fn keys() -> [&'static str; 5] {
         [Key::Exact, Key::Title, Key::Near, Key::Sentence, Key::Shingles].map(Key::as_str)
     }
+}
+
+/// Returns how many addresses are in each state.
+fn states(tables: &ReadTables) -> Result<BTreeMap<&'static str, u64>, store::Error> {
+    let count = |state: &State| -> Result<u64, store::Error> {
+        Ok(tables.counters.get(state.counter().as_str())?.map_or(0, |row| row.value()))
+    };
+    let mut states = BTreeMap::from([
+        ("queued", count(&State::Queued)?),
+        ("skipped", tables.counters.get(SKIPPED)?.map_or(0, |row| row.value())),
+        ("stored", count(&State::Stored(0))?),
+        ("redirect", count(&State::Redirect(String::new()))?),
+    ]);
+    let mut refused = 0;
+    for reason in Reason::ALL {
+        refused += count(&State::Refused(*reason))?;
+    }
+    states.insert("refused", refused);
+    Ok(states)
 }
 
 fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {

@@ -19,7 +19,7 @@ use crate::robots::meta::Directives;
 use crate::urls::PageUrl;
 
 use super::Settings;
-use super::visitor::Visit;
+use super::visitor::{ROBOTS_BYTES_MAX, Visit};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
@@ -114,6 +114,7 @@ fn failed(failure: &Failure) -> Settlement {
         Failure::Refused(_) => (Reason::AddressRefused, false),
         Failure::Dns(_) => (Reason::Dns, true),
         Failure::Connect(_) => (Reason::Connect, true),
+        Failure::Proxy(_) => (Reason::Proxy, true),
         Failure::Tls(_) => (Reason::Tls, true),
         Failure::Timeout(_) => (Reason::Timeout, true),
         Failure::BadResponse(_) => (Reason::BadResponse, true),
@@ -125,17 +126,32 @@ fn failed(failure: &Failure) -> Settlement {
 fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> RobotsAnswer {
     match response.status {
         200..=299 => match decoded(response, settings) {
-            Ok((bytes, _)) => RobotsAnswer::Rules(bytes),
+            Ok((mut bytes, _)) => {
+                bytes.truncate(ROBOTS_BYTES_MAX);
+                RobotsAnswer::Rules(bytes, fresh_for(&response.cache_control))
+            }
             Err(_) => RobotsAnswer::Unreachable(Reason::BadEncoding),
         },
         300..=399 => match target(lease, response, settings) {
             Some(target) => RobotsAnswer::Redirect(target),
-            None => RobotsAnswer::None,
+            // A hop that cannot be followed is no licence.
+            None => RobotsAnswer::Unreachable(Reason::BadRedirect),
         },
         429 => RobotsAnswer::Unreachable(Reason::Busy),
         400..=499 => RobotsAnswer::None,
         _ => RobotsAnswer::Unreachable(Reason::HttpError),
     }
+}
+
+/// Reads the age that `Cache-Control` allows; none if it names none. Source: RFC 9111, 5.2.2.
+fn fresh_for(cache_control: &str) -> Option<Duration> {
+    let directives = cache_control.split(',').map(|part| part.trim().to_ascii_lowercase());
+    let age = |directive: String| match directive.split_once('=') {
+        None if matches!(directive.as_str(), "no-cache" | "no-store") => Some(0),
+        Some(("max-age", seconds)) => seconds.trim_matches('"').parse().ok(),
+        _ => None,
+    };
+    directives.filter_map(age).min().map(Duration::from_secs)
 }
 
 fn target(lease: &Lease, response: &Response, settings: &Settings) -> Option<PageUrl> {

@@ -1,6 +1,7 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
 
@@ -11,7 +12,7 @@ use crate::frontier::{Lease, Purpose};
 use super::Context;
 
 /// Bytes of a robots.txt that are read. Source: RFC 9309, 2.5 asks for at least 500 KiB.
-const ROBOTS_BYTES_MAX: usize = 512_000;
+pub(super) const ROBOTS_BYTES_MAX: usize = 512_000;
 
 /// A lease with its answer.
 #[derive(Debug)]
@@ -36,17 +37,22 @@ impl Visitor {
                 Purpose::Page => Want::Page,
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
             };
+            let started = Instant::now();
             let answer = self.fetcher.visit(&lease.url, want).await;
+            let took_ms = started.elapsed().as_millis() as u64;
             let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;
             live.requests.fetch_add(1, Ordering::Relaxed);
             match &answer {
                 Ok(response) => {
-                    live.bytes.fetch_add(response.body.len() as u64, Ordering::Relaxed);
+                    let bytes = response.body.len() as u64;
+                    live.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    let status = response.status;
+                    tracing::debug!(url = %lease.url, status, bytes, took_ms, "visited");
                 }
                 Err(failure) => {
                     live.failed.fetch_add(1, Ordering::Relaxed);
-                    tracing::debug!(url = %lease.url, ?failure, "no answer");
+                    tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
                 }
             }
             if self.visits.send(Visit { lease, answer, finished }).await.is_err() {

@@ -10,6 +10,9 @@ use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
 use crate::urls::PageUrl;
 
+/// Redirects that are followed to the document behind an alias.
+const HOPS_MAX: usize = 20;
+
 /// What is known of an address.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,7 +43,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         State::Queued => ("queued", waiting(&address)),
         State::Redirect(target) => {
             reason = None;
-            ("redirect", format!("it redirects to {target}"))
+            redirect(tables, (target, address.status), &mut facts)?
         }
         State::Skipped { rule, of } => {
             reason = Some("skipped_by_rule");
@@ -97,6 +100,34 @@ fn by_rule(
         fact("title", document.title);
     }
     Ok(format!("not fetched: by a rule learned from duplicates it is the page at {of}"))
+}
+
+/// A permanent redirect makes the address another name of the document to which it leads.
+/// Source: RFC 9110, 15.4.
+fn redirect(
+    tables: &ReadTables,
+    (target, status): (&str, u16),
+    facts: &mut Vec<(String, String)>,
+) -> Result<(&'static str, String), Error> {
+    if !matches!(status, 301 | 308) {
+        return Ok(("redirect", format!("for the time being it redirects to {target}")));
+    }
+    let mut next = target.to_owned();
+    for _ in 0..HOPS_MAX {
+        match Address::read(&tables.addresses, &next)?
+            .map(|address| (address.state, address.status))
+        {
+            Some((State::Redirect(target), 301 | 308)) => next = target,
+            Some((State::Stored(number), _)) => {
+                if let Some(document) = read_document(&tables.documents, number)? {
+                    facts.push(("alias of docId".to_owned(), document.id.to_string()));
+                }
+                break;
+            }
+            _ => break,
+        }
+    }
+    Ok(("redirect", format!("an alias: it redirects for good to {target}")))
 }
 
 fn stored(

@@ -35,6 +35,8 @@ pub struct Response {
     pub tdm_reservation: Option<String>,
     /// `Link`, one for each header line.
     pub links: Vec<String>,
+    /// `Cache-Control`, all header lines joined.
+    pub cache_control: String,
     /// The body as it came, still compressed; empty if it was not wanted.
     pub body: Vec<u8>,
     /// The body is longer than the limit and was cut.
@@ -89,6 +91,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         robots_tags: all("x-robots-tag"),
         tdm_reservation: all("tdm-reservation").pop(),
         links: all("link"),
+        cache_control: all("cache-control").join(", "),
         ..Response::default()
     }
 }

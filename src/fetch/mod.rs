@@ -2,35 +2,45 @@
 //!
 //! Redirects are not followed here: each hop is offered to the frontier like any other address.
 
+mod auth;
 mod body;
+mod client;
+mod cookies;
 pub mod decode;
 mod failure;
 pub mod guard;
 mod inflate;
+mod own_headers;
+mod proxy;
 mod resolve;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{self, HeaderMap, HeaderName};
 use url::Host;
 
 use crate::urls::PageUrl;
 
+pub use auth::{Auth, AuthConfig};
 pub use body::{Response, Want};
 pub use failure::Failure;
+pub use proxy::masked;
+
+use cookies::Cookies;
 use guard::Guard;
+use resolve::Resolver;
 
 /// Where a webmaster learns what this program is, if the operator names no contact.
 pub const HOME: &str = "https://crates.io/crates/uniqcrawl";
 
-/// Codings of bodies that we can undo.
-const ACCEPT_ENCODING: &str = "gzip, br, zstd, deflate";
-
-/// What we like to get.
-const ACCEPT: &str = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1";
+/// The status with which a proxy asks who we are.
+const PROXY_AUTHENTICATION: u16 = 407;
 
 /// Settings of requests.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -60,6 +70,20 @@ pub struct Config {
     pub requests_per_second_max: u32,
     /// Idle connections kept per host.
     pub idle_connections_per_host: usize,
+    /// Proxies, used in turn, one a request; empty for none. Those of the environment are not used.
+    pub proxies: Vec<String>,
+    /// Header lines that every request has, such as `Accept-Language: de`.
+    pub headers: Vec<String>,
+    /// Cookies are kept, in memory, and given back to the host that set them.
+    pub cookies: bool,
+    /// HTTP/2 is spoken with servers that offer it (ALPN).
+    pub http2: bool,
+    /// File of further certificate authorities, in PEM form; empty for none.
+    pub ca_file: String,
+    /// Time for which the addresses of a name are remembered; 0 to ask each time.
+    pub dns_ttl_ms: u64,
+    /// Names whose addresses are remembered at most.
+    pub dns_names_max: usize,
 }
 
 impl Default for Config {
@@ -77,6 +101,13 @@ impl Default for Config {
             allow_private: false,
             requests_per_second_max: 0,
             idle_connections_per_host: 1,
+            proxies: Vec::new(),
+            headers: Vec::new(),
+            cookies: false,
+            http2: true,
+            ca_file: String::new(),
+            dns_ttl_ms: 60_000,
+            dns_names_max: 10_000,
         }
     }
 }
@@ -100,6 +131,30 @@ pub enum Error {
     /// The user agent cannot stand in a header.
     #[error("the user agent `{0}` has characters that no header may have")]
     UserAgent(String),
+    /// A header that cannot be set.
+    #[error("the header `{name}` cannot be set: {why}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A proxy that cannot be used.
+    #[error("the proxy `{proxy}` cannot be used: {why}")]
+    Proxy {
+        /// Its address without the password.
+        proxy: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A file that cannot be read.
+    #[error("{}: {detail}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong; never what stands in it.
+        detail: String,
+    },
     /// TLS or another part of the client is not available.
     #[error("the HTTP client cannot start: {0}")]
     Client(#[from] reqwest::Error),
@@ -108,49 +163,42 @@ pub enum Error {
 /// Sends requests. Cheap to clone; all clones share connections and limits.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    client: reqwest::Client,
-    guard: Guard,
-    limiter: Option<std::sync::Arc<DefaultDirectRateLimiter>>,
-    config: std::sync::Arc<Config>,
+    /// One for each proxy, or one without.
+    clients: Arc<[reqwest::Client]>,
+    /// Counts requests, so that the proxies take turns.
+    turn: Arc<AtomicUsize>,
+    resolver: Resolver,
+    limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    cookies: Option<Cookies>,
+    auth: Arc<Auth>,
+    config: Arc<Config>,
 }
 
 impl Fetcher {
     /// Makes a client of the settings.
     pub fn new(config: Config) -> Result<Self, Error> {
-        // A second call finds the provider installed, which is just as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let agent = config.full_user_agent();
-        let agent = HeaderValue::from_str(&agent).map_err(|_| Error::UserAgent(agent))?;
-        let headers: HeaderMap = [
-            (header::USER_AGENT, agent),
-            (header::ACCEPT, HeaderValue::from_static(ACCEPT)),
-            (header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPT_ENCODING)),
-        ]
-        .into_iter()
-        .collect::<HeaderMap>();
-        let guard = Guard { allow_private: config.allow_private };
-        let millis = Duration::from_millis;
-        let client = reqwest::Client::builder()
-            .default_headers(headers)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .connect_timeout(millis(config.connect_timeout_ms))
-            .read_timeout(millis(config.stall_timeout_ms))
-            .pool_max_idle_per_host(config.idle_connections_per_host)
-            .dns_resolver(resolve::Resolver::new(guard))
-            .build()?;
+        let proxies = proxy::parse(&config.proxies)?;
+        let resolver = Resolver::new(&config, proxy::names(&proxies));
         let quota = NonZeroU32::new(config.requests_per_second_max).map(Quota::per_second);
-        let limiter = quota.map(|quota| std::sync::Arc::new(RateLimiter::direct(quota)));
-        Ok(Self { client, guard, limiter, config: std::sync::Arc::new(config) })
+        Ok(Self {
+            clients: client::clients(&config, &resolver, &proxies)?.into(),
+            turn: Arc::default(),
+            resolver,
+            limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))),
+            cookies: config.cookies.then(Cookies::default),
+            auth: Arc::default(),
+            config: Arc::new(config),
+        })
+    }
+
+    /// Sends these credentials to the hosts that they belong to.
+    #[must_use]
+    pub fn with_auth(self, auth: Auth) -> Self {
+        Self { auth: Arc::new(auth), ..self }
     }
 
     /// Sends one request and reads as much of the answer as `want` asks for.
     pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
-        // Addresses that are IP numbers never pass the resolver.
-        if let Some(ip) = ip_of(url) {
-            self.guard.check(ip).map_err(|refused| Failure::Refused(refused.to_string()))?;
-        }
         if let Some(limiter) = &self.limiter {
             limiter.until_ready().await;
         }
@@ -162,13 +210,55 @@ impl Fetcher {
     }
 
     async fn exchange(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
+        self.guard(url).await?;
         let first_byte = Duration::from_millis(self.config.first_byte_timeout_ms);
-        let request = self.client.get(url.url().clone()).send();
+        let request = self.request(url).send();
         let answer = match tokio::time::timeout(first_byte, request).await {
-            Ok(answer) => answer.map_err(|error| Failure::of(&error))?,
+            Ok(answer) => answer.map_err(|error| self.through(Failure::of(&error)))?,
             Err(_) => return Err(Failure::Timeout("the first byte")),
         };
+        if let Some(cookies) = &self.cookies {
+            cookies.keep(url.url(), answer.headers());
+        }
+        if self.has_proxy() && answer.status() == PROXY_AUTHENTICATION {
+            return Err(Failure::Proxy("it asks for a user name and a password".to_owned()));
+        }
         body::read(answer, want, &self.config).await
+    }
+
+    /// Refuses targets that must not be contacted and that the resolver would not see: IP numbers
+    /// never pass it, and behind a proxy no name does.
+    async fn guard(&self, url: &PageUrl) -> Result<(), Failure> {
+        let guard = Guard { allow_private: self.config.allow_private };
+        match ip_of(url) {
+            Some(ip) => guard.check(ip).map_err(|refused| Failure::Refused(refused.to_string())),
+            None if self.has_proxy() => {
+                let name = url.url().host_str().unwrap_or_default();
+                self.resolver.look_up(name).await.map(drop).map_err(Failure::from)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn request(&self, url: &PageUrl) -> reqwest::RequestBuilder {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.clients.len();
+        let mut request = self.clients[turn].get(url.url().clone());
+        if let Some(cookies) = self.cookies.as_ref().and_then(|all| all.header(url.url())) {
+            request = request.header(header::COOKIE, cookies);
+        }
+        self.auth.sign(request, url)
+    }
+
+    fn has_proxy(&self) -> bool {
+        !self.config.proxies.is_empty()
+    }
+
+    /// With a proxy, it is the proxy that no connection could be made with or through.
+    fn through(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Connect(detail) if self.has_proxy() => Failure::Proxy(detail),
+            failure => failure,
+        }
     }
 }
 

@@ -1,20 +1,15 @@
 //! Host names to IP addresses, private ones left out: the guard sits where the connection is made,
 //! so that no redirect and no second look-up gets around it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use super::Config;
 use super::guard::Guard;
-
-/// Time for which an answer is remembered.
-const TTL: Duration = Duration::from_mins(1);
-
-/// Names remembered; then the memory starts anew.
-const NAMES_MAX: usize = 10_000;
 
 /// Why a name gave no address.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -25,54 +20,63 @@ pub(super) enum ResolveError {
     NotFound(String),
 }
 
-type Memory = HashMap<String, (Instant, Vec<IpAddr>)>;
-
 /// The system's resolver with a memory, behind the guard.
 #[derive(Debug, Clone)]
 pub(super) struct Resolver {
     guard: Guard,
+    /// Names of proxies, which may be private: the operator chose them.
+    proxies: Arc<BTreeSet<String>>,
     memory: Arc<Mutex<Memory>>,
 }
 
 impl Resolver {
-    pub(super) fn new(guard: Guard) -> Self {
-        Self { guard, memory: Arc::default() }
+    pub(super) fn new(config: &Config, proxies: BTreeSet<String>) -> Self {
+        let memory = Memory {
+            ttl: Duration::from_millis(config.dns_ttl_ms),
+            names_max: config.dns_names_max,
+            known: HashMap::new(),
+        };
+        Self {
+            guard: Guard { allow_private: config.allow_private },
+            proxies: Arc::new(proxies),
+            memory: Arc::new(Mutex::new(memory)),
+        }
     }
 
-    async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        if let Some(known) = self.remembered(name) {
-            return Ok(known);
-        }
-        let found = tokio::net::lookup_host((name, 0))
-            .await
-            .map_err(|error| ResolveError::NotFound(error.to_string()))?;
-        let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    /// Returns the addresses of a name that may be contacted.
+    pub(super) async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        self.look_up_with(self.guard, name).await
+    }
+
+    async fn look_up_with(&self, guard: Guard, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let known = self.lock().get(name, Instant::now());
+        let all = if let Some(known) = known {
+            known
+        } else {
+            let found = tokio::net::lookup_host((name, 0))
+                .await
+                .map_err(|error| ResolveError::NotFound(error.to_string()))?;
+            let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+            self.lock().insert(name, all.clone(), Instant::now());
+            all
+        };
         let mut refused = None;
         let mut open = Vec::new();
         for ip in all {
-            match self.guard.check(ip) {
+            match guard.check(ip) {
                 Ok(()) => open.push(ip),
                 Err(why) => refused = Some(why.to_string()),
             }
         }
         match refused {
-            Some(why) if open.is_empty() => Err(ResolveError::Refused(why)),
-            None if open.is_empty() => Err(ResolveError::NotFound("no address".to_owned())),
-            _ => {
-                let mut memory = self.memory.lock().expect("no holder of this lock panics");
-                if memory.len() >= NAMES_MAX {
-                    memory.clear();
-                }
-                memory.insert(name.to_owned(), (Instant::now(), open.clone()));
-                Ok(open)
-            }
+            _ if !open.is_empty() => Ok(open),
+            Some(why) => Err(ResolveError::Refused(why)),
+            None => Err(ResolveError::NotFound("no address".to_owned())),
         }
     }
 
-    fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
-        let memory = self.memory.lock().expect("no holder of this lock panics");
-        let (since, known) = memory.get(name)?;
-        (since.elapsed() < TTL).then(|| known.clone())
+    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
+        self.memory.lock().expect("no holder of this lock panics")
     }
 }
 
@@ -80,9 +84,86 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let resolver = self.clone();
         Box::pin(async move {
-            let found = resolver.look_up(name.as_str()).await?;
+            let mut guard = resolver.guard;
+            // Where a proxy is used, targets were checked before they came here.
+            guard.allow_private |= resolver.proxies.contains(name.as_str());
+            let found = resolver.look_up_with(guard, name.as_str()).await?;
             let addresses: Addrs = Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0)));
             Ok(addresses)
         })
+    }
+}
+
+/// Answers of the system's resolver. What is not found is asked for again each time.
+#[derive(Debug)]
+struct Memory {
+    ttl: Duration,
+    names_max: usize,
+    known: HashMap<String, (Instant, Vec<IpAddr>)>,
+}
+
+impl Memory {
+    fn get(&self, name: &str, now: Instant) -> Option<Vec<IpAddr>> {
+        let (since, known) = self.known.get(name)?;
+        (now.saturating_duration_since(*since) < self.ttl).then(|| known.clone())
+    }
+
+    fn insert(&mut self, name: &str, found: Vec<IpAddr>, now: Instant) {
+        if self.ttl.is_zero() || self.names_max == 0 {
+            return;
+        }
+        if self.known.len() >= self.names_max && !self.known.contains_key(name) {
+            let ttl = self.ttl;
+            self.known.retain(|_, (since, _)| now.saturating_duration_since(*since) < ttl);
+            if self.known.len() >= self.names_max {
+                self.known.clear();
+            }
+        }
+        self.known.insert(name.to_owned(), (now, found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_remembered_for_their_time_and_within_their_number() {
+        let second = Duration::from_secs(1);
+        let mut memory = Memory { ttl: second, names_max: 2, known: HashMap::new() };
+        let (now, ip) = (Instant::now(), vec![IpAddr::from([9, 9, 9, 9])]);
+        memory.insert("a", ip.clone(), now);
+        assert_eq!(memory.get("a", now + Duration::from_millis(999)), Some(ip.clone()));
+        assert_eq!(memory.get("a", now + second), None);
+        assert_eq!(memory.get("b", now), None);
+        memory.insert("b", ip.clone(), now + second);
+        memory.insert("c", ip.clone(), now + second);
+        // The first one was over; the others stay.
+        let names = |memory: &Memory| {
+            let mut names: Vec<String> = memory.known.keys().cloned().collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&memory), ["b", "c"]);
+        memory.insert("d", ip.clone(), now + second);
+        assert_eq!(names(&memory), ["d"]);
+        let mut none = Memory { ttl: Duration::ZERO, names_max: 2, known: HashMap::new() };
+        none.insert("a", ip, now);
+        assert!(none.known.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_name_is_asked_for_once_and_the_guard_each_time() {
+        let config = Config { allow_private: true, ..Config::default() };
+        let resolver = Resolver::new(&config, BTreeSet::new());
+        let ip = IpAddr::from([127, 0, 0, 9]);
+        // No system knows this name: an answer can only come from the memory.
+        resolver.lock().insert("remembered.invalid", vec![ip], Instant::now());
+        assert_eq!(resolver.look_up("remembered.invalid").await.unwrap(), [ip]);
+        let strict = Guard { allow_private: false };
+        let refused = resolver.look_up_with(strict, "remembered.invalid").await;
+        assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
+        let unknown = resolver.look_up("never.invalid").await;
+        assert!(matches!(unknown, Err(ResolveError::NotFound(_))), "{unknown:?}");
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Live {
     /// Compiled rules of its robots.txt with the moment at which they expire; none if they were
     /// not read yet.
     pub rules: Option<(AgentRules, Timestamp)>,
+    /// Memory that the rules take, in bytes.
+    pub rules_bytes: usize,
     /// Places in its queue that are in flight.
     pub in_flight: Vec<Place>,
     /// Its own robots.txt is in flight.
@@ -35,11 +37,13 @@ pub(super) struct Hosts {
     live: HashMap<u32, Live>,
     numbers: HashMap<String, u32>,
     max: usize,
+    /// Bytes of rules that are kept.
+    rules_bytes_max: usize,
 }
 
 impl Hosts {
-    pub(super) fn new(max: usize) -> Self {
-        Self { max: max.max(1), ..Self::default() }
+    pub(super) fn new(max: usize, rules_bytes_max: usize) -> Self {
+        Self { max: max.max(1), rules_bytes_max, ..Self::default() }
     }
 
     /// Returns the number of a host, giving it one if it is new.
@@ -77,6 +81,7 @@ impl Hosts {
                 Ok(entry.insert(Live {
                     row,
                     rules: None,
+                    rules_bytes: 0,
                     in_flight: Vec::new(),
                     robots_in_flight: false,
                     dirty: false,
@@ -111,12 +116,19 @@ impl Hosts {
 
     /// Writes all changed rows, and forgets idle hosts beyond the limit.
     pub(super) fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        let mut rules_bytes = 0;
         for (number, live) in &mut self.live {
+            rules_bytes += live.rules_bytes;
             if live.dirty {
                 tables.hosts.insert(*number, live.row.encode().as_slice())?;
                 live.dirty = false;
             }
             live.hold = false;
+        }
+        if rules_bytes > self.rules_bytes_max {
+            for live in self.live.values_mut() {
+                (live.rules, live.rules_bytes) = (None, 0);
+            }
         }
         if self.live.len() > self.max {
             self.live.retain(|_, live| !live.in_flight.is_empty() || live.robots_in_flight);

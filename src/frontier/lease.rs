@@ -10,7 +10,7 @@ use super::family::Brake;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
-use super::{Frontier, Reason, Standing};
+use super::{Frontier, Reason, Standing, events};
 
 /// The right to send one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ enum Head {
     Lease(Lease),
     /// Nothing to visit here at the moment.
     Idle,
-    /// The first address is not to be visited and gone; look again.
+    /// The first address is refused and gone; look again.
     Again,
 }
 
@@ -127,7 +127,11 @@ impl Frontier {
                 Ok(lease(key.robots_url(), None, Purpose::Robots { of: host, hops: 0 }, 0))
             }
             Standing::Disallowed => {
-                self.drop_disallowed(tables, (host, place), &url)?;
+                self.drop_refused(tables, (host, place), &url, Reason::RobotsDisallowed)?;
+                Ok(Head::Again)
+            }
+            Standing::Refused => {
+                self.drop_refused(tables, (host, place), &url, Reason::AddressRefused)?;
                 Ok(Head::Again)
             }
             Standing::Allowed => {
@@ -216,17 +220,19 @@ impl Frontier {
         self.hosts.schedule(tables, host, Some(due))
     }
 
-    fn drop_disallowed(
+    fn drop_refused(
         &mut self,
         tables: &mut Tables<'_>,
         (host, place): (u32, Place),
         url: &PageUrl,
+        reason: Reason,
     ) -> Result<(), Error> {
         self.unqueue(tables, host, place)?;
         if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
-            let state = State::Refused(Reason::RobotsDisallowed);
+            let state = State::Refused(reason);
             self.recount(Some(&address.state), &state);
             address.state = state;
+            events::refused(url, &address.state);
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         }
         Ok(())

@@ -7,6 +7,7 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod events;
 mod family;
 mod hosts;
 mod lease;
@@ -32,7 +33,7 @@ pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
-pub use robots_copy::{RobotsAnswer, RobotsCopy, Standing};
+pub use robots_copy::{RobotsAnswer, RobotsCopy, RobotsLost, Standing};
 pub use rows::{
     Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
 };
@@ -72,8 +73,17 @@ pub struct Config {
     pub host_failures_max: u16,
     /// Time after which a copy of robots.txt is fetched anew. Source: RFC 9309, 2.4.
     pub robots_ttl_ms: u64,
+    /// The same at least, whatever its server says of its age.
+    pub robots_ttl_ms_min: u64,
     /// Wait before an unreachable robots.txt is tried again; doubles with each try.
     pub robots_retry_ms: u64,
+    /// Time since a robots.txt was last had, or first was not, after which `robots_lost` holds.
+    /// Source: RFC 9309, 2.3.1.4, which names 30 days.
+    pub robots_unreachable_ms_max: u64,
+    /// What holds then.
+    pub robots_lost: RobotsLost,
+    /// Memory of the rules of robots.txt files, in MiB; what is beyond it is read again.
+    pub robots_in_memory_mib: usize,
     /// Product token that robots.txt files know us by.
     pub agent: String,
     /// Read robots.txt as Google's parser does where that differs from RFC 9309.
@@ -104,7 +114,11 @@ impl Default for Config {
             block_ms_max: 86_400_000,
             host_failures_max: 5,
             robots_ttl_ms: 86_400_000,
+            robots_ttl_ms_min: 3_600_000,
             robots_retry_ms: 300_000,
+            robots_unreachable_ms_max: 30 * 86_400_000,
+            robots_lost: RobotsLost::default(),
+            robots_in_memory_mib: 64,
             agent: "uniqcrawl".to_owned(),
             google_extras: true,
             hosts_in_memory_max: 10_000,
@@ -140,7 +154,7 @@ impl Frontier {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let mut frontier = Self {
-            hosts: Hosts::new(config.hosts_in_memory_max),
+            hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory_mib << 20),
             seen: Seen::new(config.seen_in_memory_max),
             rules: Rules::open(tables, config.rules.clone())?,
             tally: BTreeMap::new(),

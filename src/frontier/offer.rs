@@ -5,7 +5,7 @@ use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl};
 
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Reason};
+use super::{Frontier, Reason, events};
 
 /// An address that was found.
 #[derive(Debug, Clone)]
@@ -145,6 +145,7 @@ impl Frontier {
             referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
         };
         self.recount(None, &address.state);
+        events::refused(offer.url, &address.state);
         if let Some(reason) = refused {
             tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
             return Ok(Offered::Refused(reason));

@@ -53,6 +53,7 @@ reasons! {
     BadEncoding = 35, "bad_encoding", "the body cannot be decompressed";
     Bomb = 36, "decompression_bomb", "the body grows beyond measure when decompressed";
     RobotsUnreachable = 39, "robots_unreachable", "robots.txt of the host cannot be had";
+    Proxy = 40, "proxy", "no connection with the proxy, or none through it";
     HttpError = 37, "http_error", "the server answered with an error status";
     Busy = 38, "busy", "the server kept answering that it is busy";
     SoftNotFound = 55, "soft_404", "the page is what its host answers for pages it does not have";

@@ -1,8 +1,10 @@
 //! The stored copies of robots.txt, and what they say of an address.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use redb::ReadableTable;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::robots::{AgentRules, Options, Rules};
@@ -18,14 +20,25 @@ const ROBOTS_REDIRECTS_MAX: u8 = 5;
 /// What a request for a robots.txt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsAnswer {
-    /// The file.
-    Rules(Vec<u8>),
+    /// The file, and for how long its server says that it is fresh.
+    Rules(Vec<u8>, Option<Duration>),
     /// There is none (status 400 to 499 without 429), so that everything is allowed.
     None,
     /// It may be at another address.
     Redirect(PageUrl),
     /// It cannot be had, so that nothing is allowed until it can.
     Unreachable(Reason),
+}
+
+/// What holds for a host whose robots.txt was unreachable for very long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RobotsLost {
+    /// The last good copy stays in force; without one, nothing is allowed.
+    #[default]
+    Keep,
+    /// Everything is allowed until it can be had again.
+    Allow,
 }
 
 /// What a host's robots.txt says of an address.
@@ -35,6 +48,8 @@ pub enum Standing {
     Allowed,
     /// It must not be fetched.
     Disallowed,
+    /// The host itself must not be contacted.
+    Refused,
     /// The file has to be fetched first.
     Unknown,
 }
@@ -116,11 +131,17 @@ impl Frontier {
     ) -> Result<Standing, Error> {
         let options = Options { google_extras: self.config.google_extras };
         let live = self.hosts.get(tables, host)?;
+        if live.row.trouble == Some(Reason::AddressRefused) {
+            let copy = RobotsCopy::read(&tables.robots, host)?;
+            let refused = copy.is_some_and(|copy| now < copy.expires);
+            return Ok(if refused { Standing::Refused } else { Standing::Unknown });
+        }
         if live.rules.is_none() {
             let copy = RobotsCopy::read(&tables.robots, host)?;
             if let Some(RobotsCopy { body: Some(body), expires, .. }) = copy {
-                live.rules =
-                    Some((Rules::parse(&body, &options).for_agent(&self.config.agent), expires));
+                let rules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+                live.rules_bytes = rules.bytes();
+                live.rules = Some((rules, expires));
             }
         }
         Ok(match &live.rules {
@@ -144,22 +165,29 @@ impl Frontier {
         live.row.robots_elsewhere = false;
         live.dirty = true;
         live.hold = true;
-        let body = match answer {
-            RobotsAnswer::Rules(body) => body,
-            RobotsAnswer::None => Vec::new(),
+        let (body, fresh) = match answer {
+            RobotsAnswer::Rules(body, fresh) => (body, fresh),
+            RobotsAnswer::None => (Vec::new(), None),
             // More hops than that mean "unavailable", which allows everything.
-            RobotsAnswer::Redirect(_) if hops >= ROBOTS_REDIRECTS_MAX => Vec::new(),
+            RobotsAnswer::Redirect(_) if hops >= ROBOTS_REDIRECTS_MAX => (Vec::new(), None),
             RobotsAnswer::Redirect(target) => {
                 live.row.robots_elsewhere = true;
                 return self.ask_elsewhere(tables, (of, hops + 1), &target);
+            }
+            // Its own address is private: nothing is to be had there, now or later.
+            RobotsAnswer::Unreachable(Reason::AddressRefused) if hops == 0 => {
+                live.row.trouble = Some(Reason::AddressRefused);
+                let expires = now.after(self.robots_ttl(None));
+                let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: None };
+                tables.robots.insert(of, copy.encode().as_slice())?;
+                return self.reschedule(tables, of);
             }
             RobotsAnswer::Unreachable(_) => {
                 self.unreachable(tables, of, status, now)?;
                 return self.reschedule(tables, of);
             }
         };
-        let ttl = std::time::Duration::from_millis(self.config.robots_ttl_ms);
-        let expires = now.after(ttl);
+        let expires = now.after(self.robots_ttl(fresh));
         let options = Options { google_extras: self.config.google_extras };
         let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
         let live = self.hosts.get(tables, of)?;
@@ -168,7 +196,9 @@ impl Frontier {
         if live.row.trouble == Some(Reason::RobotsUnreachable) {
             live.row.trouble = None;
             live.row.blocked_until = Timestamp(0);
+            tracing::info!(host = %live.row.key, "robots.txt is reachable again");
         }
+        live.rules_bytes = rules.bytes();
         live.rules = Some((rules, expires));
         let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body) };
         tables.robots.insert(of, copy.encode().as_slice())?;
@@ -180,6 +210,13 @@ impl Frontier {
             live.row.next_allowed = live.row.next_allowed.max(next);
         }
         self.reschedule(tables, of)
+    }
+
+    /// Returns how long a copy may be used: as its server says, within our bounds.
+    fn robots_ttl(&self, fresh: Option<Duration>) -> Duration {
+        let most = Duration::from_millis(self.config.robots_ttl_ms);
+        let least = Duration::from_millis(self.config.robots_ttl_ms_min);
+        fresh.map_or(most, |fresh| fresh.max(least).min(most))
     }
 
     fn ask_elsewhere(
@@ -210,7 +247,18 @@ impl Frontier {
         copy.status = status;
         copy.failures = copy.failures.saturating_add(1);
         copy.expires = now.after(wait);
+        let longest = Duration::from_millis(self.config.robots_unreachable_ms_max);
+        let lost = copy.fetched.until(now) >= longest;
         let live = self.hosts.get(tables, of)?;
+        tracing::info!(host = %live.row.key, again = %copy.expires, "robots.txt is unreachable");
+        if lost && self.config.robots_lost == RobotsLost::Allow {
+            copy.body = Some(Vec::new());
+            (live.rules, live.rules_bytes) = (None, 0);
+            if live.row.trouble == Some(Reason::RobotsUnreachable) {
+                live.row.trouble = None;
+                live.row.blocked_until = Timestamp(0);
+            }
+        }
         if copy.body.is_none() {
             live.row.blocked_until = live.row.blocked_until.max(copy.expires);
             live.row.trouble = Some(Reason::RobotsUnreachable);

@@ -8,7 +8,7 @@ use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
 use super::rows::{Address, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Lease, Offer, Reason, RobotsAnswer};
+use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, events};
 
 /// What became of a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,11 @@ impl Settlement {
         matches!(
             self,
             Self::Failed {
-                reason: Reason::Dns | Reason::Connect | Reason::Tls | Reason::Timeout,
+                reason: Reason::Dns
+                    | Reason::Connect
+                    | Reason::Proxy
+                    | Reason::Tls
+                    | Reason::Timeout,
                 ..
             }
         )
@@ -103,6 +107,7 @@ impl Frontier {
             None => live.robots_in_flight = false,
         }
         let row = &mut live.row;
+        let before = (row.trouble, row.blocked_until);
         if !delay.is_zero() {
             row.next_allowed = row.next_allowed.max(finished.after(delay));
         }
@@ -128,6 +133,7 @@ impl Frontier {
             row.trouble = None;
         }
         live.dirty = true;
+        events::host(&live.row, before);
         Ok(())
     }
 
@@ -157,6 +163,7 @@ impl Frontier {
             self.postpone(tables, lease, &address)?;
         }
         self.recount(Some(&was), &address.state);
+        events::refused(&lease.url, &address.state);
         tables.addresses.insert(lease.url.as_str(), address.encode().as_slice())?;
         if let Some(target) = target {
             let offer = Offer {

@@ -212,6 +212,12 @@ impl AgentRules {
         self.delay
     }
 
+    /// Returns about how much memory the rules take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.rules.iter().map(|rule| size_of::<Compiled>() + rule.pattern.text().len()).sum()
+    }
+
     fn add(&mut self, path: &str, allow: bool, line: u32) {
         // An empty path says nothing.
         if !path.is_empty() {

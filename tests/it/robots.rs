@@ -53,6 +53,55 @@ fn rules_before_any_agent_and_other_records_change_nothing() {
 }
 
 #[test]
+fn tokens_are_cut_at_the_first_character_that_cannot_be_in_one() {
+    let file = b"User-agent: Bot*\nDisallow: /one\n\nUser-agent: bot/1.2 (+http://h)\n\
+        Disallow: /two\n\nUser-agent: *foo\nDisallow: /three\n\nUser-agent: * all\n\
+        Disallow: /four\n";
+    check(file, "bot", &["/three", "/four"], &["/one", "/two"]);
+    check(file, "BOT", &["/three", "/four"], &["/one", "/two"]);
+    check(file, "other", &["/one", "/two", "/three"], &["/four"]);
+    check(b"User-agent: bot\nDisallow: /x\n", "other", &["/x"], &[]);
+}
+
+#[test]
+fn neither_blank_lines_nor_unknown_records_end_a_group() {
+    let file = b"User-agent: a\n\n\nUser-agent: b\nContent-Signal: ai-train=no\n\n\
+        Clean-param: ref /x\nUser-agent: c\nHost: h\n\nDisallow: /x\n\nDisallow: /y\n";
+    for agent in ["a", "b", "c"] {
+        check(file, agent, &["/z"], &["/x", "/y"]);
+    }
+}
+
+#[test]
+fn paths_match_by_octets_from_the_first_one_with_their_query() {
+    let file = b"User-agent: *\nDisallow:\nDisallow: /Case\nDisallow: /q?a=1\nDisallow: bare\n\
+        Disallow: /%62%61%7A\nDisallow: /a%2Fb\nDisallow: /s%2at\nDisallow: /d%24\n";
+    check(
+        file,
+        "a",
+        &["/case", "/q?b=1&a=1", "/bare", "/x/Case", "/a/b", "/sxt", "/s", "/d"],
+        &["/Case/x", "/q?a=12", "/%62%61%7A", "/a%2Fb", "/s%2At", "/d%24x"],
+    );
+    // Paths in normal form, as a crawl has them, meet patterns in normal form.
+    let ours = Rules::parse(file, &GOOGLE).for_agent("a");
+    assert!(!ours.allowed("/baz") && !ours.allowed("/a%2Fb") && ours.allowed("/a/b"));
+    check(
+        b"User-agent: *\nDisallow: /fish*\nDisallow: /x**y\nDisallow: /e*$\n",
+        "a",
+        &["/Fish", "/fis", "/x"],
+        &["/fish", "/fishes/1", "/xy", "/x1y2", "/e", "/elf"],
+    );
+}
+
+#[test]
+fn a_bad_line_takes_no_other_with_it() {
+    let file =
+        b"\0\0\nUser-agent: *\n<html><body>\nDisallow: /a\0b\n: :\nDisallow /c d e\n\xFF\xFE\n\
+        \r\n\rDisallow: /e\r\nAllow\nDisallow: /f\r";
+    check(file, "a", &["/g", "/"], &["/a", "/e", "/f"]);
+}
+
+#[test]
 fn byte_order_marks_line_ends_and_comments_are_read_over() {
     let disallowed = &["/x"][..];
     check(b"\xEF\xBB\xBFUser-agent: *\nDisallow: /x", "a", &["/y"], disallowed);

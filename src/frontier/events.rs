@@ -1,0 +1,28 @@
+//! What the log says of hosts and addresses.
+
+use crate::clock::Timestamp;
+use crate::urls::PageUrl;
+
+use super::Reason;
+use super::rows::{Host, State};
+
+/// Says that an address is refused, if it is.
+pub(super) fn refused(url: &PageUrl, state: &State) {
+    if let State::Refused(reason) = state {
+        tracing::debug!(%url, %reason, "refused");
+    }
+}
+
+/// Says that a host is left alone, or no longer is. `before` is its trouble until now, with the end
+/// of its last block.
+pub(super) fn host(host: &Host, (trouble, blocked_until): (Option<Reason>, Timestamp)) {
+    let key = &host.key;
+    match (host.trouble, trouble) {
+        (Some(reason), _) if host.blocked_until > blocked_until || host.trouble != trouble => {
+            let until = host.blocked_until;
+            tracing::info!(host = %key, %reason, %until, "host is left alone");
+        }
+        (None, Some(reason)) => tracing::info!(host = %key, was = %reason, "host answers again"),
+        _ => {}
+    }
+}

@@ -1,0 +1,227 @@
+//! Why an address is not in the corpus: a word and a sentence for every way, and sums that are
+//! those of the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use uniqcrawl::clock::Timestamp;
+use uniqcrawl::explain::explain;
+use uniqcrawl::frontier::{
+    Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State,
+};
+use uniqcrawl::localweb::{Body, Page, Site};
+use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
+
+use crate::support::{Crawled, Web, config, page, prose};
+
+#[test]
+fn every_reason_has_a_code_a_word_and_a_sentence_of_its_own() {
+    let words: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+    let sentences: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.describe()).collect();
+    assert_eq!((words.len(), sentences.len()), (Reason::ALL.len(), Reason::ALL.len()));
+    for reason in Reason::ALL {
+        assert_eq!(Reason::from_code(*reason as u64), Some(*reason));
+        assert!(reason.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+        assert!(reason.describe().len() > 10, "{reason}");
+    }
+    assert_eq!(Reason::from_code(0), None, "0 stands for no reason in stored rows");
+}
+
+#[test]
+fn every_reason_is_counted_and_explained_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_or_create(folder.path(), 1 << 24).unwrap();
+    let now = Timestamp(1_800_000_000_000);
+    let url = |reason: &Reason| PageUrl::parse(&format!("http://h/{reason}")).unwrap();
+    let txn = store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let scope = Scope::new(ScopeKind::Any, &[]);
+    let settings = Config { delay_ms: 0, ..Config::default() };
+    let mut frontier = Frontier::open(&mut tables, settings, scope, now).unwrap();
+    for reason in Reason::ALL {
+        let url = url(reason);
+        let offer =
+            Offer { url: &url, depth: 0, rank: Rank::Seed, hops: 0, from: None, nofollow: false };
+        frontier.offer(&mut tables, &offer, now).unwrap();
+    }
+    let mut waiting: BTreeMap<String, Reason> =
+        Reason::ALL.iter().map(|reason| (url(reason).to_string(), *reason)).collect();
+    while let Some(lease) = frontier.lease(&mut tables, now).unwrap() {
+        let settlement = match lease.purpose {
+            Purpose::Page => Settlement::Refused(waiting.remove(lease.url.as_str()).unwrap()),
+            Purpose::Robots { .. } => Settlement::Robots(RobotsAnswer::None),
+        };
+        frontier.settle(&mut tables, &lease, (settlement, 404), now).unwrap();
+    }
+    assert!(waiting.is_empty(), "{waiting:?}");
+    frontier.flush(&mut tables).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    let tables = store.read().unwrap();
+    for reason in Reason::ALL {
+        let found = explain(&tables, &url(reason)).unwrap();
+        assert_eq!((found.state, found.reason), ("refused", Some(reason.as_str())));
+        assert!(found.summary.contains(reason.describe()), "{}", found.summary);
+        let counter = format!("addresses.refused.{reason}");
+        assert_eq!(tables.counters.get(counter.as_str()).unwrap().unwrap().value(), 1, "{reason}");
+    }
+}
+
+/// A site on which addresses end in many ways.
+fn odd_site() -> Site {
+    let long = format!("/{}", "x".repeat(2_100));
+    let links = [
+        "/a",
+        "/copy",
+        "/no",
+        "/gone",
+        "/broken",
+        "/png",
+        "/empty",
+        "/hidden",
+        "/moved",
+        "/void",
+        "/cut",
+        "/x/y/x/y/x/y/x/y",
+        "/?p=1&p=2&p=3&p=4&p=5&p=6",
+        "http://other.test/",
+        &long,
+        "/bomb",
+        "/busy",
+        "/bad-coding",
+        "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21",
+    ];
+    let noindex = page("N", &prose(5, 80), &[]);
+    let bomb = zstd::bulk::compress(&vec![b'a'; 16 << 20], 3).unwrap();
+    Site::new()
+        .robots("User-agent: *\nDisallow: /no\n")
+        .html("/", page("Front", &prose(1, 80), &links))
+        .html("/a", page("A", &prose(2, 80), &[]))
+        .html("/copy", page("A", &prose(2, 80), &[]))
+        .page("/broken", Page::status(500))
+        .page("/png", Page::bytes("image/png", *b"png"))
+        .html("/empty", "<html></html>")
+        .page("/hidden", Page::html(noindex).header("X-Robots-Tag", "noindex"))
+        .page("/moved", Page::redirect(301, "/a"))
+        .page("/void", Page::status(302))
+        .page("/cut", Page::body(Body::Close))
+        .page("/bomb", Page::bytes("text/html", bomb).header("Content-Encoding", "zstd"))
+        .page("/busy", Page::status(503))
+        .page("/bad-coding", Page::html("x").header("Content-Encoding", "gzip"))
+}
+
+#[test]
+fn the_sums_of_the_report_are_the_addresses_of_the_store() {
+    let web = Web::one(odd_site());
+    let crawled = Crawled::new();
+    let mut config = config();
+    config.frontier.retries_max = 1;
+    config.frontier.busy_retries_max = 1;
+    config.crawl.limits.pages_max = 6;
+    // Also while addresses wait, and when a second run refuses more.
+    let mut refused_before: BTreeMap<String, i64> = BTreeMap::new();
+    for pages_max in [6, 0] {
+        config.crawl.limits.pages_max = pages_max;
+        let report = crawled.run(&config, &web.seeds());
+        let tables = crawled.store.read().unwrap();
+        let mut found: BTreeMap<&str, u64> =
+            ["queued", "redirect", "refused", "skipped", "stored"].map(|state| (state, 0)).into();
+        let mut refused: BTreeMap<String, i64> = BTreeMap::new();
+        for row in tables.addresses.iter().unwrap() {
+            let address = Address::decode(row.unwrap().1.value()).unwrap();
+            let state = match address.state {
+                State::Queued => "queued",
+                State::Stored(_) => "stored",
+                State::Redirect(_) => "redirect",
+                State::Skipped { .. } => "skipped",
+                State::Refused(reason) => {
+                    *refused.entry(reason.to_string()).or_default() += 1;
+                    "refused"
+                }
+            };
+            *found.get_mut(state).unwrap() += 1;
+        }
+        assert_eq!(report.addresses, found);
+        assert_eq!(report.addresses.values().sum::<u64>(), tables.addresses.len().unwrap());
+        assert_eq!((report.queued, report.copies), (found["queued"], found["stored"]));
+        let mut sum = refused_before.clone();
+        for (reason, count) in &report.refused {
+            *sum.entry(reason.clone()).or_default() += count;
+        }
+        assert_eq!(sum, refused);
+        refused_before = refused;
+    }
+    let reasons: Vec<&str> = refused_before.keys().map(String::as_str).collect();
+    assert_eq!(
+        reasons,
+        [
+            "bad_encoding",
+            "bad_redirect",
+            "bad_response",
+            "busy",
+            "decompression_bomb",
+            "http_error",
+            "no_text",
+            "noindex",
+            "not_a_page",
+            "out_of_scope",
+            "path_too_deep",
+            "repeated_parameter",
+            "repeated_segment",
+            "robots_disallowed",
+            "url_too_long",
+        ]
+    );
+}
+
+#[test]
+fn the_log_tells_visits_refusals_and_hosts_that_are_left_alone() {
+    let web = Web::one(odd_site());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.txt"), web.web.url(0)).unwrap();
+    let settings = "[crawl]\nidle_wait_ms_max = 500\n[frontier]\nbusy_delay_ms = 20\n\
+        retries_max = 0\nbusy_retries_max = 1\n";
+    std::fs::write(folder.path().join("c.toml"), settings).unwrap();
+    let run = |level: &[&str], store: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_crawl"))
+            .args(["--seeds", "s.txt", "--config", "c.toml", "--store", store])
+            .args(["--allow-private", "--delay", "0", "--contact", "a@b", "--log-json"])
+            .args(level)
+            .env_remove("UNIQCRAWL_LOG")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        let lines =
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines
+            .map(|line| {
+                let fields = &line["fields"];
+                let level = line["level"].as_str().unwrap();
+                let what = fields["message"].as_str().unwrap();
+                let who = fields["url"].as_str().or(fields["host"].as_str()).unwrap_or("");
+                let why = fields["reason"].as_str().or(fields["was"].as_str()).unwrap_or("");
+                format!("{level} {what} {} {why}", who.trim_start_matches(&web.web.url(0)))
+            })
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(run(&[], "quiet"), Vec::<String>::new());
+    let some = run(&["-v"], "some");
+    let host = web.web.url(0).trim_end_matches('/').to_owned();
+    assert!(some.contains(&format!("INFO host is left alone {host} busy")), "{some:?}");
+    assert!(some.contains(&format!("INFO host answers again {host} busy")), "{some:?}");
+    assert!(some.iter().all(|line| line.starts_with("INFO ")), "{some:?}");
+    let all = run(&["-vv"], "all");
+    for line in [
+        "DEBUG visited a ",
+        "DEBUG no answer cut ",
+        "DEBUG refused gone http_error",
+        "DEBUG refused no robots_disallowed",
+        "DEBUG refused x/y/x/y/x/y/x/y repeated_segment",
+        "DEBUG refused busy busy",
+    ] {
+        assert_eq!(all.iter().filter(|found| *found == line).count(), 1, "{line}: {all:#?}");
+    }
+}
