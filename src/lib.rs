@@ -32,4 +32,6 @@ pub mod export;
 pub mod corpus;
 pub mod crawl;
 
+pub mod jobs;
+
 pub mod config;

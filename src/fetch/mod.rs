@@ -7,6 +7,7 @@ pub mod decode;
 mod failure;
 pub mod guard;
 mod inflate;
+mod post;
 mod resolve;
 
 use std::net::IpAddr;

@@ -18,6 +18,8 @@ mod features;
 mod forest;
 mod hostile;
 mod index;
+mod jobs;
+mod jobs_day;
 mod judge;
 mod kill;
 mod layouts;

@@ -1,0 +1,1 @@
+//! Jobs with the real binary.
