@@ -34,6 +34,8 @@ struct Seat {
     store: PathBuf,
     rule: Rule,
     progress: Progress,
+    /// Its next moment, which takes long to find; none if there is none.
+    next: Option<Timestamp>,
 }
 
 /// Decides what runs when.
@@ -75,7 +77,8 @@ impl Scheduler {
             let rows = progress.restore(&rule, cut.map(|(run, _)| run.planned), now);
             history.add(&name, Some(&progress), &rows)?;
             told.extend(rows.into_iter().map(|row| (number, row)));
-            seats.push(Seat { name, store: job.store.clone(), rule, progress });
+            let next = rule.schedule.next_after(progress.seen, progress.anchor);
+            seats.push(Seat { name, store: job.store.clone(), rule, progress, next });
         }
         let running = BTreeMap::new();
         Ok((Self { seats, at_once: at_once.max(1), history, running, _lock: lock }, told))
@@ -85,10 +88,14 @@ impl Scheduler {
     pub fn look(&mut self, now: Timestamp) -> Result<Vec<(usize, Run)>, Error> {
         let mut told = Vec::new();
         for (number, seat) in self.seats.iter_mut().enumerate() {
+            if seat.next.is_none_or(|next| next > now) {
+                continue;
+            }
             let busy = self.running.contains_key(&number);
-            let before = seat.progress.clone();
             let rows = seat.progress.look(&seat.rule, busy, now);
-            if seat.progress != before {
+            seat.next = seat.rule.schedule.next_after(seat.progress.seen, seat.progress.anchor);
+            // A moment that waits is written when its run begins; until then it would be found anew.
+            if !rows.is_empty() {
                 self.history.add(&seat.name, Some(&seat.progress), &rows)?;
             }
             told.extend(rows.into_iter().map(|row| (number, row)));
@@ -131,13 +138,7 @@ impl Scheduler {
     /// Returns when something is due next; none if nothing ever is.
     #[must_use]
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        self.seats.iter().filter_map(|seat| seat.next_due(now)).min()
-    }
-
-    /// Returns when a job is due next.
-    #[must_use]
-    pub fn next_due_of(&self, job: usize, now: Timestamp) -> Option<Timestamp> {
-        self.seats[job].next_due(now)
+        self.seats.iter().filter_map(|seat| seat.next).min().map(|moment| moment.max(now))
     }
 
     /// Returns how many jobs are under way.
@@ -161,13 +162,6 @@ impl Scheduler {
         let first =
             waiting.filter_map(|(number, seat)| Some((number, *seat.progress.pending.first()?)));
         first.min_by_key(|(_, planned)| planned.moment)
-    }
-}
-
-impl Seat {
-    fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        let next = self.rule.schedule.next_after(self.progress.seen, self.progress.anchor);
-        next.map(|moment| moment.max(now))
     }
 }
 
