@@ -33,4 +33,6 @@ pub mod export;
 pub mod corpus;
 pub mod crawl;
 
+pub mod jobs;
+
 pub mod config;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use uniqcrawl::clock::duration;
 use uniqcrawl::dedup::Preset;
 use uniqcrawl::features::Extractor;
 use uniqcrawl::index::layout::Kind;
@@ -144,6 +145,11 @@ pub(crate) enum Command {
     Check(StoreArg),
     /// Show the effective settings and where each comes from
     Config(Overrides),
+    /// Run crawls by a schedule, and show their history
+    Jobs {
+        #[command(subcommand)]
+        command: JobsCommand,
+    },
     /// Ask what a robots.txt allows
     Robots {
         #[command(subcommand)]
@@ -281,6 +287,63 @@ pub(crate) struct InspectArgs {
     pub document: String,
 }
 
+/// Where the jobs are.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct JobsArg {
+    /// File of jobs
+    #[arg(long, value_name = "FILE", default_value = "config/jobs.toml")]
+    pub jobs: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobsCommand {
+    /// Run what is due, and wait for what comes next
+    Run(JobsRunArgs),
+    /// Show each job with its schedule, its last run and its next one
+    List(JobsArg),
+    /// Show the next moments of all jobs, or of one
+    Next(JobsNextArgs),
+    /// Show the runs of a job, the newest first
+    History(JobsHistoryArgs),
+    /// Check the file, the settings and the seeds of all jobs
+    Check(JobsArg),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct JobsRunArgs {
+    #[command(flatten)]
+    pub jobs: JobsArg,
+    /// Run this job now, and end
+    #[arg(long, value_name = "NAME", conflicts_with = "until")]
+    pub once: Option<String>,
+    /// Begin nothing that is due later than this, and end when all is done: a moment such as
+    /// 2026-11-21T06:00:00Z, or a time from now: 8h; 0 for what is due already
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct JobsNextArgs {
+    #[command(flatten)]
+    pub jobs: JobsArg,
+    /// The job; all if it is not given
+    pub name: Option<String>,
+    /// Number of moments
+    #[arg(short, value_name = "N", default_value_t = 5)]
+    pub n: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct JobsHistoryArgs {
+    #[command(flatten)]
+    pub jobs: JobsArg,
+    /// The job
+    pub name: String,
+    /// Number of runs
+    #[arg(short, value_name = "N", default_value_t = 20)]
+    pub n: usize,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RobotsCommand {
     /// Tell for each address whether a robots.txt allows it, and by which line
@@ -354,22 +417,6 @@ pub(crate) enum ExtractFormat {
     Markdown,
     /// Text and everything that is known of the page
     Json,
-}
-
-/// Reads `500ms`, `1s`, `2m`, `1h`, `30d`, or a bare number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        other => return Err(format!("`{other}` is no unit: use ms, s, m, h or d")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
-    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is too long"))
 }
 
 #[derive(Debug, Subcommand)]

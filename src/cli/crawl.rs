@@ -44,12 +44,7 @@ pub(super) fn run(
     seeds: &[PageUrl],
     quiet: bool,
 ) -> Result<(Report, Exit)> {
-    // Before a store is made that nobody can use.
-    config.dedup.check()?;
-    drop(config.settings().fetcher()?);
-    let features = Signer::new(config.dedup.features.clone())?.name();
-    let store = Store::open_or_create(folder, config.cache_bytes())?;
-    store.fix_setting("features", &features)?;
+    let store = open(config, folder)?;
     let context = Context::default();
     let progress = Progress::start(&context, quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
@@ -63,6 +58,17 @@ pub(super) fn run(
         Exit::SeedsFailed
     };
     Ok((report, exit))
+}
+
+/// Opens the store of a crawl, or makes it.
+pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
+    // Before a store is made that nobody can use.
+    config.dedup.check()?;
+    drop(config.settings().fetcher()?);
+    let features = Signer::new(config.dedup.features.clone())?.name();
+    let store = Store::open_or_create(folder, config.cache_bytes())?;
+    store.fix_setting("features", &features)?;
+    Ok(store)
 }
 
 /// Prints the summary of a run.

@@ -8,6 +8,7 @@ mod dedup;
 mod demo;
 mod exit;
 mod inspect;
+mod jobs;
 mod pages;
 mod progress;
 mod robots;
@@ -62,6 +63,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
+        Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),

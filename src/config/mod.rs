@@ -166,6 +166,30 @@ impl Sourced {
         Ok(Self { config, sources })
     }
 
+    /// Reads settings over these from a table of another file: one with sections of its own.
+    ///
+    /// # Errors
+    ///
+    /// The key that is at fault, and what is wrong with it.
+    pub fn overlay(&mut self, over: &Table) -> Result<(), (String, String)> {
+        let known = flatten(&default_table());
+        for (key, value) in flatten(over) {
+            if !known.contains_key(&key) {
+                let nearest = nearest::nearest(&key, known.keys().map(String::as_str));
+                return Err((key, format!("unknown key; the nearest is `{nearest}`")));
+            }
+            let mut table = table_of(&self.config);
+            put(&mut table, &key, value);
+            // One at a time, so that the key at fault is known.
+            match table.try_into() {
+                Ok(config) => self.config = config,
+                Err(error) => return Err((key, error.message().to_owned())),
+            }
+            self.sources.insert(key, Source::File);
+        }
+        Ok(())
+    }
+
     /// Applies flags: whatever `change` sets counts as given on the command line.
     pub fn apply(&mut self, change: impl FnOnce(&mut Config)) {
         let before = flatten(&table_of(&self.config));
@@ -233,6 +257,20 @@ fn shown(key: &str, value: Value) -> Value {
     let Value::Array(all) = value else { return value };
     let shown = all.iter().map(|one| Value::from(hide(one.as_str().unwrap_or_default())));
     Value::Array(shown.collect())
+}
+
+/// Sets `frontier.delay_ms`, a key that is there.
+fn put(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            if let Some(Value::Table(inner)) = table.get_mut(section) {
+                put(inner, rest, value);
+            }
+        }
+    }
 }
 
 /// Makes `frontier.delay_ms` of the key `delay_ms` in the table `frontier`.

@@ -11,6 +11,7 @@ mod failure;
 pub mod guard;
 mod inflate;
 mod own_headers;
+mod post;
 mod proxy;
 mod resolve;
 

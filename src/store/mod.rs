@@ -271,6 +271,27 @@ fn make(path: &Path, cache_bytes: usize) -> Result<(), Error> {
     fs::rename(&partial, path).map_err(io)
 }
 
+/// Opens a small redb file beside stores, making it if it is not there. Like a store, it gets its
+/// name when it is whole.
+///
+/// # Errors
+///
+/// Names the file; [`Error::InUse`] if another process has it open.
+pub fn open_small(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    if !path.try_exists().map_err(io)? {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(io)?;
+        }
+        let partial = path.with_extension("partial");
+        let made = Database::builder().create(&partial);
+        drop(made.map_err(|error| open_error(partial.clone(), error))?);
+        fs::rename(&partial, path).map_err(io)?;
+    }
+    check_magic(path)?;
+    open_database(path, cache_bytes)
+}
+
 /// Opens the file. Where redb asserts, a damaged file still ends in an error that names it.
 fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
     let opened = catch_unwind(AssertUnwindSafe(|| {

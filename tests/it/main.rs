@@ -20,6 +20,8 @@ mod forest;
 mod hops;
 mod hostile;
 mod index;
+mod jobs;
+mod jobs_day;
 mod judge;
 mod kill;
 mod layouts;

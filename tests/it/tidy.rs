@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 24] = [
+const RANKS: [(&str, u32); 25] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -30,6 +30,7 @@ const RANKS: [(&str, u32); 24] = [
     ("export", 4),
     ("corpus", 5),
     ("crawl", 5),
+    ("jobs", 6),
 ];
 
 /// `config` joins the settings of all modules; only the binary is above it.

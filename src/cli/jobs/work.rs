@@ -1,0 +1,172 @@
+//! One run of a job: crawl, export, tell.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::{Value, json};
+use uniqcrawl::config::Config;
+use uniqcrawl::crawl::{self, Context, Report};
+use uniqcrawl::export;
+use uniqcrawl::jobs::{Counts, Job, Outcome, Run};
+use uniqcrawl::store::{self, Store};
+
+use super::super::{crawl as plain, exit};
+use super::notify;
+
+/// Runs a job and returns its row. Whatever goes wrong is in the row.
+pub(super) fn work(job: &Job, run: Run, context: &Context) -> Run {
+    let begun = run.clone();
+    let worked = catch_unwind(AssertUnwindSafe(|| all(job, run, context)));
+    worked.unwrap_or_else(|_| Run {
+        ended: Some(context.clock.now()),
+        outcome: Outcome::Failed,
+        reason: "the program is wrong: see the log".to_owned(),
+        ..begun
+    })
+}
+
+fn all(job: &Job, mut run: Run, context: &Context) -> Run {
+    match crawl_and_export(job, &mut run, context) {
+        Ok(()) => {}
+        Err(error) if is_in_use(&error) => {
+            run.outcome = Outcome::Refused;
+            run.reason = format!("another process uses the store {}", job.store.display());
+        }
+        Err(error) => {
+            run.outcome = Outcome::Failed;
+            run.reason = exit::in_words(&error);
+        }
+    }
+    run.ended = Some(context.clock.now());
+    // The store is closed: a command may open it.
+    let summary = summary(job, &run);
+    if let Some(webhook) = &job.webhook {
+        // Who asked for an end does not wait for a server that may come back.
+        let retries = if run.outcome == Outcome::Stopped { 0 } else { webhook.retries };
+        note(&mut run, "webhook", notify::post(webhook, retries, &summary));
+    }
+    if let Some(command) = &job.command {
+        note(&mut run, "command", notify::tell(command, &summary));
+    }
+    run
+}
+
+fn note(run: &mut Run, name: &str, result: Result<String>) {
+    let text = match result {
+        Ok(text) => text,
+        Err(error) => format!("failed: {}", exit::in_words(&error)),
+    };
+    run.after.push((name.to_owned(), text));
+}
+
+fn crawl_and_export(job: &Job, run: &mut Run, context: &Context) -> Result<()> {
+    let config = super::config(job).map_err(|(key, why)| anyhow!("{key}: {why}"))?;
+    let seeds = super::starts(job)?;
+    let store = plain::open(&config, &job.store)?;
+    let late = AtomicBool::new(false);
+    let report = thread::scope(|scope| {
+        let (over, ended) = channel::<()>();
+        if let Some(time_max) = job.time_max {
+            let late = &late;
+            scope.spawn(move || {
+                if ended.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
+                    late.store(true, Ordering::SeqCst);
+                    let _times = context.stop.ask();
+                }
+            });
+        }
+        let report = crawl::run(&store, &config.settings(), &seeds, context);
+        drop(over);
+        report
+    })?;
+    run.counts = counts(&report, context);
+    let late = late.load(Ordering::SeqCst);
+    (run.outcome, run.reason) = end(&report, &config, context, late.then_some(job.time_max));
+    if run.outcome != Outcome::Stopped
+        && let Some(to) = &job.export
+    {
+        note(run, "export", exported(&store, to, &config, context));
+    }
+    Ok(())
+}
+
+fn exported(
+    store: &Store,
+    to: &uniqcrawl::jobs::Export,
+    config: &Config,
+    context: &Context,
+) -> Result<String> {
+    let now = context.clock.now();
+    let form = (to.format, to.folder.as_path());
+    let written = export::export(store, form, &config.export, now)
+        .with_context(|| format!("cannot write to {}", to.folder.display()))?;
+    Ok(format!("{} documents in {}", written.documents, to.folder.display()))
+}
+
+fn counts(report: &Report, context: &Context) -> Counts {
+    Counts {
+        pages: report.pages,
+        new: report.new,
+        duplicates: report.duplicates_total(),
+        bytes: context.live.bytes.load(Ordering::Relaxed),
+        failed_seeds: report.failed_seeds.len() as u64,
+        documents: report.documents,
+        queued: report.queued,
+    }
+}
+
+/// How the crawl ended, and why. `late` is there if its time was over.
+fn end(
+    report: &Report,
+    config: &Config,
+    context: &Context,
+    late: Option<Option<Duration>>,
+) -> (Outcome, String) {
+    let asked = context.stop.asked();
+    if asked > u8::from(late.is_some()) {
+        return (Outcome::Stopped, "asked to stop".to_owned());
+    }
+    let pages_max = config.crawl.limits.pages_max;
+    let reason = match (late.flatten(), &report.next_due) {
+        (Some(time), _) => format!("time_max of {time:?} is over"),
+        _ if pages_max > 0 && report.pages >= pages_max => format!("limit of {pages_max} pages"),
+        (None, Some(due)) if report.queued > 0 => {
+            format!("{} addresses wait, the next until {due}", report.queued)
+        }
+        _ => "nothing left to visit".to_owned(),
+    };
+    match report.failed_seeds.len() {
+        0 => (Outcome::Done, reason),
+        failed => (Outcome::SeedsFailed, format!("{reason}; {failed} seeds not crawled")),
+    }
+}
+
+fn is_in_use(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<store::Error>());
+    causes.any(|cause| matches!(cause, store::Error::InUse(_)))
+}
+
+/// A run for machines: what `--json`, webhooks and commands get.
+pub(super) fn summary(job: &Job, run: &Run) -> Value {
+    let seconds = run.ended.map(|ended| run.started.until(ended).as_secs_f64());
+    let after: serde_json::Map<String, Value> =
+        run.after.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))).collect();
+    json!({
+        "job": job.name,
+        "planned": run.planned.to_string(),
+        "trigger": run.trigger,
+        "started": run.started.to_string(),
+        "ended": run.ended.map(|ended| ended.to_string()),
+        "seconds": seconds,
+        "outcome": run.outcome,
+        "reason": run.reason,
+        "moments": run.moments,
+        "counts": run.counts,
+        "store": job.store,
+        "after": after,
+    })
+}
