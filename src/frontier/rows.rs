@@ -196,6 +196,8 @@ pub struct Host {
     pub robots_elsewhere: bool,
     /// Its row in the schedule; 0 for none.
     pub scheduled: Timestamp,
+    /// Patterns of its addresses that are counted.
+    pub patterns: u64,
 }
 
 impl Host {
@@ -215,6 +217,7 @@ impl Host {
             failed: 0,
             robots_elsewhere: false,
             scheduled: Timestamp(0),
+            patterns: 0,
         }
     }
 
@@ -234,6 +237,7 @@ impl Host {
             .number(self.failed)
             .number(self.robots_elsewhere)
             .signed(self.scheduled.0)
+            .number(self.patterns)
             .finish()
     }
 
@@ -255,6 +259,7 @@ impl Host {
             failed: row.number()?,
             robots_elsewhere: row.number()? != 0,
             scheduled: Timestamp(row.signed()?),
+            patterns: row.number()?,
         })
     }
 }

@@ -3,9 +3,9 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
-    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
-    SCHEDULE, UNSURE,
+    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
+    DOMAINS, EXACT, Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG,
+    PATTERNS, QUEUE, ROBOTS, SCHEDULE, UNSURE,
 };
 
 macro_rules! tables {
@@ -41,6 +41,8 @@ macro_rules! tables {
 tables! {
     meta: META, &'static str => &'static [u8];
     host_numbers: HOST_NUMBERS, &'static str => u32;
+    domains: DOMAINS, &'static str => u64;
+    patterns: PATTERNS, &'static [u8] => u64;
     hosts: HOSTS, u32 => &'static [u8];
     robots: ROBOTS, u32 => &'static [u8];
     addresses: ADDRESSES, &'static str => &'static [u8];

@@ -29,4 +29,5 @@ mod store;
 mod support;
 mod terms;
 mod tidy;
+mod traps;
 mod urls;
