@@ -11,7 +11,7 @@ use crate::frontier::{
     Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
-use crate::urls::HostKey;
+use crate::urls::{HostKey, Normalize};
 
 /// What waits for a visit.
 pub(super) struct Waiting {
@@ -170,6 +170,9 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         let not_utf8 = BadRow { kind: "meta", detail: "its text is not UTF-8" };
         let read = if name == "format" || name.starts_with("next_") {
             read_number(row.value()).map(drop)
+        } else if name == "urls" {
+            let rules = std::str::from_utf8(row.value()).ok().and_then(Normalize::from_stored);
+            rules.map(drop).ok_or(BadRow { kind: "meta", detail: "it has no rules of addresses" })
         } else {
             std::str::from_utf8(row.value()).map(drop).map_err(|_| not_utf8)
         };

@@ -46,23 +46,26 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reads an address by the rules of the store; one that stands in it as it was typed is left so.
-fn parse_url(store: &Store, tables: &ReadTables, text: &str) -> Result<PageUrl> {
-    let parse = |rules: &Normalize| {
-        PageUrl::parse_with(text, rules).map_err(|error| Usage(error.to_string()))
-    };
-    let plain = parse(Normalize::none())?;
+fn parse_plain(text: &str) -> Result<PageUrl> {
+    PageUrl::parse_with(text, Normalize::none()).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// Brings an address into the normal form of the store; one that stands in it is left as it is.
+fn in_form_of(store: &Store, tables: &ReadTables, plain: PageUrl) -> Result<PageUrl> {
     if tables.addresses.get(plain.as_str())?.is_some() {
         return Ok(plain);
     }
-    Ok(parse(&stored_rules(store)?.unwrap_or_default())?)
+    let rules = stored_rules(store)?.unwrap_or_default();
+    let form = PageUrl::from_url(plain.url().clone(), &rules);
+    form.map_err(|error| Usage(error.to_string()).into())
 }
 
 /// `crawl explain URL`.
 pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
+    let plain = parse_plain(&args.url)?;
     let store = open(&args.store)?;
     let tables = store.read()?;
-    let url = parse_url(&store, &tables, &args.url)?;
+    let url = in_form_of(&store, &tables, plain)?;
     let found = explain::explain(&tables, &url)?;
     if json {
         return screen::json(&found);
@@ -123,7 +126,8 @@ fn document_number(store: &Store, tables: &ReadTables, text: &str) -> Result<u64
         let detail = format!("`{text}` is neither a docId nor an address");
         return Err(Usage(detail).into());
     }
-    match Address::read(&tables.addresses, parse_url(store, tables, text)?.as_str())? {
+    match Address::read(&tables.addresses, in_form_of(store, tables, parse_plain(text)?)?.as_str())?
+    {
         Some(Address { state: State::Stored(number), .. }) => Ok(number),
         _ => Err(unknown().into()),
     }

@@ -160,7 +160,9 @@ impl HostKey {
     /// Returns the registrable domain that the host belongs to; see [`registrable_domain`].
     #[must_use]
     pub fn domain(&self) -> String {
-        registrable_domain(&self.robots_url())
+        // A damaged store may have a key that is none.
+        let page = PageUrl::parse_stored(&format!("{}/", self.0));
+        page.map_or_else(|| self.0.clone(), |page| registrable_domain(&page))
     }
 
     /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.

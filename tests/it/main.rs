@@ -29,5 +29,6 @@ mod store;
 mod support;
 mod terms;
 mod tidy;
+mod trap_crawls;
 mod traps;
 mod urls;

@@ -315,81 +315,85 @@ fn rules() -> impl Strategy<Value = Normalize> {
     })
 }
 
-/// Pieces that rules are about, in any order.
+/// Pieces that rules are about.
+const PIECES: [&str; 53] = [
+    "/",
+    "//",
+    "\\",
+    ".",
+    "..",
+    "%",
+    "%2",
+    "%2e",
+    "%2F",
+    "%7E",
+    "%25",
+    "37E",
+    "E",
+    "?",
+    "&",
+    "&amp;",
+    "amp;",
+    "amp%3B",
+    "=",
+    "utm_x=1",
+    "spm",
+    ";",
+    ";jsessionid=1",
+    "jsessionid",
+    "PHPSESSID=",
+    "sid=",
+    "0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+    "(S(0a1b2c3d4e5f60718293a4b5))",
+    "#",
+    "#!",
+    "index.html",
+    "www.",
+    "a",
+    "例",
+    " ",
+    "\t",
+    "+",
+    ":80",
+    "@",
+    "'",
+    "\"",
+    "|",
+    "^",
+    "{",
+    "�",
+    "2031-05",
+    "2031",
+    "05",
+    "month=",
+    "year=",
+    "next",
+    "calendar",
+    "25",
+];
+
+/// Hosts that rules are about.
+const HOSTS: [&str; 9] = [
+    "h",
+    "www.example.com",
+    "example.co.uk.",
+    "www.www.h.",
+    "1.2.3.4",
+    "[::1]",
+    "例.cn",
+    "h..",
+    "",
+];
+
+/// Those pieces in any order.
 fn odd_address() -> impl Strategy<Value = String> {
-    let pieces = [
-        "/",
-        "//",
-        "\\",
-        ".",
-        "..",
-        "%",
-        "%2",
-        "%2e",
-        "%2F",
-        "%7E",
-        "%25",
-        "37E",
-        "E",
-        "?",
-        "&",
-        "&amp;",
-        "amp;",
-        "amp%3B",
-        "=",
-        "utm_x=1",
-        "spm",
-        ";",
-        ";jsessionid=1",
-        "jsessionid",
-        "PHPSESSID=",
-        "sid=",
-        "0a1b2c3d4e5f60718293a4b5c6d7e8f9",
-        "(S(0a1b2c3d4e5f60718293a4b5))",
-        "#",
-        "#!",
-        "index.html",
-        "www.",
-        "a",
-        "例",
-        " ",
-        "\t",
-        "+",
-        ":80",
-        "@",
-        "'",
-        "\"",
-        "|",
-        "^",
-        "{",
-        "�",
-        "2031-05",
-        "2031",
-        "05",
-        "month=",
-        "year=",
-        "next",
-        "calendar",
-        "25",
-    ];
-    let hosts = [
-        "h",
-        "www.example.com",
-        "example.co.uk.",
-        "www.www.h.",
-        "1.2.3.4",
-        "[::1]",
-        "例.cn",
-        "h..",
-        "",
-    ];
     let piece = prop_oneof![
-        8 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned),
+        8 => prop::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),
     ];
     let rest = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat());
     let schemes = prop::sample::select(vec!["http://", "https://", "HTTP:", "http:///"]);
-    (schemes, prop::sample::select(hosts.to_vec()), rest)
+    (schemes, prop::sample::select(HOSTS.to_vec()), rest)
         .prop_map(|(scheme, host, rest)| format!("{scheme}{host}/{rest}"))
 }
 
@@ -419,8 +423,17 @@ proptest! {
     }
 }
 
-/// Cases of the Web Platform Tests in which the parser below us differs from the standard.
-const WPT_KNOWN: [&str; 0] = [];
+/// Inputs of the Web Platform Tests that the parser below us refuses where the standard, since
+/// 2026, takes them as they are: labels that are no valid Punycode. The list may only shrink.
+const WPT_KNOWN: [&str; 7] = [
+    "http://a.b.c.xn--pokxncvks",
+    "http://10.0.0.xn--pokxncvks",
+    "http://a.b.c.XN--pokxncvks",
+    "http://a.b.c.Xn--pokxncvks",
+    "http://10.0.0.XN--pokxncvks",
+    "http://10.0.0.xN--pokxncvks",
+    "https://xn--/",
+];
 
 #[test]
 fn the_web_platform_tests_are_passed() {
@@ -455,10 +468,10 @@ fn the_web_platform_tests_are_passed() {
         let usual = read(&Normalize::default());
         let again = usual.as_ref().map(|usual| url(usual.as_str()));
         checked += 1;
-        if found != wanted || usual != again {
+        if (found != wanted || usual != again) && !WPT_KNOWN.contains(&input) {
             failed.push(format!("{input:?}: {found:?}, not {wanted:?}; {usual:?}, {again:?}"));
         }
     }
     assert!(checked > 500, "{checked} cases");
-    assert_eq!(failed, WPT_KNOWN);
+    assert_eq!(failed, Vec::<String>::new());
 }
