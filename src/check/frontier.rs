@@ -11,6 +11,7 @@ use crate::frontier::{
     Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
+use crate::urls::{HostKey, Normalize};
 
 /// What waits for a visit.
 pub(super) struct Waiting {
@@ -59,10 +60,57 @@ pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Wai
             findings.fault("hosts", || format!("{} has another number than its row", host.key));
         }
     }
+    budgets(tables, findings)?;
     for host in by_host.into_keys() {
         findings.fault("queue", || format!("a queue is of host {host}, which has no row"));
     }
     Ok(waiting)
+}
+
+/// Counted patterns are of known hosts, and as many as their rows say; so are hosts of domains.
+fn budgets(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    let mut patterns: HashMap<u32, u64> = HashMap::new();
+    for row in tables.patterns.iter()? {
+        let key = row?.0;
+        findings.look("patterns");
+        let bad = BadRow { kind: "pattern", detail: "its key has not 12 bytes" };
+        let host = <[u8; 12]>::try_from(key.value()).map_err(|_| bad);
+        if let Some([a, b, c, d, ..]) = findings.read("patterns", hex(key.value()), host) {
+            *patterns.entry(u32::from_be_bytes([a, b, c, d])).or_default() += 1;
+        }
+    }
+    for row in tables.hosts.iter()? {
+        let (number, row) = row?;
+        let counted = patterns.remove(&number.value()).unwrap_or(0);
+        let Ok(host) = Host::decode(row.value()) else { continue };
+        if counted != host.patterns {
+            findings.fault("patterns", || {
+                format!("{} counts {} patterns of {counted}", host.key, host.patterns)
+            });
+        }
+    }
+    for host in patterns.into_keys() {
+        findings.fault("patterns", || format!("patterns are of host {host}, which has no row"));
+    }
+    let mut domains: HashMap<String, u64> = HashMap::new();
+    for row in tables.host_numbers.iter()? {
+        let key = HostKey::from_stored(row?.0.value());
+        *domains.entry(key.domain()).or_default() += 1;
+    }
+    for row in tables.domains.iter()? {
+        let (domain, count) = row?;
+        findings.look("domains");
+        let found = domains.remove(domain.value()).unwrap_or(0);
+        if found != count.value() {
+            findings.fault("domains", || {
+                format!("{} counts {} hosts, not {found}", domain.value(), count.value())
+            });
+        }
+    }
+    for domain in domains.into_keys() {
+        findings.fault("domains", || format!("{domain} does not count its hosts"));
+    }
+    Ok(())
 }
 
 impl Waiting {
@@ -122,6 +170,9 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         let not_utf8 = BadRow { kind: "meta", detail: "its text is not UTF-8" };
         let read = if name == "format" || name.starts_with("next_") {
             read_number(row.value()).map(drop)
+        } else if name == "urls" {
+            let rules = std::str::from_utf8(row.value()).ok().and_then(Normalize::from_stored);
+            rules.map(drop).ok_or(BadRow { kind: "meta", detail: "it has no rules of addresses" })
         } else {
             std::str::from_utf8(row.value()).map(drop).map_err(|_| not_utf8)
         };

@@ -19,7 +19,7 @@ use super::{seeds, settings};
 /// `crawl --seeds FILE`.
 pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = settings::effective(&args.overrides)?.config;
-    let seeds = seeds::read(&args.seeds)?;
+    let seeds = seeds::read(&args.seeds, &config.urls)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
         eprintln!("note: set --contact, so that webmasters can reach you and not only block you");
     }

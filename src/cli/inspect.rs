@@ -5,12 +5,13 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::check;
 use uniqcrawl::clock::Clock;
 use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format};
 use uniqcrawl::frontier::{Address, State};
 use uniqcrawl::store::{ReadTables, Store};
-use uniqcrawl::urls::PageUrl;
+use uniqcrawl::urls::{Normalize, PageUrl};
 
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
@@ -45,15 +46,27 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn parse_url(text: &str) -> Result<PageUrl> {
-    PageUrl::parse(text).map_err(|error| Usage(error.to_string()).into())
+fn parse_plain(text: &str) -> Result<PageUrl> {
+    PageUrl::parse_with(text, Normalize::none()).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// Brings an address into the normal form of the store; one that stands in it is left as it is.
+fn in_form_of(store: &Store, tables: &ReadTables, plain: PageUrl) -> Result<PageUrl> {
+    if tables.addresses.get(plain.as_str())?.is_some() {
+        return Ok(plain);
+    }
+    let rules = stored_rules(store)?.unwrap_or_default();
+    let form = PageUrl::from_url(plain.url().clone(), &rules);
+    form.map_err(|error| Usage(error.to_string()).into())
 }
 
 /// `crawl explain URL`.
 pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
-    let url = parse_url(&args.url)?;
+    let plain = parse_plain(&args.url)?;
     let store = open(&args.store)?;
-    let found = explain::explain(&store.read()?, &url)?;
+    let tables = store.read()?;
+    let url = in_form_of(&store, &tables, plain)?;
+    let found = explain::explain(&tables, &url)?;
     if json {
         return screen::json(&found);
     }
@@ -67,7 +80,7 @@ pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
 pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     let store = open(&args.store)?;
     let tables = store.read()?;
-    let number = document_number(&tables, &args.document)?;
+    let number = document_number(&store, &tables, &args.document)?;
     let document = read_document(&tables.documents, number)?;
     let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
     let row = export::row_of(&tables, &document)?;
@@ -103,7 +116,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn document_number(tables: &ReadTables, text: &str) -> Result<u64> {
+fn document_number(store: &Store, tables: &ReadTables, text: &str) -> Result<u64> {
     let unknown = || Usage(format!("no document `{text}` in the store"));
     if let Ok(id) = text.parse::<DocId>() {
         let number = tables.doc_ids.get(id.0)?.map(|row| row.value());
@@ -113,7 +126,8 @@ fn document_number(tables: &ReadTables, text: &str) -> Result<u64> {
         let detail = format!("`{text}` is neither a docId nor an address");
         return Err(Usage(detail).into());
     }
-    match Address::read(&tables.addresses, parse_url(text)?.as_str())? {
+    match Address::read(&tables.addresses, in_form_of(store, tables, parse_plain(text)?)?.as_str())?
+    {
         Some(Address { state: State::Stored(number), .. }) => Ok(number),
         _ => Err(unknown().into()),
     }

@@ -4,12 +4,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use uniqcrawl::urls::PageUrl;
+use uniqcrawl::urls::{Normalize, PageUrl};
 
 use super::exit::Usage;
 
-/// Reads seeds files. Lines that are no addresses are named and passed over.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<PageUrl>> {
+/// Reads seeds files by the rules of the normal form. Lines that are no addresses are named and
+/// passed over.
+pub(super) fn read(paths: &[PathBuf], rules: &Normalize) -> Result<Vec<PageUrl>> {
     let mut seeds = Vec::new();
     for path in paths {
         let bytes = read_bytes(path)?;
@@ -20,7 +21,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<PageUrl>> {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            match PageUrl::parse(line) {
+            match PageUrl::parse_with(line, rules) {
                 Ok(url) => seeds.push(url),
                 Err(error) => {
                     eprintln!("warning: {}:{}: {error}", path.display(), number + 1);

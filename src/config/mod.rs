@@ -218,7 +218,7 @@ impl Config {
     pub fn settings(&self) -> Settings {
         Settings {
             scope: self.crawl.scope,
-            normalize: self.urls,
+            normalize: self.urls.clone(),
             frontier: self.frontier.clone(),
             fetch: self.fetch.clone(),
             auth: self.auth.clone(),

@@ -121,6 +121,9 @@ pub enum Error {
     Threads(#[from] std::io::Error),
 }
 
+/// Name under which a store keeps the rules of the normal form.
+const RULES: &str = "urls";
+
 /// Asks a running crawl to stop; shared with whoever may ask.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicU8>);
@@ -184,6 +187,7 @@ pub fn run(
     seeds: &[PageUrl],
     context: &Context,
 ) -> Result<Report, Error> {
+    fix_rules(store, &settings.normalize)?;
     let fetcher = settings.fetcher()?;
     let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let finder = dedup::load(store, &settings.dedup)?;
@@ -224,4 +228,26 @@ pub fn run(
         report
     })?;
     Ok(report)
+}
+
+/// Fixes the rules of the normal form in a new store, or compares them with those it was made with:
+/// under other rules, known addresses would be new ones and be fetched again.
+fn fix_rules(store: &Store, given: &Normalize) -> Result<(), store::Error> {
+    let Some(stored) = stored_rules(store)? else {
+        return store.fix_setting(RULES, &given.to_stored());
+    };
+    match given.difference(&stored) {
+        None => Ok(()),
+        Some((name, given, stored)) => {
+            Err(store::Error::Setting { name: format!("{RULES}.{name}"), stored, given })
+        }
+    }
+}
+
+/// Returns the rules of the normal form that a store was made with; none if nothing was crawled
+/// into it.
+pub fn stored_rules(store: &Store) -> Result<Option<Normalize>, store::Error> {
+    let Some(text) = store.setting(RULES)? else { return Ok(None) };
+    let bad = store::BadRow { kind: "meta", detail: "the rules of addresses cannot be read" };
+    Ok(Some(Normalize::from_stored(&text).ok_or(bad)?))
 }

@@ -16,7 +16,7 @@ use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::{Failure, Response};
 use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement};
 use crate::robots::meta::Directives;
-use crate::urls::PageUrl;
+use crate::urls::{Normalize, PageUrl};
 
 use super::Settings;
 use super::visitor::{ROBOTS_BYTES_MAX, Visit};
@@ -156,7 +156,13 @@ fn fresh_for(cache_control: &str) -> Option<Duration> {
 
 fn target(lease: &Lease, response: &Response, settings: &Settings) -> Option<PageUrl> {
     let location = response.location.as_deref()?;
-    lease.url.join(location, settings.normalize).ok()
+    let target = lease.url.join(location, &settings.normalize).ok()?;
+    if target != lease.url {
+        return Some(target);
+    }
+    // The server insists on what a rule takes away, such as a session. The normal form would be a
+    // redirect to itself, and the page would be lost; `redirects_max` bounds the way.
+    lease.url.join(location, Normalize::none()).ok()
 }
 
 /// Reads `Retry-After`: seconds, or a date. Source: RFC 9110, 10.2.3.
@@ -192,7 +198,7 @@ fn page(
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
     let links = found.links.into_iter().filter_map(|link| {
-        let url = PageUrl::from_url(link.url, settings.normalize).ok()?;
+        let url = PageUrl::from_url(link.url, &settings.normalize).ok()?;
         Some((url, link.nofollow || directives.nofollow))
     });
     let links = links.collect();

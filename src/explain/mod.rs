@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::documents::{read_copy, read_document};
-use crate::frontier::{Address, Family, Host, Reason, RobotsCopy, State};
+use crate::frontier::{Address, Family, Host, Reason, RobotsCopy, State, pattern_key};
 use crate::robots::meta::Terms;
 use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
-use crate::urls::PageUrl;
+use crate::urls::{PageUrl, pattern};
 
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
@@ -35,6 +35,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
     let Some(address) = Address::read(&tables.addresses, url.as_str())? else {
         let summary = "no page that was crawled links to it, and it is no seed".to_owned();
         host_facts(tables, url, &mut facts)?;
+        room_facts(tables, url, &mut facts)?;
         let (url, state) = (url.to_string(), "unknown");
         return Ok(Explanation { url, state, reason: None, summary, facts });
     };
@@ -65,6 +66,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         facts.push(("kind of address".to_owned(), told));
     }
     host_facts(tables, url, &mut facts)?;
+    room_facts(tables, url, &mut facts)?;
     Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
 }
 
@@ -183,6 +185,27 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
     if address.failures > 0 {
         fact("failed tries", address.failures.to_string());
     }
+}
+
+/// What of its domain and its pattern was let in.
+fn room_facts(
+    tables: &ReadTables,
+    url: &PageUrl,
+    facts: &mut Vec<(String, String)>,
+) -> Result<(), Error> {
+    let key = url.host_key();
+    let domain = key.domain();
+    if let Some(hosts) = tables.domains.get(domain.as_str())? {
+        facts.push(("hosts of its domain".to_owned(), format!("{} of {domain}", hosts.value())));
+    }
+    let Some(host) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
+        return Ok(());
+    };
+    if let Some(count) = tables.patterns.get(pattern_key(host, url).as_slice())? {
+        let value = format!("{} of {}", count.value(), pattern(url));
+        facts.push(("links of its pattern".to_owned(), value));
+    }
+    Ok(())
 }
 
 fn host_facts(

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use url::Url;
 
+use crate::urls;
+
 use super::head::Head;
 use super::tree::{Item, Tree};
 
@@ -37,7 +39,7 @@ const PAGE_RELATIONS: [&str; 18] = [
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads: absolute, http or https, without fragment.
+    /// Where it leads: absolute, http or https, without fragment but for one that starts with `!`.
     pub url: Url,
     /// It is marked `rel=nofollow`.
     pub nofollow: bool,
@@ -54,22 +56,28 @@ pub(super) fn base(head: &Head, page: Option<&Url>) -> Option<Url> {
 
 /// Makes a link absolute.
 pub(super) fn join(base: Option<&Url>, href: &str) -> Option<String> {
-    resolve(base, href).map(String::from)
+    let mut url = resolve(base, href)?;
+    url.set_fragment(None);
+    Some(url.into())
 }
 
 fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
     let href = href.trim();
-    if href.is_empty() || href.starts_with('#') || href.len() > LINK_BYTES_MAX {
+    let same_page = href.starts_with('#') && !href.starts_with("#!");
+    if href.is_empty() || same_page || href.len() > LINK_BYTES_MAX {
         return None;
     }
     let mut url = match base {
-        Some(base) => base.join(href).ok()?,
+        Some(base) => urls::join(base, href).ok()?,
         None => Url::parse(href).ok()?,
     };
     if !matches!(url.scheme(), "http" | "https") {
         return None;
     }
-    url.set_fragment(None);
+    // A state of a page that scripts make; the rules of addresses say what becomes of it.
+    if url.fragment().is_some_and(|fragment| !fragment.starts_with('!')) {
+        url.set_fragment(None);
+    }
     Some(url)
 }
 

@@ -9,7 +9,7 @@
 use redb::ReadableTable;
 
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
-use crate::urls::PageUrl;
+use crate::urls::{PageUrl, pattern};
 
 use super::rows::{Address, Place, Rank, State};
 use super::{Frontier, Reason};
@@ -96,9 +96,14 @@ impl Family {
         families: &impl ReadableTable<u64, &'static [u8]>,
         url: &PageUrl,
     ) -> Result<Option<Self>, Error> {
-        let row = families.get(number(&url.pattern()))?;
+        let row = families.get(number(&pattern_of(url)))?;
         Ok(row.map(|row| Self::decode(row.value())).transpose()?)
     }
+}
+
+/// The pattern of an address, with its host.
+fn pattern_of(url: &PageUrl) -> String {
+    format!("{}{}", url.host_key(), pattern(url))
 }
 
 /// Stands for a family, and never for a rule.
@@ -148,7 +153,7 @@ impl Frontier {
         self.recount(Some(&address.state), &state);
         address.state = state;
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-        let number = number(&url.pattern());
+        let number = number(&pattern_of(url));
         tables.skipped.insert(crate::rules::skip_key(number, url.as_str()).as_slice(), ())?;
         self.change_family(tables, url, |family| family.stopped += 1)
     }
@@ -164,7 +169,7 @@ impl Frontier {
         url: &PageUrl,
         change: impl FnOnce(&mut Family),
     ) -> Result<(), Error> {
-        let pattern = url.pattern();
+        let pattern = pattern_of(url);
         let number = number(&pattern);
         let row = tables.families.get(number)?.map(|row| Family::decode(row.value()));
         let mut family =
@@ -193,7 +198,7 @@ impl Frontier {
             }
         })?;
         while reopen {
-            let number = number(&url.pattern());
+            let number = number(&pattern_of(url));
             let some = crate::rules::take_skipped(tables, number, REOPENED_MAX)?;
             reopen = !some.is_empty();
             for address in some {

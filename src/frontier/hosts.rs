@@ -46,6 +46,14 @@ impl Hosts {
         Self { max: max.max(1), rules_bytes_max, ..Self::default() }
     }
 
+    /// Returns the number of a host, if it has one.
+    pub(super) fn known(&self, tables: &Tables<'_>, key: &HostKey) -> Result<Option<u32>, Error> {
+        match self.numbers.get(key.as_str()) {
+            Some(number) => Ok(Some(*number)),
+            None => Ok(tables.host_numbers.get(key.as_str())?.map(|row| row.value())),
+        }
+    }
+
     /// Returns the number of a host, giving it one if it is new.
     pub(super) fn number(&mut self, tables: &mut Tables<'_>, key: &HostKey) -> Result<u32, Error> {
         if let Some(number) = self.numbers.get(key.as_str()) {
@@ -57,6 +65,9 @@ impl Hosts {
         } else {
             let number = tables.next_number("next_host")?;
             let number = u32::try_from(number).expect("fewer than four billion hosts");
+            let domain = key.domain();
+            let hosts = tables.domains.get(domain.as_str())?.map_or(0, |row| row.value());
+            tables.domains.insert(domain.as_str(), hosts + 1)?;
             tables.host_numbers.insert(key.as_str(), number)?;
             tables.hosts.insert(number, Host::new(key.as_str()).encode().as_slice())?;
             number

@@ -7,6 +7,7 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod budgets;
 mod events;
 mod family;
 mod hosts;
@@ -29,6 +30,7 @@ use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
+pub use budgets::pattern_key;
 pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use offer::{Offer, Offered};
@@ -55,6 +57,15 @@ pub struct Config {
     /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
     /// without end ends. 0 for no limit.
     pub host_addresses_max: u64,
+    /// Most links of one pattern (see [`urls::pattern()`]) of one host that are let in. 0 for no
+    /// limit.
+    pub pattern_addresses_max: u64,
+    /// Most patterns of one host that are counted at a time. The rarer half makes room for new ones
+    /// and is forgotten: such a pattern starts from 0 when it comes again.
+    pub patterns_per_host_max: u64,
+    /// Most hosts of one registrable domain that links and redirects can add: with wildcard DNS, a
+    /// domain has as many as somebody cares to invent. 0 for no limit.
+    pub hosts_per_domain_max: u64,
     /// Limits on the shape of addresses.
     pub shape: urls::Limits,
     /// Most redirects that may lead to an address.
@@ -105,6 +116,9 @@ impl Default for Config {
             connections_per_host: 1,
             depth_max: u16::MAX,
             host_addresses_max: 1_000_000,
+            pattern_addresses_max: 500_000,
+            patterns_per_host_max: 4_096,
+            hosts_per_domain_max: 10_000,
             shape: urls::Limits::default(),
             redirects_max: 10,
             retries_max: 3,

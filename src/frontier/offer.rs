@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
-use crate::urls::{OddShape, PageUrl};
+use crate::urls::PageUrl;
 
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
 use super::{Frontier, Reason, events};
@@ -58,11 +58,14 @@ impl Frontier {
                 return Ok(Offered::Known);
             }
         }
-        let refused = match self.turn_away(offer) {
-            None if offer.rank == Rank::Link => self.over_budget(tables, offer.url)?,
-            refused => refused,
-        };
-        let Some(mut address) = Address::read(&tables.addresses, offer.url.as_str())? else {
+        let mut refused = self.turn_away(offer, now);
+        let known = Address::read(&tables.addresses, offer.url.as_str())?;
+        // What was let in before takes no room.
+        let is_in = known.as_ref().is_some_and(|address| address.state.is_in());
+        if refused.is_none() && !is_in {
+            refused = self.over_budget(tables, offer)?;
+        }
+        let Some(mut address) = known else {
             return self.add(tables, offer, refused, now);
         };
         let more_links = match &from {
@@ -86,17 +89,13 @@ impl Frontier {
     }
 
     /// Tells why an offer is turned away, if it is.
-    fn turn_away(&self, offer: &Offer<'_>) -> Option<Reason> {
+    fn turn_away(&self, offer: &Offer<'_>, now: Timestamp) -> Option<Reason> {
         if !self.scope.contains(offer.url) {
             return Some(Reason::OutOfScope);
         }
-        if let Some(odd) = self.config.shape.odd_shape(offer.url) {
-            return Some(match odd {
-                OddShape::TooLong => Reason::UrlTooLong,
-                OddShape::TooDeep => Reason::PathTooDeep,
-                OddShape::RepeatedSegment => Reason::RepeatedSegment,
-                OddShape::RepeatedParameter => Reason::RepeatedParameter,
-            });
+        let odd = self.config.shape.odd_shape(offer.url, now.0);
+        if let Some(odd) = odd.filter(|odd| offer.rank == Rank::Link || !odd.is_of_links()) {
+            return Some(Reason::from(odd));
         }
         if self.config.depth_max < offer.depth {
             return Some(Reason::TooDeep);
@@ -105,21 +104,6 @@ impl Frontier {
             return Some(Reason::TooManyRedirects);
         }
         offer.nofollow.then_some(Reason::Nofollow)
-    }
-
-    /// Tells whether the host of a link has no room for another address.
-    fn over_budget(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &PageUrl,
-    ) -> Result<Option<Reason>, Error> {
-        let most = self.config.host_addresses_max;
-        if most == 0 {
-            return Ok(None);
-        }
-        let host = self.hosts.number(tables, &url.host_key())?;
-        let full = self.hosts.get(tables, host)?.row.admitted >= most;
-        Ok(full.then_some(Reason::HostBudget))
     }
 
     fn add(
@@ -156,6 +140,7 @@ impl Frontier {
             add_link(tables, offer.url.hash64(), from, &mut address)?;
         }
         self.enqueue(tables, offer.url, &mut address)?;
+        self.count_link(tables, offer.url, &address)?;
         Ok(Offered::Queued)
     }
 
@@ -166,6 +151,7 @@ impl Frontier {
         offer: &Offer<'_>,
         address: &mut Address,
     ) -> Result<bool, Error> {
+        let is_new = !address.state.is_in();
         let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
         match address.state {
             State::Refused(reason) if reason.before_visit() => {
@@ -187,6 +173,9 @@ impl Frontier {
         address.place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
         address.hops = offer.hops;
         self.enqueue(tables, offer.url, address)?;
+        if is_new {
+            self.count_link(tables, offer.url, address)?;
+        }
         Ok(true)
     }
 
@@ -199,9 +188,6 @@ impl Frontier {
     ) -> Result<(), Error> {
         address.host = self.hosts.number(tables, &url.host_key())?;
         address.place.sequence = tables.next_number("next_request")?;
-        if address.place.rank == Rank::Link {
-            self.hosts.get(tables, address.host)?.row.admitted += 1;
-        }
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         let request = Request { purpose: Purpose::Page, url: url.as_str().to_owned() };
         self.push(tables, address.host, address.place, &request)

@@ -40,6 +40,13 @@ reasons! {
     RepeatedParameter = 6, "repeated_parameter", "one query parameter repeats, as in a trap";
     Nofollow = 7, "nofollow", "every link to it is marked nofollow";
     HostBudget = 8, "host_budget", "its host has as many addresses as the limit allows";
+    RepeatedSequence = 9, "repeated_sequence", "some path segments repeat, as in a trap";
+    NestedEscapes = 10, "nested_escapes", "a part of it is escaped over and over, as in a trap";
+    Calendar = 11, "calendar", "a calendar turned to a month that is too far away";
+    SessionInPath = 12, "session_in_path", "its path has the identifier of a session";
+    HostInPath = 13, "host_in_path", "its path repeats the name of its host, as in a trap";
+    DomainHosts = 14, "domain_hosts", "its domain has as many hosts as the limit allows";
+    PatternBudget = 15, "pattern_budget", "as many addresses of its pattern as the limit allows";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";

@@ -209,6 +209,8 @@ pub struct Host {
     pub robots_elsewhere: bool,
     /// Its row in the schedule; 0 for none.
     pub scheduled: Timestamp,
+    /// Patterns of its addresses that are counted.
+    pub patterns: u64,
 }
 
 impl Host {
@@ -228,6 +230,7 @@ impl Host {
             failed: 0,
             robots_elsewhere: false,
             scheduled: Timestamp(0),
+            patterns: 0,
         }
     }
 
@@ -247,6 +250,7 @@ impl Host {
             .number(self.failed)
             .number(self.robots_elsewhere)
             .signed(self.scheduled.0)
+            .number(self.patterns)
             .finish()
     }
 
@@ -268,6 +272,7 @@ impl Host {
             failed: row.number()?,
             robots_elsewhere: row.number()? != 0,
             scheduled: Timestamp(row.signed()?),
+            patterns: row.number()?,
         })
     }
 }

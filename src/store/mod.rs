@@ -19,10 +19,14 @@ pub use tables::{ReadTables, Tables, read_number};
 /// Number of the format of all rows. A store of a higher number is refused.
 pub const FORMAT: u64 = 5;
 
-/// Small facts about the store: `format`, `features`, `next_*` numbers.
+/// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 /// Host key -> host number.
 pub const HOST_NUMBERS: TableDefinition<&str, u32> = TableDefinition::new("host_numbers");
+/// Registrable domain -> number of its hosts (`frontier`).
+pub const DOMAINS: TableDefinition<&str, u64> = TableDefinition::new("domains");
+/// Host number, hash of a pattern -> links of that pattern that were let in (`frontier`).
+pub const PATTERNS: TableDefinition<&[u8], u64> = TableDefinition::new("patterns");
 /// Host number -> host row (`frontier`).
 pub const HOSTS: TableDefinition<u32, &[u8]> = TableDefinition::new("hosts");
 /// Host number -> robots.txt copy (`frontier`).
@@ -125,7 +129,7 @@ pub enum Error {
     #[error("the store was made with {name} = {stored}, not {given}: name another store")]
     Setting {
         /// Name of the setting.
-        name: &'static str,
+        name: String,
         /// What the store was made with.
         stored: String,
         /// What was given.
@@ -222,13 +226,20 @@ impl Store {
             match stored {
                 Some(stored) if stored == given => return Ok(()),
                 Some(stored) => {
-                    return Err(Error::Setting { name, stored, given: given.to_owned() });
+                    let (name, given) = (name.to_owned(), given.to_owned());
+                    return Err(Error::Setting { name, stored, given });
                 }
                 None => meta.insert(name, given.as_bytes())?,
             };
         }
         txn.commit()?;
         Ok(())
+    }
+
+    /// Returns the setting `name` as it was fixed; none if it was not.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, Error> {
+        let stored = self.read()?.meta.get(name)?;
+        Ok(stored.map(|row| String::from_utf8_lossy(row.value()).into_owned()))
     }
 
     fn check_format(&self) -> Result<(), Error> {

@@ -4,8 +4,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
-    ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR,
-    NEAR_LOG, QUEUE, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
+    DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER,
+    META, NEAR, NEAR_LOG, PATTERNS, QUEUE, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -41,6 +41,8 @@ macro_rules! tables {
 tables! {
     meta: META, &'static str => &'static [u8];
     host_numbers: HOST_NUMBERS, &'static str => u32;
+    domains: DOMAINS, &'static str => u64;
+    patterns: PATTERNS, &'static [u8] => u64;
     hosts: HOSTS, u32 => &'static [u8];
     robots: ROBOTS, u32 => &'static [u8];
     addresses: ADDRESSES, &'static str => &'static [u8];

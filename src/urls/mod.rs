@@ -2,8 +2,12 @@
 //!
 //! Past this module no other type of address exists than [`PageUrl`].
 
+mod calendar;
+mod escapes;
+mod normal;
 mod pattern;
 mod scope;
+mod sessions;
 mod shape;
 
 use std::fmt;
@@ -11,37 +15,15 @@ use std::fmt;
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+pub use normal::Normalize;
+pub use pattern::pattern;
 pub use scope::{Scope, ScopeKind, registrable_domain};
 pub use shape::{Limits, OddShape};
 
-/// Query parameters that only tell where a visitor came from.
-///
-/// Source: the documentation of Google Analytics, Google Ads, Meta, Microsoft Advertising,
-/// Mailchimp, `HubSpot` and Matomo; names that sites use for content are left out on purpose.
-const TRACKING: [&str; 14] = [
-    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid",
-    "mc_cid", "mc_eid", "_hsenc", "_hsmi", "igshid",
-];
-
-/// Which of our own rules are applied after those of the WHATWG URL standard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct Normalize {
-    /// Drop `utm_*`, `gclid`, `fbclid` and their kind from the query.
-    pub drop_tracking_parameters: bool,
-}
-
-impl Default for Normalize {
-    fn default() -> Self {
-        Self { drop_tracking_parameters: true }
-    }
-}
-
 /// A normalised absolute http or https address without fragment and user information.
 ///
-/// Normal form: WHATWG parsing, then: no fragment; no user name or password; no dot at the end
-/// of the host; percent-encoded unreserved characters decoded and other escapes in upper case;
-/// an empty query dropped; tracking parameters dropped if so set.
+/// Normal form: WHATWG parsing, then no fragment, no user name or password, then the rules of
+/// [`Normalize`]. The normal form of a normal form is itself.
 ///
 /// Source: <https://url.spec.whatwg.org/>; RFC 3986, 6.2.2.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,9 +49,14 @@ pub enum ParseError {
 impl PageUrl {
     /// Parses an absolute address with the default rules.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
+        Self::parse_with(text, &normal::USUAL)
+    }
+
+    /// Parses an absolute address.
+    pub fn parse_with(text: &str, rules: &Normalize) -> Result<Self, ParseError> {
         let url = Url::parse(text.trim())
             .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
-        Self::from_url(url, Normalize::default())
+        Self::from_url(url, rules)
     }
 
     /// Takes back an address that [`PageUrl::as_str`] gave; none if it is no address.
@@ -79,34 +66,17 @@ impl PageUrl {
     }
 
     /// Brings a parsed address into normal form.
-    pub fn from_url(mut url: Url, rules: Normalize) -> Result<Self, ParseError> {
+    pub fn from_url(mut url: Url, rules: &Normalize) -> Result<Self, ParseError> {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(ParseError::Scheme(url.into()));
         }
-        url.set_fragment(None);
-        if !url.username().is_empty() || url.password().is_some() {
-            // Neither call can fail on an http address with a host.
-            let _ = (url.set_username(""), url.set_password(None));
-        }
-        if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')) {
-            let host = host.to_owned();
-            if url.set_host(Some(&host)).is_err() {
-                return Err(ParseError::Scheme(url.into()));
-            }
-        }
-        if url.path().contains('%') {
-            let path = shape::normal_escapes(url.path());
-            url.set_path(&path);
-        }
-        normalize_query(&mut url, rules);
+        rules.apply(&mut url)?;
         Ok(Self(url))
     }
 
     /// Parses `text` as it stands in a page at `self`: relative to it, or absolute.
-    pub fn join(&self, text: &str, rules: Normalize) -> Result<Self, ParseError> {
-        let url = self
-            .0
-            .join(text)
+    pub fn join(&self, text: &str, rules: &Normalize) -> Result<Self, ParseError> {
+        let url = join(&self.0, text)
             .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
         Self::from_url(url, rules)
     }
@@ -148,6 +118,22 @@ impl PageUrl {
     }
 }
 
+/// Parses `text` as it stands in a page at `base`.
+///
+/// The standard passes over any number of slashes before the host of a web address; the parser
+/// below takes more than two for an empty host.
+///
+/// Source: <https://url.spec.whatwg.org/#special-authority-ignore-slashes-state>.
+pub fn join(base: &Url, text: &str) -> Result<Url, url::ParseError> {
+    let text = text.trim_start_matches(|char: char| char <= ' ');
+    let rest = text.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+    let slashes = text[..text.len() - rest.len()].matches(['/', '\\']).count();
+    if slashes > 2 && matches!(base.scheme(), "http" | "https") {
+        return base.join(&format!("//{rest}"));
+    }
+    base.join(text)
+}
+
 impl fmt::Display for PageUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -171,6 +157,14 @@ impl HostKey {
         &self.0
     }
 
+    /// Returns the registrable domain that the host belongs to; see [`registrable_domain`].
+    #[must_use]
+    pub fn domain(&self) -> String {
+        // A damaged store may have a key that is none.
+        let page = PageUrl::parse_stored(&format!("{}/", self.0));
+        page.map_or_else(|| self.0.clone(), |page| registrable_domain(&page))
+    }
+
     /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.
     #[must_use]
     pub fn robots_url(&self) -> PageUrl {
@@ -183,26 +177,4 @@ impl fmt::Display for HostKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-fn normalize_query(url: &mut Url, rules: Normalize) {
-    let Some(query) = url.query() else { return };
-    if query.is_empty() {
-        url.set_query(None);
-        return;
-    }
-    let escaped = if query.contains('%') { Some(shape::normal_escapes(query)) } else { None };
-    let query = escaped.as_deref().unwrap_or(query);
-    if rules.drop_tracking_parameters && query.split('&').any(is_tracking) {
-        let kept: Vec<&str> = query.split('&').filter(|pair| !is_tracking(pair)).collect();
-        let kept = kept.join("&");
-        url.set_query(if kept.is_empty() { None } else { Some(&kept) });
-    } else if let Some(escaped) = escaped {
-        url.set_query(Some(&escaped));
-    }
-}
-
-fn is_tracking(pair: &str) -> bool {
-    let name = pair.split('=').next().unwrap_or(pair);
-    name.starts_with("utm_") || TRACKING.contains(&name)
 }

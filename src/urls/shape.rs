@@ -1,8 +1,8 @@
-//! The shape of addresses: escapes in normal form, and shapes that only traps have.
+//! Shapes of addresses that only traps have.
 
-use std::fmt::Write as _;
-
-use super::PageUrl;
+use super::calendar::{self, Range};
+use super::escapes::nesting;
+use super::{PageUrl, sessions};
 
 /// Limits on the shape of an address. Each bound is inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -12,10 +12,22 @@ pub struct Limits {
     pub url_bytes_max: usize,
     /// Most segments in a path.
     pub path_segments_max: usize,
-    /// Most times that one segment, or one pair of segments, may stand in a path.
+    /// Most times that one segment may stand in a path.
     pub segment_repeats_max: usize,
+    /// Most times that two or more segments may stand in a path right after each other.
+    pub sequence_repeats_max: usize,
+    /// Most times that the address's own host may stand as a segment in its path.
+    pub host_repeats_max: usize,
     /// Most times that one query parameter may stand in an address.
     pub parameter_repeats_max: usize,
+    /// Most times that a part may be escaped over and over, as `%2525` or `&amp;amp;` is twice.
+    pub escape_nesting_max: usize,
+    /// Most months from now to a month ahead that an address names; 0 for no limit.
+    pub calendar_months_ahead_max: u32,
+    /// Most years from now back to a month that the address of a calendar names; 0 for no limit.
+    pub calendar_years_back_max: u32,
+    /// Refuse links with a session in the path, where rules of the normal form do not take it out.
+    pub refuse_path_sessions: bool,
 }
 
 impl Default for Limits {
@@ -24,7 +36,13 @@ impl Default for Limits {
             url_bytes_max: 2_000,
             path_segments_max: 20,
             segment_repeats_max: 3,
+            sequence_repeats_max: 2,
+            host_repeats_max: 1,
             parameter_repeats_max: 5,
+            escape_nesting_max: 2,
+            calendar_months_ahead_max: 24,
+            calendar_years_back_max: 100,
+            refuse_path_sessions: true,
         }
     }
 }
@@ -38,36 +56,67 @@ pub enum OddShape {
     TooDeep,
     /// One segment more often than `segment_repeats_max`.
     RepeatedSegment,
+    /// A sequence of segments more often than `sequence_repeats_max`.
+    RepeatedSequence,
+    /// The host in the path more often than `host_repeats_max`.
+    HostInPath,
     /// One parameter more often than `parameter_repeats_max`.
     RepeatedParameter,
+    /// Escaped more often than `escape_nesting_max`.
+    NestedEscapes,
+    /// A month out of the range of calendars.
+    Calendar,
+    /// A session in the path.
+    SessionInPath,
+}
+
+impl OddShape {
+    /// Tells whether only a link can be odd in this way: a seed or the target of a redirect that
+    /// names a month or a session is one address, and no step on an endless way.
+    #[must_use]
+    pub fn is_of_links(self) -> bool {
+        matches!(self, Self::Calendar | Self::SessionInPath)
+    }
 }
 
 impl Limits {
-    /// Returns what is odd about `url`, or nothing.
+    /// Returns what is odd about `url` at `now`, in milliseconds since 1970; or nothing.
     #[must_use]
-    pub fn odd_shape(&self, url: &PageUrl) -> Option<OddShape> {
+    pub fn odd_shape(&self, url: &PageUrl, now: i64) -> Option<OddShape> {
         if url.as_str().len() > self.url_bytes_max {
             return Some(OddShape::TooLong);
         }
-        let segments: Vec<&str> = url.url().path().split('/').filter(|s| !s.is_empty()).collect();
+        let path = url.url().path();
+        let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
         if segments.len() > self.path_segments_max {
             return Some(OddShape::TooDeep);
         }
         if most_repeats(&segments) > self.segment_repeats_max {
             return Some(OddShape::RepeatedSegment);
         }
-        let names: Vec<&str> = url
-            .url()
-            .query()
-            .unwrap_or_default()
-            .split('&')
-            .filter_map(|pair| pair.split('=').next())
-            .filter(|name| !name.is_empty())
-            .collect();
+        if sequence_repeats(&segments) > self.sequence_repeats_max {
+            return Some(OddShape::RepeatedSequence);
+        }
+        if host_repeats(url, &segments) > self.host_repeats_max {
+            return Some(OddShape::HostInPath);
+        }
+        let query = url.url().query().unwrap_or_default();
+        let names = query.split('&').filter_map(|pair| pair.split('=').next());
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         if most_repeats(&names) > self.parameter_repeats_max {
             return Some(OddShape::RepeatedParameter);
         }
-        None
+        if nesting(url.path_and_query()) > self.escape_nesting_max {
+            return Some(OddShape::NestedEscapes);
+        }
+        if self.refuse_path_sessions && sessions::in_path(path) {
+            return Some(OddShape::SessionInPath);
+        }
+        let range = Range {
+            months_ahead_max: self.calendar_months_ahead_max,
+            years_back_max: self.calendar_years_back_max,
+        };
+        calendar::is_beyond(url, range, now).then_some(OddShape::Calendar)
     }
 }
 
@@ -78,37 +127,28 @@ fn most_repeats(items: &[&str]) -> usize {
     items.iter().map(count).max().unwrap_or(0)
 }
 
-/// Decodes percent-escapes of unreserved characters and writes all others in upper case.
-///
-/// Source: RFC 3986, 6.2.2.1 and 6.2.2.2.
-pub(super) fn normal_escapes(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = if bytes[at] == b'%' { escaped_byte(&bytes[at + 1..]) } else { None };
-        match escape {
-            Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
-                out.push(char::from(byte));
-                at += 3;
-            }
-            Some(byte) => {
-                write!(out, "%{byte:02X}").expect("writing to a string cannot fail");
-                at += 3;
-            }
-            None => {
-                let rest = &text[at..];
-                let next = rest.chars().next().expect("`at` is a boundary before the end");
-                out.push(next);
-                at += next.len_utf8();
-            }
+/// How often two or more segments stand right after each other at most: 3 for `a/b/a/b/a/b`.
+fn sequence_repeats(segments: &[&str]) -> usize {
+    let mut most = 1;
+    for length in 2..=segments.len() / 2 {
+        // Segments in a row that are equal to the one `length` places on.
+        let mut run = 0;
+        for pair in segments.iter().zip(&segments[length..]) {
+            run = if pair.0 == pair.1 { run + 1 } else { 0 };
+            most = most.max(run / length + 1);
         }
     }
-    out
+    most
 }
 
-fn escaped_byte(after_percent: &[u8]) -> Option<u8> {
-    let high = char::from(*after_percent.first()?).to_digit(16)?;
-    let low = char::from(*after_percent.get(1)?).to_digit(16)?;
-    u8::try_from(high * 16 + low).ok()
+/// How often the host of the address stands in its path, with or without `www.` and port.
+fn host_repeats(url: &PageUrl, segments: &[&str]) -> usize {
+    let bare = |name: &str| -> usize { if name.starts_with("www.") { 4 } else { 0 } };
+    let host = url.url().host_str().unwrap_or_default();
+    let host = &host[bare(host)..];
+    let is_host = |segment: &&&str| {
+        let name = segment.split(':').next().unwrap_or(segment);
+        name[bare(name)..].eq_ignore_ascii_case(host)
+    };
+    segments.iter().filter(is_host).count()
 }

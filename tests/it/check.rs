@@ -185,6 +185,11 @@ fn a_row_that_names_what_is_missing_is_listed() {
         let body = tables.bodies.first().unwrap().unwrap().1.value().to_vec();
         tables.bodies.insert(999, body.as_slice()).unwrap();
         tables.counters.insert("addresses.stored", 77).unwrap();
+        tables.host_numbers.insert("no host at all", 998).unwrap();
+        tables.domains.insert("example.org", 5).unwrap();
+        tables.patterns.insert([0, 0, 0, 1, 7, 7, 7, 7, 7, 7, 7, 7].as_slice(), 1).unwrap();
+        tables.patterns.insert([9; 12].as_slice(), 1).unwrap();
+        tables.patterns.insert([9; 11].as_slice(), 1).unwrap();
     });
     let findings = findings(&store);
     lists(&findings, "host_numbers", "https://nowhere: ");
@@ -195,9 +200,18 @@ fn a_row_that_names_what_is_missing_is_listed() {
     lists(&findings, "exact", "00000000000000000000000000000005: ");
     lists(&findings, "unsure", "999: ");
     lists(&findings, "bodies", "999: ");
-    assert!(
-        findings.listed.iter().any(|fault| fault.starts_with("counter addresses.stored is 77"))
-    );
+    lists(&findings, "patterns", "0909090909090909090909: ");
+    for wanted in [
+        "counter addresses.stored is 77",
+        "no host at all does not count",
+        "nowhere does not count",
+        "example.org counts 5 hosts, not 0",
+        "http://127.77.0.1:",
+        "patterns are of host 151587081",
+    ] {
+        let found = findings.listed.iter().any(|fault| fault.starts_with(wanted));
+        assert!(found, "no `{wanted}` among {:#?}", findings.listed);
+    }
 }
 
 #[test]
@@ -250,5 +264,5 @@ fn every_table_is_looked_at() {
         )*};
     }
     looked_at!(meta host_numbers hosts robots addresses queue schedule later inlinks documents);
-    looked_at!(doc_ids copies contents bodies exact near near_log unsure history counters);
+    looked_at!(domains patterns doc_ids copies contents bodies exact near near_log unsure history counters);
 }

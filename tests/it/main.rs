@@ -39,4 +39,6 @@ mod store;
 mod support;
 mod terms;
 mod tidy;
+mod trap_crawls;
+mod traps;
 mod urls;

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::jobs::{Fault, Job, Jobs, Seeds};
-use uniqcrawl::urls::PageUrl;
+use uniqcrawl::urls::{Normalize, PageUrl};
 
 use super::args::{JobsArg, JobsCommand};
 use super::exit::{Exit, Usage};
@@ -51,10 +51,11 @@ fn find<'a>(jobs: &'a Jobs, name: &str) -> Result<&'a Job> {
 fn faults(jobs: &Jobs) -> Vec<Fault> {
     let mut faults = Vec::new();
     for job in &jobs.jobs {
-        if let Err((key, detail)) = config(job) {
+        let config = config(job).unwrap_or_else(|(key, detail)| {
             faults.push(jobs.fault(job, &key, detail));
-        }
-        if let Err(error) = starts(job) {
+            Config::default()
+        });
+        if let Err(error) = starts(job, &config.urls) {
             faults.push(jobs.fault(job, "seeds", super::exit::in_words(&error)));
         }
     }
@@ -91,9 +92,9 @@ fn config(job: &Job) -> Result<Config, (String, String)> {
 }
 
 /// The seeds of a job.
-fn starts(job: &Job) -> Result<Vec<PageUrl>> {
+fn starts(job: &Job, rules: &Normalize) -> Result<Vec<PageUrl>> {
     match &job.seeds {
-        Seeds::File(path) => seeds::read(std::slice::from_ref(path)),
+        Seeds::File(path) => seeds::read(std::slice::from_ref(path), rules),
         Seeds::List(seeds) => Ok(seeds.clone()),
     }
 }

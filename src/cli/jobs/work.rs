@@ -65,7 +65,7 @@ fn note(run: &mut Run, name: &str, result: Result<String>) {
 
 fn crawl_and_export(job: &Job, run: &mut Run, context: &Context) -> Result<()> {
     let config = super::config(job).map_err(|(key, why)| anyhow!("{key}: {why}"))?;
-    let seeds = super::starts(job)?;
+    let seeds = super::starts(job, &config.urls)?;
     let store = plain::open(&config, &job.store)?;
     let late = AtomicBool::new(false);
     let report = thread::scope(|scope| {
