@@ -103,7 +103,7 @@ impl Scheduler {
             let busy = self.running.contains_key(&number);
             let rows = seat.progress.look(&seat.rule, busy, now);
             seat.next = seat.rule.schedule.next_after(seat.progress.seen, seat.progress.anchor);
-            // A moment that waits is written when its run begins; until then it would be found anew.
+            // A moment that waits is written when its run begins; before, it would be found anew.
             if !rows.is_empty() {
                 self.history.add(&seat.name, Some(&seat.progress), &rows)?;
             }
