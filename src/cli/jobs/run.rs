@@ -41,13 +41,11 @@ pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
     let jobs = read_checked(&args.jobs.jobs)?;
     let (tell, news) = channel();
     listen(tell.clone())?;
-    match &args.once {
-        Some(name) => once(find(&jobs, name)?, &jobs, screen, (tell, &news)),
-        None => {
-            let until = args.until.as_deref().map(moment).transpose()?;
-            Loop::open(&jobs, until, screen, tell)?.run(&news)
-        }
+    if let Some(name) = &args.once {
+        return once(find(&jobs, name)?, &jobs, screen, (tell, &news));
     }
+    let until = args.until.as_deref().map(moment).transpose()?;
+    Loop::open(&jobs, until, screen, tell)?.run(&news)
 }
 
 /// Reads a moment, or a time from now.
