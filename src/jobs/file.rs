@@ -142,7 +142,7 @@ impl Jobs {
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+    text.char_indices().take_while(|(here, _)| *here < at).filter(|(_, c)| *c == '\n').count() + 1
 }
 
 fn note_lines(text: &str, table: &DeTable, path: &str, lines: &mut BTreeMap<String, usize>) {
@@ -270,18 +270,14 @@ impl Reader<'_> {
 
     /// Reads the table `key`, if it is there.
     fn table<T>(&mut self, key: &str, read: impl FnOnce(&mut Reader) -> Option<T>) -> Option<T> {
-        match self.of.get(key)? {
-            Value::Table(of) => {
-                let gap = if self.path.is_empty() { "" } else { "." };
-                let path = format!("{}{gap}{key}", self.path);
-                let (lines, faults, job) = (self.lines, &mut *self.faults, self.job);
-                read(&mut Reader { lines, faults, job, path: &path, of })
-            }
-            _ => {
-                self.wrong(key, "a table");
-                None
-            }
-        }
+        let Value::Table(of) = self.of.get(key)? else {
+            self.wrong(key, "a table");
+            return None;
+        };
+        let gap = if self.path.is_empty() { "" } else { "." };
+        let path = format!("{}{gap}{key}", self.path);
+        let (lines, faults, job) = (self.lines, &mut *self.faults, self.job);
+        read(&mut Reader { lines, faults, job, path: &path, of })
     }
 }
 
@@ -381,13 +377,11 @@ fn schedule(reader: &mut Reader) -> Option<Schedule> {
 
 fn catch_up(reader: &mut Reader) -> CatchUp {
     let Some(text) = reader.text("catch_up") else { return CatchUp::Once };
-    match CatchUp::ALL.iter().find(|(name, _)| *name == text) {
-        Some((_, policy)) => *policy,
-        None => {
-            reader.fault("catch_up", "must be skip, once or all");
-            CatchUp::Once
-        }
+    let named = CatchUp::ALL.iter().find(|(name, _)| *name == text);
+    if named.is_none() {
+        reader.fault("catch_up", "must be skip, once or all");
     }
+    named.map_or(CatchUp::Once, |(_, policy)| *policy)
 }
 
 fn export(table: &mut Reader) -> Option<Export> {

@@ -140,7 +140,9 @@ impl History {
             drop(lock);
             // It may have ended between the two looks.
             rows = self.newest(job, limit)?;
-            rows.iter_mut().for_each(|(_, run)| cut(run));
+            for (_, run) in &mut rows {
+                cut(run);
+            }
         }
         Ok(rows)
     }

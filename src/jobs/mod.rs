@@ -23,7 +23,7 @@ pub use history::{History, Lock};
 pub use plan::{CatchUp, Planned, Progress, Rule};
 pub use row::{Counts, Outcome, Run, Trigger};
 pub use schedule::Schedule;
-pub use scheduler::{Scheduler, Start};
+pub use scheduler::{Begun, Scheduler, Start};
 
 /// What stops the scheduler. A job that fails is never among the reasons.
 #[derive(Debug, thiserror::Error)]

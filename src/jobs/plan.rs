@@ -76,9 +76,10 @@ impl Progress {
             return Vec::new();
         }
         if busy || !self.pending.is_empty() {
-            let reason = match busy {
-                true => "a run of the job is under way",
-                false => "an earlier moment of the job still waits for its run",
+            let reason = if busy {
+                "a run of the job is under way"
+            } else {
+                "an earlier moment of the job still waits for its run"
             };
             let newest = moments[moments.len() - 1];
             let count = moments.len() as u64;
@@ -138,10 +139,7 @@ impl Progress {
             (CatchUp::All, _) => rule.catch_up_max,
         };
         let made_up = moments.split_off(moments.len().saturating_sub(runs));
-        let trigger = |moment| match Some(moment) == cut {
-            true => Trigger::Resume,
-            false => Trigger::CatchUp,
-        };
+        let trigger = |moment| if Some(moment) == cut { Trigger::Resume } else { Trigger::CatchUp };
         let planned = |moment| Planned { moment, trigger: trigger(moment) };
         self.pending.extend(made_up.into_iter().map(planned));
         if fresh {
@@ -150,9 +148,10 @@ impl Progress {
         // The run that was cut off has a row of its own.
         moments.retain(|moment| Some(*moment) != cut);
         let Some(newest) = moments.last().copied() else { return Vec::new() };
-        let reason = match self.pending.is_empty() {
-            true => "no scheduler ran at that time",
-            false => "no scheduler ran at that time; a later run makes up for it",
+        let reason = if self.pending.is_empty() {
+            "no scheduler ran at that time"
+        } else {
+            "no scheduler ran at that time; a later run makes up for it"
         };
         let count = moments.len() as u64;
         vec![Run::none((newest, count), Outcome::Missed, reason, now)]

@@ -91,7 +91,9 @@ impl Schedule {
     pub fn last_until(&self, moment: Timestamp, anchor: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Cron { line, zone } => {
-                find(line, zone, Timestamp(moment.0.saturating_add(1)), Direction::Backward)
+                // Cron counts in seconds: from the end of the one that `moment` is in.
+                let end = Timestamp(moment.0.saturating_add(1_000));
+                find(line, zone, end, Direction::Backward)
             }
             Self::Every(interval) => {
                 let steps = moment.0.checked_sub(anchor.0)?.div_euclid(millis(*interval));
@@ -146,9 +148,9 @@ fn zoned(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     jiff::Timestamp::from_millisecond(moment.0).ok().map(|time| time.to_zoned(zone.clone()))
 }
 
-/// The nearest match that lies strictly on one side of `moment`.
+/// The nearest match that lies strictly on one side of the second of `moment`.
 fn find(cron: &Cron, zone: &TimeZone, moment: Timestamp, side: Direction) -> Option<Timestamp> {
-    let from = zoned(moment, zone)?;
+    let from = zoned(Timestamp(moment.0 - moment.0.rem_euclid(1_000)), zone)?;
     let found = match side {
         Direction::Forward => cron.find_next_occurrence(&from, false),
         Direction::Backward => cron.find_previous_occurrence(&from, false),

@@ -27,6 +27,15 @@ pub struct Start {
     pub lock: Lock,
 }
 
+/// What became of a moment that waited.
+#[derive(Debug)]
+pub enum Begun {
+    /// Its run begins.
+    Run(Start),
+    /// Another process runs the job (its number): the row of the refusal.
+    Refused(usize, Run),
+}
+
 /// A job as the scheduler sees it.
 #[derive(Debug)]
 struct Seat {
@@ -94,7 +103,7 @@ impl Scheduler {
             let busy = self.running.contains_key(&number);
             let rows = seat.progress.look(&seat.rule, busy, now);
             seat.next = seat.rule.schedule.next_after(seat.progress.seen, seat.progress.anchor);
-            // A moment that waits is written when its run begins; until then it would be found anew.
+            // A moment that waits is written when its run begins; before, it would be found anew.
             if !rows.is_empty() {
                 self.history.add(&seat.name, Some(&seat.progress), &rows)?;
             }
@@ -104,9 +113,8 @@ impl Scheduler {
     }
 
     /// Begins the next run that waits; none if nothing waits, or nothing may begin yet: as many
-    /// jobs as allowed are under way, or one that uses the same store. A run that another process
-    /// keeps from beginning is returned as the row of its refusal.
-    pub fn start(&mut self, now: Timestamp) -> Result<Option<Result<Start, (usize, Run)>>, Error> {
+    /// jobs as allowed are under way, or one that uses the same store.
+    pub fn start(&mut self, now: Timestamp) -> Result<Option<Begun>, Error> {
         if self.running.len() >= self.at_once {
             return Ok(None);
         }
@@ -117,14 +125,14 @@ impl Scheduler {
             let reason = "another process runs the job";
             let row = Run::none((planned.moment, 1), Outcome::Refused, reason, now);
             self.history.add(&seat.name, Some(&seat.progress), std::slice::from_ref(&row))?;
-            return Ok(Some(Err((job, row))));
+            return Ok(Some(Begun::Refused(job, row)));
         };
         let run = Run::begin(planned.moment, planned.trigger, now);
         let row = std::slice::from_ref(&run);
         let numbers = self.history.add(&seat.name, Some(&seat.progress), row)?;
         self.running.insert(job, now);
         let number = numbers.first().copied().unwrap_or_default();
-        Ok(Some(Ok(Start { job, number, run, lock })))
+        Ok(Some(Begun::Run(Start { job, number, run, lock })))
     }
 
     /// Records the end of a run.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::jobs::{History, Jobs, Outcome, Run, Scheduler, Start, Trigger};
+use uniqcrawl::jobs::{Begun, History, Jobs, Outcome, Run, Scheduler, Start, Trigger};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -54,7 +54,7 @@ impl<'a> Day<'a> {
             }
             scheduler.look(now).unwrap();
             while let Some(start) = scheduler.start(now).unwrap() {
-                let start = start.unwrap();
+                let Begun::Run(start) = start else { panic!("{start:?}") };
                 let name = self.jobs.jobs[start.job].name.as_str();
                 let minutes = self.minutes.get(name).copied().unwrap_or(1);
                 under_way.push((now.after(MINUTE * minutes), start));
@@ -62,8 +62,8 @@ impl<'a> Day<'a> {
             self.most = self.most.max(scheduler.running());
             let next = under_way.iter().map(|(ends, _)| *ends).min();
             let next = next.into_iter().chain(scheduler.next_due(now)).chain([end]).min().unwrap();
-            assert!(next > now || scheduler.next_due(now) == Some(now), "time goes on");
-            self.clock.advance(now.until(next).max(Duration::from_millis(1)));
+            assert!(next > now, "what is due was dealt with");
+            self.clock.advance(now.until(next));
         }
     }
 
@@ -257,7 +257,9 @@ fn only_one_scheduler_uses_a_history_and_others_may_read_it() {
     // A person runs the job by hand at the moment when it is due.
     let held = day.history.lock("a").unwrap().unwrap();
     first.look(day.clock.now()).unwrap();
-    let refused = first.start(day.clock.now()).unwrap().unwrap().unwrap_err().1;
+    let Some(Begun::Refused(0, refused)) = first.start(day.clock.now()).unwrap() else {
+        panic!("it began");
+    };
     assert_eq!(refused.outcome, Outcome::Refused);
     assert_eq!(day.rows("a"), [refused]);
     drop(held);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use uniqcrawl::clock::{Clock, Timestamp, duration};
 use uniqcrawl::crawl::Context;
-use uniqcrawl::jobs::{History, Job, Jobs, Outcome, Run, Scheduler, Start, Trigger};
+use uniqcrawl::jobs::{Begun, History, Job, Jobs, Outcome, Run, Scheduler, Start, Trigger};
 
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};
@@ -41,13 +41,11 @@ pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
     let jobs = read_checked(&args.jobs.jobs)?;
     let (tell, news) = channel();
     listen(tell.clone())?;
-    match &args.once {
-        Some(name) => once(find(&jobs, name)?, &jobs, screen, (tell, &news)),
-        None => {
-            let until = args.until.as_deref().map(moment).transpose()?;
-            Loop::open(&jobs, until, screen, tell)?.run(&news)
-        }
+    if let Some(name) = &args.once {
+        return once(find(&jobs, name)?, &jobs, screen, (tell, &news));
     }
+    let until = args.until.as_deref().map(moment).transpose()?;
+    Loop::open(&jobs, until, screen, tell)?.run(&news)
 }
 
 /// Reads a moment, or a time from now.
@@ -164,8 +162,8 @@ impl<'a> Loop<'a> {
         }
         while let Some(start) = self.scheduler.start(now)? {
             match start {
-                Err((job, row)) => self.screen.ended(&self.jobs.jobs[job], &row),
-                Ok(start) => {
+                Begun::Refused(job, row) => self.screen.ended(&self.jobs.jobs[job], &row),
+                Begun::Run(start) => {
                     let (number, job) = (start.job, &self.jobs.jobs[start.job]);
                     let context = Context::default();
                     self.screen.started(job, &start.run);

@@ -85,7 +85,7 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context) -> Result<()> {
     })?;
     run.counts = counts(&report, context);
     let late = late.load(Ordering::SeqCst);
-    (run.outcome, run.reason) = end(&report, &config, context, late.then_some(job.time_max));
+    (run.outcome, run.reason) = end(&report, &config, context, job.time_max.filter(|_| late));
     if run.outcome != Outcome::Stopped
         && let Some(to) = &job.export
     {
@@ -124,14 +124,14 @@ fn end(
     report: &Report,
     config: &Config,
     context: &Context,
-    late: Option<Option<Duration>>,
+    late: Option<Duration>,
 ) -> (Outcome, String) {
     let asked = context.stop.asked();
     if asked > u8::from(late.is_some()) {
         return (Outcome::Stopped, "asked to stop".to_owned());
     }
     let pages_max = config.crawl.limits.pages_max;
-    let reason = match (late.flatten(), &report.next_due) {
+    let reason = match (late, &report.next_due) {
         (Some(time), _) => format!("time_max of {time:?} is over"),
         _ if pages_max > 0 && report.pages >= pages_max => format!("limit of {pages_max} pages"),
         (None, Some(due)) if report.queued > 0 => {
