@@ -2,6 +2,7 @@
 //! learned with one probe, and pages that are like it are not stored.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use redb::ReadableTable as _;
 use xxhash_rust::xxh3::xxh3_64;
@@ -93,11 +94,14 @@ impl ErrorPages {
         if self.0.len() >= HOSTS_MAX {
             self.0.clear();
         }
-        if !self.0.contains_key(&host) {
-            let row = tables.error_pages.get(host)?;
-            self.0.insert(host, row.map(|row| ErrorPage::decode(row.value())).transpose()?);
-        }
-        Ok(self.0.get(&host).and_then(Option::as_ref))
+        Ok(match self.0.entry(host) {
+            Entry::Occupied(known) => known.into_mut().as_ref(),
+            Entry::Vacant(place) => {
+                let row = tables.error_pages.get(host)?;
+                let known = row.map(|row| ErrorPage::decode(row.value())).transpose()?;
+                place.insert(known).as_ref()
+            }
+        })
     }
 
     fn set(&mut self, tables: &mut Tables<'_>, host: u32, known: ErrorPage) -> Result<(), Error> {

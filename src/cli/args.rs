@@ -425,7 +425,7 @@ pub(crate) enum RulesCommand {
     List {
         #[command(flatten)]
         store: StoreArg,
-        /// Only those of this host, such as https://example.org
+        /// Only those of this host: scheme, name and port if there is one
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
     },

@@ -155,28 +155,7 @@ impl Frontier {
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         let number = number(&pattern_of(url));
         tables.skipped.insert(crate::rules::skip_key(number, url.as_str()).as_slice(), ())?;
-        self.change_family(tables, url, |family| family.stopped += 1)
-    }
-
-    /// Counts an address of a stopped family that is visited all the same.
-    pub(super) fn explore(&mut self, tables: &mut Tables<'_>, url: &PageUrl) -> Result<(), Error> {
-        self.change_family(tables, url, |family| family.explored += 1)
-    }
-
-    fn change_family(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &PageUrl,
-        change: impl FnOnce(&mut Family),
-    ) -> Result<(), Error> {
-        let pattern = pattern_of(url);
-        let number = number(&pattern);
-        let row = tables.families.get(number)?.map(|row| Family::decode(row.value()));
-        let mut family =
-            row.transpose()?.unwrap_or_else(|| Family { pattern, ..Family::default() });
-        change(&mut family);
-        tables.families.insert(number, family.encode().as_slice())?;
-        Ok(())
+        change_family(tables, url, |family| family.stopped += 1)
     }
 
     /// Counts a page that was read, and whether it was anything new. If it was, the addresses of
@@ -188,7 +167,7 @@ impl Frontier {
         is_new: bool,
     ) -> Result<(), Error> {
         let mut reopen = false;
-        self.change_family(tables, url, |family| {
+        change_family(tables, url, |family| {
             family.pages += 1;
             family.new += u64::from(is_new);
             family.since_new = if is_new { 0 } else { family.since_new + 1 };
@@ -207,4 +186,24 @@ impl Frontier {
         }
         Ok(())
     }
+}
+
+/// Counts an address of a stopped family that is visited all the same.
+pub(super) fn explore(tables: &mut Tables<'_>, url: &PageUrl) -> Result<(), Error> {
+    change_family(tables, url, |family| family.explored += 1)
+}
+
+/// Changes what is known of the family of an address.
+fn change_family(
+    tables: &mut Tables<'_>,
+    url: &PageUrl,
+    change: impl FnOnce(&mut Family),
+) -> Result<(), Error> {
+    let pattern = pattern_of(url);
+    let number = number(&pattern);
+    let row = tables.families.get(number)?.map(|row| Family::decode(row.value()));
+    let mut family = row.transpose()?.unwrap_or_else(|| Family { pattern, ..Family::default() });
+    change(&mut family);
+    tables.families.insert(number, family.encode().as_slice())?;
+    Ok(())
 }

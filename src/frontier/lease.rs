@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{HostKey, PageUrl};
 
-use super::family::Brake;
+use super::family::{self, Brake};
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -141,7 +141,7 @@ impl Frontier {
                 }
                 match self.brake(tables, &url, place.rank)? {
                     Brake::Go => {}
-                    Brake::Explore => self.explore(tables, &url)?,
+                    Brake::Explore => family::explore(tables, &url)?,
                     brake => {
                         let stop = brake == Brake::Stop;
                         self.hold_back(tables, (host, place), &url, stop)?;

@@ -84,7 +84,7 @@ impl Change {
             (false, true) => found.extend(of_paths(one.path(), other.path())),
             _ => {}
         }
-        found.retain(|change| change.is_short());
+        found.retain(Self::is_short);
         found
     }
 

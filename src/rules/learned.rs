@@ -207,6 +207,7 @@ impl Rules {
     }
 
     /// Returns the rules that are not active and still have skipped addresses.
+    #[must_use]
     pub fn to_reopen(&self) -> Vec<u64> {
         let left = |rule: &Rule| rule.status != Status::Active && rule.skipped > 0;
         self.all.iter().filter(|(_, rule)| left(rule)).map(|(number, _)| *number).collect()

@@ -287,9 +287,7 @@ mod tests {
         let long = "A sentence of a footer, which goes on for a while. ".repeat(12);
         let long = long.trim_end();
         let kept = |texts: &[&str], chances: &[f32], chosen: usize| {
-            let page =
-                texts.iter().map(|text| format!("<p>{text}</p>")).collect::<Vec<_>>().concat();
-            let html = crate::extract::tree::parse(&page);
+            let html = crate::extract::tree::parse(&format!("<p>{}", texts.join("<p>")));
             let segments = Segments::new(&Tree::new(&html, usize::MAX));
             let mut kept: Vec<bool> = (0..texts.len()).map(|at| at == chosen).collect();
             keep_little(&segments, chances, &mut kept);
