@@ -140,6 +140,8 @@ fn small_hosts_are_done_while_a_huge_one_has_just_begun() {
     });
     let mut config = config();
     config.frontier.delay_ms = 20;
+    // With few requests at a time, whoever is served out of turn takes the turns of others.
+    config.crawl.limits.requests_max = 2;
     config.crawl.limits.pages_max = SMALL as u64 * PAGES + 60;
     Crawled::new().run(&config, &web.seeds());
     let last = (1..=SMALL).map(|host| {
