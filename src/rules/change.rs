@@ -213,7 +213,7 @@ fn of_paths(from: &str, to: &str) -> Vec<Change> {
 /// Numbers, dates and hashes name one page each: what holds of one holds of no other.
 fn is_counted(part: &str) -> bool {
     let digits = part.bytes().filter(u8::is_ascii_digit).count();
-    digits * 2 >= part.len()
+    !part.is_empty() && digits * 2 >= part.len()
 }
 
 #[cfg(test)]
