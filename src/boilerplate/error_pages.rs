@@ -17,6 +17,9 @@ const SIMILARITY_MIN: f32 = 0.9;
 /// Least similarity of a page of the same title: error pages name the address in their text.
 const TITLED_SIMILARITY_MIN: f32 = 0.5;
 
+/// How the address of a probe ends.
+const PROBE_END: &str = "-no-such-page";
+
 /// Hosts whose error pages are in memory.
 const HOSTS_MAX: usize = 4_096;
 
@@ -148,5 +151,11 @@ impl ErrorPages {
 pub fn probe_of(url: &PageUrl) -> Option<PageUrl> {
     let host = url.host_key();
     let name = xxh3_64(format!("{host} has no such page").as_bytes());
-    PageUrl::parse(&format!("{host}/{name:016x}-no-such-page")).ok()
+    PageUrl::parse(&format!("{host}/{name:016x}{PROBE_END}")).ok()
+}
+
+/// Tells whether an address is the one by which its host is probed.
+#[must_use]
+pub fn is_probe(url: &PageUrl) -> bool {
+    url.as_str().ends_with(PROBE_END) && probe_of(url).as_ref() == Some(url)
 }

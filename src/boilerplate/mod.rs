@@ -11,7 +11,7 @@ mod hosts;
 use serde::{Deserialize, Serialize};
 
 pub use counts::Counts;
-pub use error_pages::{Answer, ErrorPage, ErrorPages, probe_of};
+pub use error_pages::{Answer, ErrorPage, ErrorPages, is_probe, probe_of};
 pub use hosts::{Hosts, Known, Repeated};
 
 /// How what repeats is treated.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{Answer, ErrorPages, Hosts, Known, probe_of};
+use crate::boilerplate::{Answer, ErrorPages, Hosts, Known, is_probe, probe_of};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article};
 use crate::dedup::{self, Finder};
@@ -207,7 +207,8 @@ impl<'a> Ledger<'a> {
                 self.boilerplate.load(tables, lease.host)?;
             }
             self.in_flight += 1;
-            self.pages_leased += u64::from(lease.purpose == Purpose::Page);
+            let is_page = lease.purpose == Purpose::Page && !is_probe(&lease.url);
+            self.pages_leased += u64::from(is_page);
             if lease.after_commit {
                 self.held.push(lease);
             } else {
@@ -308,7 +309,7 @@ impl<'a> Ledger<'a> {
         lease: &Lease,
         yielded: Yield,
     ) -> Result<Yield, Error> {
-        if probe_of(&lease.url).as_ref() != Some(&lease.url) {
+        if !is_probe(&lease.url) {
             return Ok(yielded);
         }
         let is_final = !matches!(

@@ -23,7 +23,8 @@ fn every_reason_has_a_code_a_word_and_a_sentence_of_its_own() {
     assert_eq!((words.len(), sentences.len()), (Reason::ALL.len(), Reason::ALL.len()));
     for reason in Reason::ALL {
         assert_eq!(Reason::from_code(*reason as u64), Some(*reason));
-        assert!(reason.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        assert!(reason.as_str().bytes().all(plain));
         assert!(reason.describe().len() > 10, "{reason}");
     }
     assert_eq!(Reason::from_code(0), None, "0 stands for no reason in stored rows");
