@@ -36,7 +36,8 @@ impl Visitor {
                 Purpose::Page => Want::Page,
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
             };
-            let answer = self.fetcher.visit(&lease.url, want).await;
+            let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
+            let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
             let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;
             live.requests.fetch_add(1, Ordering::Relaxed);

@@ -147,6 +147,17 @@ impl Fetcher {
 
     /// Sends one request and reads as much of the answer as `want` asks for.
     pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
+        self.visit_unless(url, want, ("", "")).await
+    }
+
+    /// Does the same, unless the page has still this `ETag`, or was not modified after this date:
+    /// then the answer has status 304. What is empty is not asked.
+    pub async fn visit_unless(
+        &self,
+        url: &PageUrl,
+        want: Want,
+        same: (&str, &str),
+    ) -> Result<Response, Failure> {
         // Addresses that are IP numbers never pass the resolver.
         if let Some(ip) = ip_of(url) {
             self.guard.check(ip).map_err(|refused| Failure::Refused(refused.to_string()))?;
@@ -155,15 +166,28 @@ impl Fetcher {
             limiter.until_ready().await;
         }
         let total = Duration::from_millis(self.config.total_timeout_ms);
-        match tokio::time::timeout(total, self.exchange(url, want)).await {
+        match tokio::time::timeout(total, self.exchange(url, want, same)).await {
             Ok(result) => result,
             Err(_) => Err(Failure::Timeout("the whole request")),
         }
     }
 
-    async fn exchange(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
+    async fn exchange(
+        &self,
+        url: &PageUrl,
+        want: Want,
+        (etag, date): (&str, &str),
+    ) -> Result<Response, Failure> {
         let first_byte = Duration::from_millis(self.config.first_byte_timeout_ms);
-        let request = self.client.get(url.url().clone()).send();
+        let mut request = self.client.get(url.url().clone());
+        for (name, value) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, date)] {
+            if !value.is_empty()
+                && let Ok(value) = HeaderValue::from_str(value)
+            {
+                request = request.header(name, value);
+            }
+        }
+        let request = request.send();
         let answer = match tokio::time::timeout(first_byte, request).await {
             Ok(answer) => answer.map_err(|error| Failure::of(&error))?,
             Err(_) => return Err(Failure::Timeout("the first byte")),

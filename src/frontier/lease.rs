@@ -9,7 +9,7 @@ use crate::urls::{HostKey, PageUrl};
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
-use super::{Frontier, Reason, Standing};
+use super::{Fate, Frontier, Reason, Standing, Validators};
 
 /// The right to send one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Lease {
     pub url: PageUrl,
     /// Redirects that led to the address.
     pub hops: u8,
+    /// By what the server may say that the page is as at the last visit; empty on the first one.
+    pub validators: Validators,
     /// The request must not be sent before the next commit, or a crash could make us forget that
     /// the host was contacted, or what it asked for.
     pub after_commit: bool,
@@ -46,6 +48,7 @@ impl Frontier {
         now: Timestamp,
     ) -> Result<Option<Lease>, Error> {
         self.wake(tables, now)?;
+        self.wake_due(tables)?;
         loop {
             let Some((due, host)) = first_host(tables)? else { return Ok(None) };
             if due > now {
@@ -69,7 +72,8 @@ impl Frontier {
             None => None,
         };
         let host = first_host(tables)?.map(|(due, _)| due);
-        Ok(later.into_iter().chain(host).min())
+        let again = self.next_revisit(tables)?;
+        Ok(later.into_iter().chain(host).chain(again).min())
     }
 
     /// Puts requests that waited long enough into the queues of their hosts.
@@ -105,7 +109,8 @@ impl Frontier {
         let live = self.hosts.get(tables, host)?;
         let hold = live.hold || !live.row.contacted;
         let lease = |url, place, purpose, hops| {
-            Head::Lease(Lease { host, place, purpose, url, hops, after_commit: hold })
+            let validators = Validators::default();
+            Head::Lease(Lease { host, place, purpose, url, hops, validators, after_commit: hold })
         };
         let elsewhere = live.row.robots_elsewhere;
         let key = HostKey::from_stored(&live.row.key);
@@ -126,13 +131,17 @@ impl Frontier {
                 Ok(lease(key.robots_url(), None, Purpose::Robots { of: host, hops: 0 }, 0))
             }
             Standing::Disallowed => {
-                self.drop_disallowed(tables, (host, place), &url)?;
+                self.drop_disallowed(tables, (host, place), &url, now)?;
                 Ok(Head::Again)
             }
             Standing::Allowed => {
                 let address = Address::read(&tables.addresses, url.as_str())?;
-                let hops = address.map_or(0, |address| address.hops);
-                Ok(lease(url, Some(place), Purpose::Page, hops))
+                let hops = address.as_ref().map_or(0, |address| address.hops);
+                let mut head = lease(url, Some(place), Purpose::Page, hops);
+                if let (Head::Lease(lease), Some(address)) = (&mut head, &address) {
+                    lease.validators = self.validators(address, now);
+                }
+                Ok(head)
             }
         }
     }
@@ -207,12 +216,19 @@ impl Frontier {
         tables: &mut Tables<'_>,
         (host, place): (u32, Place),
         url: &PageUrl,
+        now: Timestamp,
     ) -> Result<(), Error> {
         self.unqueue(tables, host, place)?;
         if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
-            let state = State::Refused(Reason::RobotsDisallowed);
-            self.recount(Some(&address.state), &state);
-            address.state = state;
+            if matches!(address.state, State::Stored(_)) {
+                // What was read while it was allowed stays.
+                address.trouble = Some(Reason::RobotsDisallowed);
+            } else {
+                let state = State::Refused(Reason::RobotsDisallowed);
+                self.recount(Some(&address.state), &state);
+                address.state = state;
+            }
+            self.plan_next(tables, (url.as_str(), &mut address), Fate::Failed, now)?;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         }
         Ok(())

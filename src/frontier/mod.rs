@@ -7,10 +7,12 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod again;
 mod hosts;
 mod lease;
 mod offer;
 mod reason;
+mod revisit;
 mod robots_copy;
 mod rows;
 mod seen;
@@ -25,9 +27,11 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
+pub use again::split_revisit_key;
 pub use lease::Lease;
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
+pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
 pub use robots_copy::{RobotsAnswer, RobotsCopy, Standing};
 pub use rows::{
     Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
@@ -118,6 +122,9 @@ pub struct Frontier {
     /// since this moment, because a crash may have hidden the last request.
     opened: Timestamp,
     queued: u64,
+    recrawl: Recrawl,
+    /// Addresses that were due for another visit and were queued.
+    due: u64,
 }
 
 impl Frontier {
@@ -134,6 +141,8 @@ impl Frontier {
             tally: BTreeMap::new(),
             opened: now,
             queued: tables.later.len()?,
+            recrawl: Recrawl::default(),
+            due: 0,
             config,
             scope,
         };

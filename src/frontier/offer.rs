@@ -5,7 +5,7 @@ use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl};
 
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Reason};
+use super::{Frontier, Reason, Revisit};
 
 /// An address that was found.
 #[derive(Debug, Clone)]
@@ -143,6 +143,7 @@ impl Frontier {
             visited: Timestamp(0),
             not_before: Timestamp(0),
             referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
+            revisit: Revisit::default(),
         };
         self.recount(None, &address.state);
         if let Some(reason) = refused {

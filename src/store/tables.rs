@@ -4,8 +4,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
-    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
-    SCHEDULE, UNSURE,
+    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, REVISITS,
+    ROBOTS, SCHEDULE, UNSURE,
 };
 
 macro_rules! tables {
@@ -47,6 +47,7 @@ tables! {
     queue: QUEUE, &'static [u8] => &'static [u8];
     schedule: SCHEDULE, &'static [u8] => ();
     later: LATER, &'static [u8] => &'static [u8];
+    revisits: REVISITS, &'static [u8] => ();
     inlinks: INLINKS, &'static [u8] => ();
     documents: DOCUMENTS, u64 => &'static [u8];
     doc_ids: DOC_IDS, u128 => u64;
