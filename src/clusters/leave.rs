@@ -23,6 +23,8 @@ pub struct Left {
     pub changes: Vec<stored::Change>,
     /// Its document has no copy any more.
     pub gone: bool,
+    /// The copy that is canonical in its place, if it was.
+    pub heir: Option<String>,
 }
 
 /// Removes the copy of `document` at `address`, and elects the canonical copy anew.
@@ -32,9 +34,12 @@ pub fn leave(
     address: &str,
     now: Timestamp,
 ) -> Result<Left, Error> {
+    let was_canonical = must_read(tables, document)?.canonical == address;
     let mut left = take_out(tables, document, address)?;
     recount(tables, document, now)?;
-    left.gone = must_read(tables, document)?.gone.0 != 0;
+    let row = must_read(tables, document)?;
+    left.gone = row.gone.0 != 0;
+    left.heir = (was_canonical && !left.gone).then_some(row.canonical);
     Ok(left)
 }
 

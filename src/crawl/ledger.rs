@@ -260,7 +260,8 @@ impl<'a> Ledger<'a> {
                 settlement
             }
             Yield::Page(page) => {
-                let (settlement, changed) = self.keep(tables, (lease.host, &page), finished)?;
+                let pair = (&mut *frontier, &mut *tables);
+                let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
                 let depth = lease.place.map_or(0, |place| place.depth);
                 let new = self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
                 told.changed = changed || new;
@@ -268,14 +269,14 @@ impl<'a> Ledger<'a> {
             }
         };
         let settled = frontier.settle(tables, &lease, (settlement, told), finished)?;
-        self.part(tables, lease.url.as_str(), settled, finished)
+        self.part((frontier, tables), lease.url.as_str(), settled, finished)
     }
 
     /// Judges a page and stores it at its place. Returns what became of it, and whether it says
     /// something else than at its last visit.
     fn keep(
         &mut self,
-        tables: &mut Tables<'_>,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
         (host, page): (u32, &Page),
         now: Timestamp,
     ) -> Result<(Settlement, bool), Error> {
@@ -300,7 +301,7 @@ impl<'a> Ledger<'a> {
             return Ok((Settlement::Refused(reason), false));
         }
         if let State::Stored(document) = state {
-            return self.keep_again(tables, document, (page, links), now);
+            return self.keep_again((frontier, tables), document, (page, links), now);
         }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);

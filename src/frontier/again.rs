@@ -17,7 +17,7 @@ use super::rows::{Address, Purpose, Request, State};
 use super::{Frontier, Lease, Reason, Settlement};
 
 /// Due addresses that are queued at a time.
-const WAKE_MAX: usize = 256;
+const WAKE_MAX: usize = 32;
 
 impl Frontier {
     /// Sets how addresses are visited again.
@@ -70,6 +70,26 @@ impl Frontier {
         Ok(())
     }
 
+    /// Lets a stored address be due soon, because the copy that stood for its cluster is no more.
+    pub fn hasten(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+        let seen = &address.revisit;
+        let (shortest, _) = self.recrawl.bounds(address.place.rank);
+        let soon = now.after(Duration::from_millis(shortest));
+        if seen.waits || seen.due.0 == 0 || seen.due <= soon {
+            return Ok(());
+        }
+        tables.revisits.remove(revisit_key(seen.due, url).as_slice())?;
+        plan(tables, url, &mut address, (shortest, now))?;
+        tables.addresses.insert(url, address.encode().as_slice())?;
+        Ok(())
+    }
+
     /// Returns when the next address of this run is due; none if none is.
     pub(super) fn next_revisit(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
         if !self.recrawl.enabled {
@@ -86,7 +106,7 @@ impl Frontier {
         if seen.waits && believed { seen.validators.sendable(now) } else { Validators::default() }
     }
 
-    /// Notes what a visit that has ended has shown and when the next one is due. `was` is the state before it.
+    /// Notes what a visit has shown and when the next one is due. `was` is the state before it.
     pub(super) fn note_visit(
         &mut self,
         tables: &mut Tables<'_>,
@@ -114,15 +134,15 @@ impl Frontier {
             }
             other if failed => {
                 address.trouble = reason_of(&other);
-                if let (State::Refused(_), Some(reason)) = (was, reason_of(&other)) {
-                    address.state = State::Refused(reason);
-                }
                 Fate::Failed
             }
             _ if miss && !final_miss => Fate::Missing,
             other => {
                 address.revisit.unmodified = 0;
-                address.revisit.validators = told.validators;
+                // Those of an error page say nothing of the page.
+                let read = told.status == 200;
+                address.revisit.validators =
+                    if read { told.validators } else { Validators::default() };
                 address.state = match (state_of(other), gone && again && final_miss) {
                     (_, true) => State::Refused(Reason::Gone),
                     (state, false) => state,

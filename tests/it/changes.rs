@@ -144,6 +144,10 @@ fn a_page_is_gone_after_two_404s_and_its_cluster_elects_another_copy() {
     let text = &lab.exported()[&rest.canonical];
     assert!(text.contains("Printed in town 1"), "the next best copy tells the text: {text}");
 
+    // The copy that stands for the cluster is looked at soon, for it may be gone as well.
+    let heir = lab.address(1, "/story").revisit;
+    assert_eq!(heir.due, lab.clock.now().after(std::time::Duration::from_hours(1)));
+
     // It is asked again only rarely, and comes back if it is there.
     assert_eq!(lab.address(0, "/story").revisit.interval_ms, 720 * HOUR_MS);
     lab.next_day();

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Left};
 use crate::dedup;
 use crate::documents::{Content, read_content, read_copy};
-use crate::frontier::{Settled, Settlement};
+use crate::frontier::{Frontier, Settled, Settlement};
 use crate::store::{self, Tables};
 
 use super::super::Error;
@@ -16,7 +16,7 @@ impl Ledger<'_> {
     /// keeps its place and is not judged; another one is.
     pub(super) fn keep_again(
         &mut self,
-        tables: &mut Tables<'_>,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
         document: u64,
         (page, links): (&Page, u64),
         now: Timestamp,
@@ -30,7 +30,7 @@ impl Ledger<'_> {
         let place =
             dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
         let (joined, left) = clusters::change(tables, document, (article, &place), links, now)?;
-        self.drop_left(left);
+        self.drop_left(frontier, tables, left, now)?;
         self.joined(article, &place, &joined);
         Ok((Settlement::Stored(joined.document), true))
     }
@@ -61,7 +61,7 @@ impl Ledger<'_> {
     /// address carries no more.
     pub(super) fn part(
         &mut self,
-        tables: &mut Tables<'_>,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
         url: &str,
         settled: Settled,
         now: Timestamp,
@@ -71,16 +71,26 @@ impl Ledger<'_> {
         }
         if let Some(document) = settled.left {
             let left = clusters::leave(tables, document, url, now)?;
-            self.drop_left(left);
+            self.drop_left(frontier, tables, left, now)?;
         }
         Ok(())
     }
 
-    fn drop_left(&mut self, left: Left) {
+    fn drop_left(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+        left: Left,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         for content in left.contents {
             self.finder.forget(content as u32);
         }
         self.changes.extend(left.changes);
         self.tally.revisits.documents_gone += u64::from(left.gone);
+        if let Some(heir) = left.heir {
+            frontier.hasten(tables, &heir, now)?;
+        }
+        Ok(())
     }
 }
