@@ -108,6 +108,21 @@ fn a_changed_copy_that_is_still_like_its_cluster_stays() {
 }
 
 #[test]
+fn a_text_that_was_removed_is_no_candidate_for_those_that_come_after_it() {
+    let lab = Lab::new(1);
+    lab.html(0, "/", page("Front", &prose(1, 80), &["/a"]));
+    lab.html(0, "/a", story(2));
+    lab.run();
+    lab.html(0, "/a", story(3));
+    lab.html(0, "/", page("Front", &prose(1, 80), &["/a", "/late"]));
+    let near = format!("{} Printed at nine.", prose(2, 120));
+    lab.html(0, "/late", page("Story 2", &near, &[]));
+    let report = lab.next_day();
+    assert_eq!((report.revisits.changed, report.documents, report.copies), (2, 3, 3));
+    assert_eq!(lab.document(0, "/late").copies, 1);
+}
+
+#[test]
 fn a_changed_page_joins_the_document_that_has_its_text() {
     let lab = Lab::new(1);
     lab.html(0, "/", page("Front", &prose(1, 80), &["/a", "/other"]));

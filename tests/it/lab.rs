@@ -139,12 +139,11 @@ fn answer(page: &Page, request: &Request) -> Page {
         found.map(|(_, value)| value.as_str())
     };
     let weak = |tag: &str| tag.trim_start_matches("W/").to_owned();
-    let same = match (request.header("if-none-match"), of("etag")) {
-        (Some(asked), Some(tag)) => weak(asked) == weak(tag),
-        _ => {
-            let asked = request.header("if-modified-since");
-            asked.is_some() && asked == of("last-modified")
-        }
+    let asked = (request.header("if-none-match"), request.header("if-modified-since"));
+    let same = if let (Some(asked), Some(tag)) = (asked.0, of("etag")) {
+        weak(asked) == weak(tag)
+    } else {
+        asked.1.is_some() && asked.1 == of("last-modified")
     };
     if same && page.status == 200 { Page::status(304) } else { page.clone() }
 }
