@@ -68,9 +68,14 @@ pub(super) fn documents(tables: &ReadTables, findings: &mut Findings) -> Result<
 fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
     let id = document.id;
     let Some(Copies { count, best, unread }) = copies else {
-        findings.fault("documents", || format!("{id} has no copy"));
+        if document.gone.0 == 0 || document.copies != 0 {
+            findings.fault("documents", || format!("{id} has no copy and is not gone"));
+        }
         return;
     };
+    if document.gone.0 != 0 {
+        findings.fault("documents", || format!("{id} is gone and has copies"));
+    }
     if count != document.copies {
         findings
             .fault("documents", || format!("{id} counts {} of {count} copies", document.copies));

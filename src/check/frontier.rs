@@ -6,9 +6,11 @@ use redb::ReadableTable as _;
 
 use super::{Findings, hex, row_of};
 use crate::boilerplate::Counts;
+use crate::clock::Timestamp;
 use crate::documents::copy_key;
 use crate::frontier::{
-    Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_time_key,
+    Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_revisit_key,
+    split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
 use crate::urls::{HostKey, Normalize};
@@ -194,6 +196,27 @@ fn known(
     Ok(())
 }
 
+/// The addresses that are to be visited again, each with the moment.
+fn planned(
+    tables: &ReadTables,
+    findings: &mut Findings,
+) -> Result<HashMap<String, Timestamp>, Error> {
+    let mut planned = HashMap::new();
+    for row in tables.revisits.iter()? {
+        let key = row?.0;
+        findings.look("revisits");
+        let name = hex(key.value());
+        let Some((due, url)) = findings.read("revisits", &name, split_revisit_key(key.value()))
+        else {
+            continue;
+        };
+        if planned.insert(url.to_owned(), due).is_some() {
+            findings.fault("revisits", || format!("revisits, row {name}: {url} is there twice"));
+        }
+    }
+    Ok(planned)
+}
+
 /// Addresses: a queued one waits and no other does; a stored one has its copy; counters are right.
 pub(super) fn addresses(
     tables: &ReadTables,
@@ -202,12 +225,14 @@ pub(super) fn addresses(
 ) -> Result<(), Error> {
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     let mut still_waiting = waiting.addresses.len();
+    let mut planned = planned(tables, findings)?;
     for row in tables.addresses.iter()? {
         let (url, row) = row?;
         let url = url.value();
         findings.look("addresses");
         let waits = waiting.addresses.contains(url);
         still_waiting -= usize::from(waits);
+        let due = planned.remove(url);
         let Some(address) = findings.read("addresses", url, Address::decode(row.value())) else {
             continue;
         };
@@ -223,13 +248,24 @@ pub(super) fn addresses(
             }
             _ => {}
         }
-        if waits && address.state != State::Queued {
+        let again = address.revisit.waits;
+        if waits && address.state != State::Queued && !again {
             findings.fault("addresses", || format!("{url} is in a queue and not queued"));
+        }
+        if again && !waits && !waiting.unread {
+            findings.fault("addresses", || format!("{url} is to be visited and in no queue"));
+        }
+        let expected = (address.revisit.due.0 != 0 && !again).then_some(address.revisit.due);
+        if due != expected {
+            findings.fault("addresses", || format!("{url} is due at another time than planned"));
         }
     }
     if still_waiting > 0 {
         findings
             .fault("addresses", || format!("{still_waiting} queued requests have no address row"));
+    }
+    for url in planned.into_keys() {
+        findings.fault("revisits", || format!("revisits, row {url}: it is no address"));
     }
     for row in tables.counters.iter()? {
         let (name, count) = row?;

@@ -84,6 +84,9 @@ pub(crate) struct Overrides {
     /// Keep blocks of text that many pages of a host repeat
     #[arg(long)]
     pub keep_boilerplate: bool,
+    /// Visit pages again that are due, as their changes so far tell
+    #[arg(long)]
+    pub recrawl: bool,
     /// Contact private and loopback addresses
     #[arg(long)]
     pub allow_private: bool,

@@ -96,6 +96,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     if report.retries > 0 {
         facts.push(("tries to be repeated", number(report.retries)));
     }
+    facts.extend(revisits(report));
     if let Some(peak) = screen::peak_memory() {
         facts.push(("peak memory", screen::bytes(peak)));
     }
@@ -120,6 +121,27 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         println!("seed not crawled: {} ({})", seed.url, seed.reason);
     }
     Ok(())
+}
+
+/// What further visits have shown.
+fn revisits(report: &Report) -> Vec<(&'static str, String)> {
+    let found = report.revisits;
+    if found.due == 0 {
+        return Vec::new();
+    }
+    let share = found.unmodified_share() * 100.0;
+    let facts = [
+        ("due for another visit", found.due, String::new()),
+        ("not modified (304)", found.unmodified, format!(" ({share:.0} % of these visits)")),
+        ("unchanged", found.unchanged, String::new()),
+        ("changed", found.changed, String::new()),
+        ("missing, perhaps by an error", found.missing, String::new()),
+        ("gone", found.gone, String::new()),
+        ("without an answer that tells", found.failed, String::new()),
+        ("documents that no page carries any more", found.documents_gone, String::new()),
+    ];
+    let told = facts.into_iter().filter(|(_, count, _)| *count > 0);
+    told.map(|(name, count, more)| (name, number(count) + &more)).collect()
 }
 
 fn show_hosts(report: &Report) {

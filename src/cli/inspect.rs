@@ -9,7 +9,7 @@ use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format};
-use uniqcrawl::frontier::{Address, State};
+use uniqcrawl::frontier::{Address, State, split_revisit_key};
 use uniqcrawl::store::{ReadTables, Store};
 use uniqcrawl::urls::{Normalize, PageUrl};
 
@@ -89,6 +89,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
         return screen::json(&serde_json::json!({"document": row, "dropped": dropped}));
     }
     println!("{}", row.title);
+    let gone = if document.gone.0 == 0 { String::new() } else { document.gone.to_string() };
     let excerpt: String = row.text.chars().take(EXCERPT_CHARS).collect();
     let more = if excerpt.len() < row.text.len() { " ..." } else { "" };
     let facts = [
@@ -103,6 +104,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
         ("copies", row.copies.to_string()),
         ("first seen", row.first_seen),
         ("last seen", row.last_seen),
+        ("gone since", gone),
         ("text", format!("{}{more}", excerpt.replace('\n', " "))),
     ];
     // What the page does not say is left out.
@@ -145,6 +147,8 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         ("hosts".to_owned(), tables.hosts.len()?),
         ("links between hosts".to_owned(), tables.inlinks.len()?),
         ("addresses".to_owned(), tables.addresses.len()?),
+        ("addresses to be visited again".to_owned(), tables.revisits.len()?),
+        ("of them due now".to_owned(), due_now(&tables)?),
     ];
     for row in tables.counters.iter()? {
         let (name, count) = row?;
@@ -164,6 +168,19 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         (name.trim_end_matches(" bytes"), value)
     }))?;
     Ok(Exit::Done)
+}
+
+/// Addresses whose next visit is due.
+fn due_now(tables: &ReadTables) -> Result<u64> {
+    let now = Clock::System.now();
+    let mut due = 0;
+    for row in tables.revisits.iter()? {
+        if split_revisit_key(row?.0.value())?.0 > now {
+            break;
+        }
+        due += 1;
+    }
+    Ok(due)
 }
 
 /// `crawl check`.

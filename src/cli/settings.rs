@@ -37,6 +37,9 @@ fn overlay(config: &mut Config, flags: &Overrides) {
     if flags.keep_boilerplate {
         config.extract.boilerplate.learn_boilerplate = false;
     }
+    if flags.recrawl {
+        config.recrawl.enabled = true;
+    }
     if flags.allow_private {
         config.fetch.allow_private = true;
     }

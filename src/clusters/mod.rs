@@ -6,6 +6,7 @@
 //!
 //! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
 
+mod leave;
 mod moves;
 
 use redb::ReadableTable as _;
@@ -19,6 +20,7 @@ use crate::features::Signed;
 use crate::robots::meta::Terms;
 use crate::store::{BadRow, Error, Tables};
 
+pub use leave::{Left, change, leave, refresh};
 pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
 
 /// An article at one address, ready to be stored.
@@ -133,7 +135,7 @@ pub fn join(
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     if joint.is_none() {
-        let id = DocId::of(&article.address, &article.title, article.signed.text.hash);
+        let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
         write_document(&mut tables.documents, document, &first)?;
@@ -143,6 +145,11 @@ pub fn join(
     row.copies += 1;
     row.last_arrival = row.last_arrival.max(now);
     let was = row.canonical.clone();
+    if row.gone.0 != 0 {
+        // Its canonical copy is no more.
+        row.gone = Timestamp(0);
+        article.address.clone_into(&mut row.canonical);
+    }
     let canonical = elect(&mut row, &article.address, &copy);
     note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;
@@ -229,6 +236,23 @@ fn elect(row: &mut Document, address: &str, copy: &Copy) -> bool {
         return true;
     }
     false
+}
+
+/// The identifier of a new document. A page may say again what it said when another document that
+/// has followed it since was made.
+fn free_id(
+    tables: &Tables<'_>,
+    address: &str,
+    title: &str,
+    mut hash: u128,
+) -> Result<DocId, Error> {
+    loop {
+        let id = DocId::of(address, title, hash);
+        if tables.doc_ids.get(id.0)?.is_none() {
+            return Ok(id);
+        }
+        hash = hash.wrapping_add(1);
+    }
 }
 
 fn add_content(

@@ -5,13 +5,13 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Content, Copy, DocId, Document, Key, copies_of, copy_key, forget_changes, note_change,
-    read_body, read_content, write_body, write_content, write_copy, write_document,
+    Content, Copy, Document, Key, copies_of, copy_key, forget_changes, note_change, read_body,
+    read_content, write_body, write_content, write_copy, write_document,
 };
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
 
-use super::{Joint, Place, elect, must_read, note, rank};
+use super::{Joint, Place, elect, free_id, must_read, note, rank};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn move_content(
     if joint.is_none() {
         let first = copies_of(&tables.copies, document)?;
         let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
-        let id = DocId::of(address, &copy.title, row.hash);
+        let id = free_id(tables, address, &copy.title, row.hash)?;
         tables.doc_ids.insert(id.0, document)?;
         let empty = Document::first(id, content, address, copy);
         write_document(&mut tables.documents, document, &empty)?;
@@ -183,6 +183,15 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
     let mut changes = Vec::new();
     for (number, document) in ended {
         let mut contents = vec![document.root];
+        if !document.merged.is_empty() {
+            // Texts that no copy carries may have stayed because others are packed against them.
+            for row in tables.contents.iter()? {
+                let (content, row) = row?;
+                if Content::decode(row.value())?.document == number {
+                    contents.push(content.value());
+                }
+            }
+        }
         for (address, copy) in copies_of(&tables.copies, number)? {
             tables.copies.remove(copy_key(number, &address).as_slice())?;
             contents.push(copy.content);
@@ -203,7 +212,7 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
     Ok(Ended { documents, addresses })
 }
 
-fn remove_content(
+pub(super) fn remove_content(
     tables: &mut Tables<'_>,
     number: u64,
 ) -> Result<impl Iterator<Item = stored::Change> + use<>, Error> {
@@ -240,7 +249,8 @@ fn hang(copy: &mut Copy, joint: Option<&Joint>) {
     copy.similarity = joint.map_or(1000, Joint::thousandths);
 }
 
-/// Counts the copies of a document anew and elects the canonical one.
+/// Counts the copies of a document anew and elects the canonical one. A document without copies is
+/// marked as gone.
 pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
     let mut document = must_read(tables, number)?;
     let was = document.canonical.clone();
@@ -248,7 +258,14 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let best = copies
         .iter()
         .min_by(|(one, a), (other, b)| rank(a.popularity, one).cmp(&rank(b.popularity, other)));
-    let (address, copy) = best.ok_or_else(|| gone("it has no copy"))?;
+    let Some((address, copy)) = best else {
+        document.copies = 0;
+        if document.gone.0 == 0 {
+            document.gone = Timestamp(now.0.max(1));
+        }
+        return write_document(&mut tables.documents, number, &document);
+    };
+    document.gone = Timestamp(0);
     document.copies = copies.len() as u64;
     document.canonical.clone_from(address);
     elect(&mut document, address, copy);

@@ -26,6 +26,8 @@ pub struct Config {
     pub urls: Normalize,
     /// Queues and pace.
     pub frontier: frontier::Config,
+    /// Further visits.
+    pub recrawl: frontier::Recrawl,
     /// Requests.
     pub fetch: fetch::Config,
     /// Credentials.
@@ -225,6 +227,7 @@ impl Config {
             extract: self.extract.limits.clone(),
             boilerplate: self.extract.boilerplate.clone(),
             dedup: self.dedup.clone(),
+            recrawl: self.recrawl.clone(),
             limits: self.crawl.limits.clone(),
         }
     }

@@ -13,10 +13,10 @@ use redb::ReadableTable as _;
 
 use crate::boilerplate::{Answer, ErrorPages, Hosts, Known, is_probe, probe_of};
 use crate::clock::Timestamp;
-use crate::clusters::{self, Article};
+use crate::clusters::{self, Article, Joined, Place};
 use crate::dedup::{self, Finder};
 use crate::frontier::{
-    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement,
+    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State, Told,
 };
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
@@ -25,6 +25,8 @@ use crate::urls::{PageUrl, Scope};
 use super::report::{Report, Tally};
 use super::sign::{Page, Signed, Yield};
 use super::{Context, Error, Settings};
+
+mod again;
 
 /// Longest time for which the ledger does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -95,6 +97,7 @@ impl<'a> Ledger<'a> {
         let mut frontier = self.start(seeds)?;
         let before = Report::refused_counts(&self.store.read()?)?;
         while self.batch(&mut frontier)? == Course::On {}
+        self.tally.revisits.due = frontier.due();
         let context = (before, started, clock.elapsed());
         Ok(Report::make(self.store, seeds, self.tally, context, self.next_due)?)
     }
@@ -105,7 +108,8 @@ impl<'a> Ledger<'a> {
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let config = self.settings.frontier.clone();
-        let mut frontier = Frontier::open(&mut tables, config, scope, now)?;
+        let mut frontier = Frontier::open(&mut tables, config, scope, now)?
+            .with_recrawl(self.settings.recrawl.clone());
         frontier.flush(&mut tables)?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;
@@ -251,36 +255,48 @@ impl<'a> Ledger<'a> {
         signed: Signed,
     ) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Signed { lease, finished, status, yielded } = signed;
+        let Signed { lease, finished, status, validators, yielded } = signed;
         let yielded = self.probed(tables, &lease, yielded)?;
-        match yielded {
+        let mut told = Told { status, validators, changed: false };
+        // Whether a page that was read for the first time is a new document.
+        let mut first_read = None;
+        let settlement = match yielded {
             Yield::Settled(settlement) => {
                 self.tally.settled(&settlement);
-                frontier.settle(tables, &lease, (settlement, status), finished)?;
+                settlement
             }
             Yield::Page(page) => {
-                if self.settings.boilerplate.learn_boilerplate {
-                    self.boilerplate.count(tables, lease.host, &page.blocks)?;
-                }
+                let is_first = self.is_first(tables, &lease.url)?;
                 let before = self.tally.new;
-                let settlement = self.keep(tables, lease.host, &page, finished)?;
-                let is_new = self.tally.new > before;
-                let document = match settlement {
-                    Settlement::Stored(document) => Some(document),
-                    _ => None,
-                };
-                frontier.settle(tables, &lease, (settlement, status), finished)?;
-                frontier.count_yield(tables, &lease.url, is_new)?;
-                if let Some(document) = document {
-                    self.probe(frontier, tables, &lease, finished)?;
-                    let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
-                    frontier.learn(tables, (&lease.url, document), &copies)?;
-                }
+                let pair = (&mut *frontier, &mut *tables);
+                let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
+                first_read = is_first.then_some(self.tally.new > before);
                 let depth = lease.place.map_or(0, |place| place.depth);
-                self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
+                let new = self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
+                told.changed = changed || new;
+                settlement
+            }
+        };
+        let document = match settlement {
+            Settlement::Stored(document) => Some(document),
+            _ => None,
+        };
+        let settled = frontier.settle(tables, &lease, (settlement, told), finished)?;
+        if let Some(is_new) = first_read {
+            frontier.count_yield(tables, &lease.url, is_new)?;
+            if let Some(document) = document {
+                self.probe(frontier, tables, &lease, finished)?;
+                let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
+                frontier.learn(tables, (&lease.url, document), &copies)?;
             }
         }
-        Ok(())
+        self.part((frontier, tables), lease.url.as_str(), settled, finished)
+    }
+
+    /// The page of an address was never read before.
+    fn is_first(&self, tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
+        let address = Address::read(&tables.addresses, url.as_str())?;
+        Ok(address.is_none_or(|address| address.state == State::Queued))
     }
 
     /// Sends a host its probe when the first page of it is stored.
@@ -326,46 +342,62 @@ impl<'a> Ledger<'a> {
         Ok(if is_final { probe } else { yielded })
     }
 
-    /// Judges a page and stores it at its place.
+    /// Judges a page and stores it at its place. Returns what became of it, and whether it says
+    /// something else than at its last visit.
     fn keep(
         &mut self,
-        tables: &mut Tables<'_>,
-        host: u32,
-        page: &Page,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
+        (host, page): (u32, &Page),
         now: Timestamp,
-    ) -> Result<Settlement, Error> {
+    ) -> Result<(Settlement, bool), Error> {
         let live = &self.context.live;
         live.pages.fetch_add(1, Ordering::Relaxed);
         self.tally.pages += 1;
         let whole = page.whole.as_deref().unwrap_or(&page.article);
         let is_error = !is_front(&whole.address)
             && self.error_pages.is_error(tables, host, &answer_of(whole))?;
+        let address = Address::read(&tables.addresses, &page.article.address)?;
+        let links = address.as_ref().map_or(0, |address| address.links);
+        let state = address.map_or(State::Queued, |address| address.state);
+        // A page that is read again is no further page that has these blocks.
+        if self.settings.boilerplate.learn_boilerplate && state == State::Queued {
+            self.boilerplate.count(tables, host, &page.blocks)?;
+        }
         let refused = match page {
             _ if is_error => Some(Reason::SoftNotFound),
             Page { noindex: true, .. } => Some(Reason::Noindex),
             Page { article, .. } if article.signed.text.words == 0 => Some(Reason::NoText),
+            // Its time is over; only its links are still wanted.
+            _ if state == State::Refused(Reason::Expired) => Some(Reason::Expired),
             _ => None,
         };
         if let Some(reason) = refused {
-            return Ok(Settlement::Refused(reason));
+            return Ok((Settlement::Refused(reason), false));
         }
-        let address = Address::read(&tables.addresses, &page.article.address)?;
-        let links = address.map_or(0, |address| address.links);
+        if let State::Stored(document) = state {
+            return self.keep_again((frontier, tables), document, (page, links), now);
+        }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);
         let place =
             dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
         let joined = clusters::join(tables, article, &place, links, now)?;
+        self.joined(article, &place, &joined);
+        Ok((Settlement::Stored(joined.document), true))
+    }
+
+    /// Puts a new content into the index and counts its page.
+    fn joined(&mut self, article: &Article, place: &Place, joined: &Joined) {
         if let Some(content) = joined.content {
             self.finder.insert(content as u32, &article.signed);
             self.changes.extend(self.finder.changes(content as u32, &article.signed));
         }
-        self.tally.joined(&place, &joined);
+        self.tally.joined(place, joined);
+        let live = &self.context.live;
         match place {
-            clusters::Place::New => live.new.fetch_add(1, Ordering::Relaxed),
-            clusters::Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
+            Place::New => live.new.fetch_add(1, Ordering::Relaxed),
+            Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
         };
-        Ok(Settlement::Stored(joined.document))
     }
 
     /// Looks again at every joint that was less than certain: what two pages have in common may
@@ -394,14 +426,15 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Offers the links of a page.
+    /// Offers the links of a page. Returns whether any of them is new.
     fn follow(
         &mut self,
         frontier: &mut Frontier,
         tables: &mut Tables<'_>,
         (from, depth, page): (&PageUrl, u16, &Page),
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
+        let mut new = false;
         let mut risen = BTreeMap::new();
         for (url, nofollow) in &page.links {
             let offer = Offer {
@@ -412,15 +445,19 @@ impl<'a> Ledger<'a> {
                 from: Some(from),
                 nofollow: *nofollow,
             };
-            if let Offered::MoreLinks { document, links } = frontier.offer(tables, &offer, now)? {
-                risen.insert(url, (document, links));
+            match frontier.offer(tables, &offer, now)? {
+                Offered::MoreLinks { document, links } => {
+                    risen.insert(url, (document, links));
+                }
+                Offered::Queued => new = true,
+                Offered::Known | Offered::Refused(_) => {}
             }
         }
         for (url, (document, links)) in risen {
             let took_over = clusters::set_links(tables, document, url.as_str(), links, now)?;
             self.tally.takeovers += u64::from(took_over);
         }
-        Ok(())
+        Ok(new)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::frontier;
 use crate::store::{self, Store};
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 
-pub use report::{Boilerplate, HostLine, Report, SeedFailure};
+pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 
 /// Settings of a crawl: those of the modules it joins, and its own limits.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,8 @@ pub struct Settings {
     pub boilerplate: boilerplate::Config,
     /// Duplicates.
     pub dedup: dedup::Config,
+    /// Further visits.
+    pub recrawl: frontier::Recrawl,
     /// Limits of the run.
     pub limits: Limits,
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::clusters::{Article, Joined, Place};
 use crate::documents::Key;
-use crate::frontier::{Address, Host, Reason, Settlement, State};
+use crate::frontier::{Address, Fate, Host, Reason, Settlement, State, split_revisit_key};
 use crate::store::{self, ReadTables, Store};
 use crate::urls::PageUrl;
 
@@ -31,6 +31,7 @@ pub(super) struct Tally {
     pub boilerplate: Boilerplate,
     pub redirects: u64,
     pub retries: u64,
+    pub revisits: Revisits,
 }
 
 impl Tally {
@@ -56,6 +57,53 @@ impl Tally {
                 self.takeovers += u64::from(joined.canonical);
             }
         }
+    }
+}
+
+/// What further visits have shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Revisits {
+    /// Addresses that became due.
+    pub due: u64,
+    /// Pages that are not modified, as their servers say (status 304).
+    pub unmodified: u64,
+    /// Pages that were read and say the same, or nearly the same.
+    pub unchanged: u64,
+    /// Pages that say something else, or are of another kind.
+    pub changed: u64,
+    /// Pages that were not there, but may have been missing by an error.
+    pub missing: u64,
+    /// Pages that are gone.
+    pub gone: u64,
+    /// Visits whose answer told nothing.
+    pub failed: u64,
+    /// Documents of which no address carries a copy any more.
+    pub documents_gone: u64,
+}
+
+impl Revisits {
+    pub(super) fn count(&mut self, fate: Fate) {
+        *match fate {
+            Fate::Unmodified => &mut self.unmodified,
+            Fate::Unchanged => &mut self.unchanged,
+            Fate::Changed => &mut self.changed,
+            Fate::Missing => &mut self.missing,
+            Fate::Gone => &mut self.gone,
+            Fate::Failed => &mut self.failed,
+        } += 1;
+    }
+
+    /// Returns the number of visits that have ended.
+    #[must_use]
+    pub fn visited(&self) -> u64 {
+        let same = self.unmodified + self.unchanged;
+        same + self.changed + self.missing + self.gone + self.failed
+    }
+
+    /// Returns the share of status 304 among the visits that have ended, 0 to 1.
+    #[must_use]
+    pub fn unmodified_share(&self) -> f64 {
+        self.unmodified as f64 / self.visited().max(1) as f64
     }
 }
 
@@ -117,6 +165,8 @@ pub struct Report {
     pub redirects: u64,
     /// Tries in this run that will be, or were, made again.
     pub retries: u64,
+    /// Further visits in this run.
+    pub revisits: Revisits,
     /// Addresses that are not in the corpus since this run, by reason.
     pub refused: BTreeMap<String, i64>,
     /// Addresses in the store, by what became of them: each is counted once.
@@ -129,6 +179,8 @@ pub struct Report {
     pub queued: u64,
     /// When the next of them may be visited; none if none waits.
     pub next_due: Option<String>,
+    /// When the next address is due for another visit; none if none is.
+    pub next_revisit: Option<String>,
     /// Seeds that are not in the corpus.
     pub failed_seeds: Vec<SeedFailure>,
     /// The hosts with most trouble.
@@ -187,12 +239,14 @@ impl Report {
             boilerplate_removed: tally.boilerplate,
             redirects: tally.redirects,
             retries: tally.retries,
+            revisits: tally.revisits,
             refused,
             addresses: states(&tables)?,
             documents: tables.documents.len()?,
             copies: tables.copies.len()?,
             queued: counter(&State::Queued.counter())?,
             next_due: next_due.map(|due| due.to_string()),
+            next_revisit: next_revisit(&tables)?,
             failed_seeds: failed_seeds(&tables, seeds)?,
             hosts: worst_hosts(&tables)?,
         })
@@ -228,6 +282,13 @@ fn states(tables: &ReadTables) -> Result<BTreeMap<&'static str, u64>, store::Err
     }
     states.insert("refused", refused);
     Ok(states)
+}
+
+fn next_revisit(tables: &ReadTables) -> Result<Option<String>, store::Error> {
+    let Some((key, ())) = tables.revisits.first()?.map(|(key, _)| (key, ())) else {
+        return Ok(None);
+    };
+    Ok(Some(split_revisit_key(key.value())?.0.to_string()))
 }
 
 fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {

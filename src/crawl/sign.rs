@@ -14,7 +14,7 @@ use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::{Failure, Response};
-use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement};
+use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement, Validators};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
@@ -30,6 +30,7 @@ pub(super) struct Signed {
     pub lease: Lease,
     pub finished: Timestamp,
     pub status: u16,
+    pub validators: Validators,
     pub yielded: Yield,
 }
 
@@ -67,13 +68,20 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, finished } = visit;
         let status = answer.as_ref().map_or(0, |response| response.status);
+        let validators = answer.as_ref().map_or_else(
+            |_| Validators::default(),
+            |response| {
+                let (etag, date) = (&response.etag, &response.last_modified);
+                Validators::new(etag.as_deref(), date.as_deref())
+            },
+        );
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with)));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
-        if signed.send(Signed { lease, finished, status, yielded }).is_err() {
+        if signed.send(Signed { lease, finished, status, validators, yielded }).is_err() {
             return;
         }
     }
@@ -97,6 +105,7 @@ fn sign(
     match response.status {
         200 if response.has_body => page(lease, &response, finished, with),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
+        304 if !lease.validators.is_empty() => Yield::Settled(Settlement::Unmodified),
         300..=399 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
             None => Settlement::Refused(Reason::BadRedirect),

@@ -37,8 +37,9 @@ impl Visitor {
                 Purpose::Page => Want::Page,
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
             };
+            let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
             let started = Instant::now();
-            let answer = self.fetcher.visit(&lease.url, want).await;
+            let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
             let took_ms = started.elapsed().as_millis() as u64;
             let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;

@@ -1,5 +1,7 @@
 //! Candidates: which contents may be the same article, by any of its keys.
 
+use std::collections::HashSet;
+
 use crate::documents::Key;
 use crate::features::Signed;
 use crate::index::keys::Keys;
@@ -15,6 +17,8 @@ pub struct Finder {
     sentences: Keys,
     bands: Keys,
     config: Config,
+    /// Contents that were removed from the store since.
+    removed: HashSet<u32>,
 }
 
 /// A content that may be the same article.
@@ -44,6 +48,7 @@ impl Finder {
             sentences: Keys::default(),
             bands: Keys::default(),
             config: config.clone(),
+            removed: HashSet::new(),
         })
     }
 
@@ -56,6 +61,11 @@ impl Finder {
             }
         }
         self.insert_keys(content, signed);
+    }
+
+    /// Names a content no more: it was removed from the store.
+    pub fn forget(&mut self, content: u32) {
+        self.removed.insert(content);
     }
 
     /// Returns the fingerprints by which a content is found, as changes of a stored index.
@@ -155,6 +165,9 @@ impl Finder {
         }
         for key in self.band_keys(signed) {
             self.bands.get(key, |content| hits.push((content, 3)));
+        }
+        if !self.removed.is_empty() {
+            hits.retain(|(content, _)| !self.removed.contains(content));
         }
         hits
     }

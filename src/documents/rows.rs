@@ -37,6 +37,8 @@ pub struct Document {
     pub last_arrival: Timestamp,
     /// Identifiers of documents that were merged into it and still lead to it.
     pub merged: Vec<u128>,
+    /// Since when no address carries it any more; 0 while one does.
+    pub gone: Timestamp,
 }
 
 impl Document {
@@ -56,6 +58,7 @@ impl Document {
             first_arrival: copy.arrival,
             last_arrival: copy.arrival,
             merged: Vec::new(),
+            gone: Timestamp(0),
         }
     }
 
@@ -75,7 +78,8 @@ impl Document {
             .signed(self.first_arrival.0)
             .signed(self.last_arrival.0)
             .number(self.merged.len() as u64);
-        self.merged.iter().fold(row, |row, id| row.wide(*id)).finish()
+        let row = self.merged.iter().fold(row, |row, id| row.wide(*id));
+        row.signed(self.gone.0).finish()
     }
 
     /// Reads a row.
@@ -97,6 +101,7 @@ impl Document {
                 let count: usize = row.narrow()?;
                 (0..count).map(|_| row.wide()).collect::<Result<_, _>>()?
             },
+            gone: Timestamp(row.signed()?),
         })
     }
 }

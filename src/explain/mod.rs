@@ -1,5 +1,7 @@
 //! Why an address was crawled or not: everything the store knows of it, in words.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::clock::Timestamp;
@@ -182,6 +184,28 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
         fact("visited", address.visited.to_string());
         fact("status", address.status.to_string());
     }
+    let again = &address.revisit;
+    if again.visits > 0 {
+        fact("changes seen", format!("{} of {} visits", again.changes, again.visits));
+        if again.changed.0 != 0 {
+            fact("last change", again.changed.to_string());
+        }
+        fact("interval", in_words(Duration::from_millis(again.interval_ms)));
+        if again.unmodified > 0 {
+            fact("not modified", format!("{} times in a row", again.unmodified));
+        }
+        if again.misses > 0 {
+            fact("not found", format!("{} times in a row", again.misses));
+        }
+    }
+    if again.waits {
+        fact("next visit", "it waits in the queue of its host".to_owned());
+    } else if again.due.0 != 0 {
+        fact("next visit", format!("{}, if the crawl visits pages again", again.due));
+    }
+    if let (Some(trouble), false) = (address.trouble, address.state == State::Queued) {
+        fact("last visit failed", trouble.describe().to_owned());
+    }
     if address.failures > 0 {
         fact("failed tries", address.failures.to_string());
     }
@@ -206,6 +230,17 @@ fn room_facts(
         facts.push(("links of its pattern".to_owned(), value));
     }
     Ok(())
+}
+
+/// A time in the largest unit of which it has two at least.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
+    let fits = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    fits.map_or_else(
+        || format!("{seconds} seconds"),
+        |(unit, name)| format!("{:.1} {name}", seconds as f64 / f64::from(unit as u32)),
+    )
 }
 
 fn host_facts(

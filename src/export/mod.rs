@@ -70,7 +70,7 @@ pub struct Row {
     pub withheld: &'static str,
 }
 
-/// A document that is not in the corpus because its page does not allow it.
+/// A document that is not in the corpus because its page does not allow it, or is gone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Withheld {
@@ -78,7 +78,7 @@ pub struct Withheld {
     pub doc_id: String,
     /// Address of its canonical copy.
     pub url: String,
-    /// What that page asks for.
+    /// What that page asks for; `gone` if no address carries the document any more.
     pub reason: &'static str,
 }
 
@@ -174,6 +174,13 @@ pub fn export(
         let (number, row) = row.map_err(store::Error::from)?;
         let mut document = Document::decode(row.value()).map_err(store::Error::from)?;
         let copies = copies_of(&tables.copies, number.value())?;
+        if document.gone.0 != 0 {
+            let (doc_id, url) = (document.id.to_string(), document.canonical);
+            let row = Withheld { doc_id, url, reason: "gone" };
+            withheld.write(&row).map_err(io(&summary.withheld_path))?;
+            *summary.withheld.entry("gone").or_default() += 1;
+            continue;
+        }
         let hidden = match allowed(&document, &copies, honour, now) {
             Allowed::Nothing(reason) => {
                 let (doc_id, url) = (document.id.to_string(), document.canonical);

@@ -29,6 +29,10 @@ pub struct Response {
     pub location: Option<String>,
     /// `Retry-After`.
     pub retry_after: Option<String>,
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
     /// `X-Robots-Tag`, one for each header line.
     pub robots_tags: Vec<String>,
     /// `TDM-Reservation`.
@@ -88,6 +92,8 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         content_encoding: text_of(headers, &header::CONTENT_ENCODING).unwrap_or_default(),
         location: text_of(headers, &header::LOCATION),
         retry_after: text_of(headers, &header::RETRY_AFTER),
+        etag: text_of(headers, &header::ETAG),
+        last_modified: text_of(headers, &header::LAST_MODIFIED),
         robots_tags: all("x-robots-tag"),
         tdm_reservation: all("tdm-reservation").pop(),
         links: all("link"),

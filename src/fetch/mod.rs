@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use reqwest::header::{self, HeaderMap, HeaderName};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::Host;
 
 use crate::urls::PageUrl;
@@ -200,20 +200,44 @@ impl Fetcher {
 
     /// Sends one request and reads as much of the answer as `want` asks for.
     pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
+        self.visit_unless(url, want, ("", "")).await
+    }
+
+    /// Does the same, unless the page has still this `ETag`, or was not modified after this date:
+    /// then the answer has status 304. What is empty is not asked.
+    pub async fn visit_unless(
+        &self,
+        url: &PageUrl,
+        want: Want,
+        same: (&str, &str),
+    ) -> Result<Response, Failure> {
         if let Some(limiter) = &self.limiter {
             limiter.until_ready().await;
         }
         let total = Duration::from_millis(self.config.total_timeout_ms);
-        match tokio::time::timeout(total, self.exchange(url, want)).await {
+        match tokio::time::timeout(total, self.exchange(url, want, same)).await {
             Ok(result) => result,
             Err(_) => Err(Failure::Timeout("the whole request")),
         }
     }
 
-    async fn exchange(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
+    async fn exchange(
+        &self,
+        url: &PageUrl,
+        want: Want,
+        (etag, date): (&str, &str),
+    ) -> Result<Response, Failure> {
         self.guard(url).await?;
         let first_byte = Duration::from_millis(self.config.first_byte_timeout_ms);
-        let request = self.request(url).send();
+        let mut request = self.request(url);
+        for (name, value) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, date)] {
+            if !value.is_empty()
+                && let Ok(value) = HeaderValue::from_str(value)
+            {
+                request = request.header(name, value);
+            }
+        }
+        let request = request.send();
         let answer = match tokio::time::timeout(first_byte, request).await {
             Ok(answer) => answer.map_err(|error| self.through(Failure::of(&error)))?,
             Err(_) => return Err(Failure::Timeout("the first byte")),

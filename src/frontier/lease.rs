@@ -10,7 +10,7 @@ use super::family::{self, Brake};
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
-use super::{Frontier, Reason, Standing, events};
+use super::{Fate, Frontier, Reason, Standing, Validators, events};
 
 /// The right to send one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Lease {
     pub url: PageUrl,
     /// Redirects that led to the address.
     pub hops: u8,
+    /// By what the server may say that the page is as at the last visit; empty on the first one.
+    pub validators: Validators,
     /// The request must not be sent before the next commit, or a crash could make us forget that
     /// the host was contacted, or what it asked for.
     pub after_commit: bool,
@@ -47,6 +49,7 @@ impl Frontier {
         now: Timestamp,
     ) -> Result<Option<Lease>, Error> {
         self.wake(tables, now)?;
+        self.wake_due(tables)?;
         loop {
             let Some((due, host)) = first_host(tables)? else { return Ok(None) };
             if due > now {
@@ -70,7 +73,8 @@ impl Frontier {
             None => None,
         };
         let host = first_host(tables)?.map(|(due, _)| due);
-        Ok(later.into_iter().chain(host).min())
+        let again = self.next_revisit(tables)?;
+        Ok(later.into_iter().chain(host).chain(again).min())
     }
 
     /// Puts requests that waited long enough into the queues of their hosts.
@@ -106,7 +110,8 @@ impl Frontier {
         let live = self.hosts.get(tables, host)?;
         let hold = live.hold || !live.row.contacted;
         let lease = |url, place, purpose, hops| {
-            Head::Lease(Lease { host, place, purpose, url, hops, after_commit: hold })
+            let validators = Validators::default();
+            Head::Lease(Lease { host, place, purpose, url, hops, validators, after_commit: hold })
         };
         let elsewhere = live.row.robots_elsewhere;
         let key = HostKey::from_stored(&live.row.key);
@@ -127,32 +132,52 @@ impl Frontier {
                 Ok(lease(key.robots_url(), None, Purpose::Robots { of: host, hops: 0 }, 0))
             }
             Standing::Disallowed => {
-                self.drop_refused(tables, (host, place), &url, Reason::RobotsDisallowed)?;
+                self.drop_refused(tables, (host, place), &url, (Reason::RobotsDisallowed, now))?;
                 Ok(Head::Again)
             }
             Standing::Refused => {
-                self.drop_refused(tables, (host, place), &url, Reason::AddressRefused)?;
+                self.drop_refused(tables, (host, place), &url, (Reason::AddressRefused, now))?;
                 Ok(Head::Again)
             }
             Standing::Allowed => {
-                if let Some(pair) = self.known_page(tables, &url)? {
-                    self.link_unfetched(tables, (host, place), &url, pair)?;
+                let address = Address::read(&tables.addresses, url.as_str())?;
+                // What is stored is visited again for what it says now.
+                let is_first =
+                    address.as_ref().is_some_and(|address| address.state == State::Queued);
+                if is_first && self.is_held_back(tables, (host, place), &url)? {
                     return Ok(Head::Again);
                 }
-                match self.brake(tables, &url, place.rank)? {
-                    Brake::Go => {}
-                    Brake::Explore => family::explore(tables, &url)?,
-                    brake => {
-                        let stop = brake == Brake::Stop;
-                        self.hold_back(tables, (host, place), &url, stop)?;
-                        return Ok(Head::Again);
-                    }
+                let hops = address.as_ref().map_or(0, |address| address.hops);
+                let mut head = lease(url, Some(place), Purpose::Page, hops);
+                if let (Head::Lease(lease), Some(address)) = (&mut head, &address) {
+                    lease.validators = self.validators(address, now);
                 }
-                let address = Address::read(&tables.addresses, url.as_str())?;
-                let hops = address.map_or(0, |address| address.hops);
-                Ok(lease(url, Some(place), Purpose::Page, hops))
+                Ok(head)
             }
         }
+    }
+
+    /// Takes the first address of a queue out if it is a known page by a rule, or if its kind has
+    /// given nothing new for long.
+    fn is_held_back(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (host, place): (u32, Place),
+        url: &PageUrl,
+    ) -> Result<bool, Error> {
+        if let Some(pair) = self.known_page(tables, url)? {
+            self.link_unfetched(tables, (host, place), url, pair)?;
+            return Ok(true);
+        }
+        match self.brake(tables, url, place.rank)? {
+            Brake::Go => return Ok(false),
+            Brake::Explore => {
+                family::explore(tables, url)?;
+                return Ok(false);
+            }
+            brake => self.hold_back(tables, (host, place), url, brake == Brake::Stop)?,
+        }
+        Ok(true)
     }
 
     fn first_request(
@@ -225,14 +250,20 @@ impl Frontier {
         tables: &mut Tables<'_>,
         (host, place): (u32, Place),
         url: &PageUrl,
-        reason: Reason,
+        (reason, now): (Reason, Timestamp),
     ) -> Result<(), Error> {
         self.unqueue(tables, host, place)?;
         if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
-            let state = State::Refused(reason);
-            self.recount(Some(&address.state), &state);
-            address.state = state;
-            events::refused(url, &address.state);
+            if matches!(address.state, State::Stored(_)) {
+                // What was read while it was allowed stays.
+                address.trouble = Some(reason);
+            } else {
+                let state = State::Refused(reason);
+                self.recount(Some(&address.state), &state);
+                address.state = state;
+                events::refused(url, &address.state);
+            }
+            self.plan_next(tables, (url.as_str(), &mut address), Fate::Failed, now)?;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         }
         Ok(())

@@ -7,6 +7,7 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod again;
 mod budgets;
 mod events;
 mod family;
@@ -14,6 +15,7 @@ mod hosts;
 mod lease;
 mod offer;
 mod reason;
+mod revisit;
 mod robots_copy;
 mod rows;
 mod seen;
@@ -30,11 +32,13 @@ use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
+pub use again::split_revisit_key;
 pub use budgets::pattern_key;
 pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
+pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
 pub use robots_copy::{RobotsAnswer, RobotsCopy, RobotsLost, Standing};
 pub use rows::{
     Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
@@ -157,6 +161,9 @@ pub struct Frontier {
     /// since this moment, because a crash may have hidden the last request.
     opened: Timestamp,
     queued: u64,
+    recrawl: Recrawl,
+    /// Addresses that were due for another visit and were queued.
+    due: u64,
 }
 
 impl Frontier {
@@ -174,6 +181,8 @@ impl Frontier {
             tally: BTreeMap::new(),
             opened: now,
             queued: tables.later.len()?,
+            recrawl: Recrawl::default(),
+            due: 0,
             config,
             scope,
         };

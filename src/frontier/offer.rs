@@ -5,7 +5,7 @@ use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Reason, events};
+use super::{Frontier, Reason, Revisit, events};
 
 /// An address that was found.
 #[derive(Debug, Clone)]
@@ -127,6 +127,7 @@ impl Frontier {
             visited: Timestamp(0),
             not_before: Timestamp(0),
             referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
+            revisit: Revisit::default(),
         };
         self.recount(None, &address.state);
         events::refused(offer.url, &address.state);

@@ -69,6 +69,7 @@ reasons! {
     NoText = 51, "no_text", "the page has no main text";
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
     Expired = 54, "expired", "its document was removed after the time that was set";
+    Gone = 60, "gone", "the server has said again and again that it is no longer there";
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 
@@ -84,6 +85,22 @@ impl Reason {
     #[must_use]
     pub fn before_visit(self) -> bool {
         (self as u8) < 20
+    }
+}
+
+impl Reason {
+    /// Tells whether another visit is not likely to find anything better.
+    #[must_use]
+    pub fn is_lasting(self) -> bool {
+        matches!(
+            self,
+            Self::Gone
+                | Self::NotAPage
+                | Self::BadRedirect
+                | Self::TooManyRedirects
+                | Self::RobotsDisallowed
+                | Self::AddressRefused
+        )
     }
 }
 

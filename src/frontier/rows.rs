@@ -6,7 +6,7 @@ use redb::{ReadableTable, Table};
 use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error};
 
-use super::Reason;
+use super::{Reason, Revisit};
 
 /// Where an address stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct Address {
     pub not_before: Timestamp,
     /// The page on which it was first seen; empty for a seed.
     pub referrer: String,
+    /// Its further visits.
+    pub revisit: Revisit,
 }
 
 /// Order in the queue of a host: the smaller place is served first.
@@ -100,7 +102,7 @@ impl Address {
             State::Refused(reason) => (3, *reason as u64, ""),
             State::Skipped { rule, of } => (4, *rule, of.as_str()),
         };
-        Encoder::new(1)
+        let row = Encoder::new(1)
             .number(state)
             .number(number)
             .text(text)
@@ -116,8 +118,8 @@ impl Address {
             .signed(self.discovered.0)
             .signed(self.visited.0)
             .signed(self.not_before.0)
-            .text(&self.referrer)
-            .finish()
+            .text(&self.referrer);
+        self.revisit.encode(row).finish()
     }
 
     /// Reads what is known of an address.
@@ -174,6 +176,7 @@ impl Address {
             visited: Timestamp(row.signed()?),
             not_before: Timestamp(row.signed()?),
             referrer: row.text()?.to_owned(),
+            revisit: Revisit::decode(&mut row)?,
         })
     }
 }

@@ -7,14 +7,16 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
-use super::rows::{Address, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, events};
+use super::rows::{Address, Purpose, Rank, Request, queue_key};
+use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
 /// What became of a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// The page is stored: number of the document.
     Stored(u64),
+    /// The server says that it is as it was at the last visit.
+    Unmodified,
     /// The page redirects.
     Redirect(PageUrl),
     /// There was an answer, and nothing to store.
@@ -53,14 +55,15 @@ impl Settlement {
 const DOUBLINGS_MAX: u32 = 16;
 
 impl Frontier {
-    /// Settles a lease. `finished` is the end of the answer, rounded up; `status` is 0 without one.
+    /// Settles a lease. `finished` is the end of the answer, rounded up.
     pub fn settle(
         &mut self,
         tables: &mut Tables<'_>,
         lease: &Lease,
-        (settlement, status): (Settlement, u16),
+        (settlement, told): (Settlement, Told),
         finished: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Settled, Error> {
+        let mut settled = Settled::default();
         self.release(tables, lease, &settlement, finished)?;
         if let Purpose::Robots { of, hops } = lease.purpose {
             if let Some(place) = lease.place {
@@ -73,13 +76,14 @@ impl Frontier {
                 }
                 Settlement::Busy(_) => RobotsAnswer::Unreachable(Reason::Busy),
                 Settlement::Redirect(target) => RobotsAnswer::Redirect(target),
-                Settlement::Stored(_) => RobotsAnswer::None,
+                Settlement::Stored(_) | Settlement::Unmodified => RobotsAnswer::None,
             };
-            self.settle_robots(tables, (of, hops), (answer, status), finished)?;
+            self.settle_robots(tables, (of, hops), (answer, told.status), finished)?;
         } else {
-            self.settle_page(tables, lease, (settlement, status), finished)?;
+            settled = self.settle_page(tables, lease, (settlement, told), finished)?;
         }
-        self.reschedule(tables, lease.host)
+        self.reschedule(tables, lease.host)?;
+        Ok(settled)
     }
 
     /// Frees the connection and sets the pace of the host.
@@ -141,9 +145,9 @@ impl Frontier {
         &mut self,
         tables: &mut Tables<'_>,
         lease: &Lease,
-        (settlement, status): (Settlement, u16),
+        (settlement, told): (Settlement, Told),
         finished: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Settled, Error> {
         let place = lease.place.expect("a page has a place in the queue");
         self.unqueue(tables, lease.host, place)?;
         let stored = Address::read(&tables.addresses, lease.url.as_str())?;
@@ -151,16 +155,20 @@ impl Frontier {
             crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
-        address.status = status;
+        address.status = told.status;
         let was = address.state.clone();
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,
         };
-        if let Some(wait) = self.apply(&mut address, settlement) {
+        let mut settled = Settled::default();
+        if let Some(wait) = self.another_try(&mut address, &settlement) {
             address.not_before = finished.after(wait);
             address.place.sequence = tables.next_number("next_request")?;
             self.postpone(tables, lease, &address)?;
+        } else {
+            let news = (settlement, told);
+            settled = self.note_visit(tables, (lease, &was), &mut address, news)?;
         }
         self.recount(Some(&was), &address.state);
         events::refused(&lease.url, &address.state);
@@ -176,37 +184,26 @@ impl Frontier {
             };
             self.offer(tables, &offer, finished)?;
         }
-        Ok(())
+        Ok(settled)
     }
 
-    /// Sets the state of an address. Returns the wait before another try, if there is to be one.
-    fn apply(&self, address: &mut Address, settlement: Settlement) -> Option<Duration> {
-        address.state = match settlement {
-            Settlement::Stored(document) => State::Stored(document),
-            Settlement::Redirect(target) => State::Redirect(target.as_str().to_owned()),
-            Settlement::Refused(reason) | Settlement::Failed { reason, again: false } => {
-                State::Refused(reason)
-            }
-            Settlement::Failed { reason, again: true } => {
-                address.failures = address.failures.saturating_add(1);
-                address.trouble = Some(reason);
-                if address.failures <= self.config.retries_max {
-                    let tries = u32::from(address.failures) - 1;
-                    return Some(self.doubled(self.config.retry_delay_ms, tries));
-                }
-                State::Refused(reason)
-            }
-            Settlement::Busy(asked) => {
-                address.failures = address.failures.saturating_add(1);
-                address.trouble = Some(Reason::Busy);
-                if address.failures <= self.config.busy_retries_max {
-                    return Some(self.busy_wait(asked, u16::from(address.failures) - 1));
-                }
-                State::Refused(Reason::Busy)
-            }
-            Settlement::Robots(_) => State::Refused(Reason::NotAPage),
+    /// Returns the wait before another try, if there is to be one.
+    fn another_try(&self, address: &mut Address, settlement: &Settlement) -> Option<Duration> {
+        let (reason, most) = match settlement {
+            Settlement::Failed { reason, again: true } => (*reason, self.config.retries_max),
+            Settlement::Busy(_) => (Reason::Busy, self.config.busy_retries_max),
+            _ => return None,
         };
-        None
+        address.failures = address.failures.saturating_add(1);
+        address.trouble = Some(reason);
+        if address.failures > most {
+            return None;
+        }
+        let before = address.failures - 1;
+        Some(match settlement {
+            Settlement::Busy(asked) => self.busy_wait(*asked, u16::from(before)),
+            _ => self.doubled(self.config.retry_delay_ms, u32::from(before)),
+        })
     }
 
     /// Lets an address wait outside the queue, so that others of its host go before it.

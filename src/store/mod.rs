@@ -39,6 +39,8 @@ pub const QUEUE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("queue");
 pub const SCHEDULE: TableDefinition<&[u8], ()> = TableDefinition::new("schedule");
 /// Due time, sequence -> request that waits before it is queued (`frontier`).
 pub const LATER: TableDefinition<&[u8], &[u8]> = TableDefinition::new("later");
+/// Due time, address: addresses that were visited and are to be again (`frontier`).
+pub const REVISITS: TableDefinition<&[u8], ()> = TableDefinition::new("revisits");
 /// Hash of an address, number of a linking host: links between hosts (`frontier`).
 pub const INLINKS: TableDefinition<&[u8], ()> = TableDefinition::new("inlinks");
 /// Document number -> document row (`documents`).

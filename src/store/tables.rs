@@ -5,7 +5,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
     DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER,
-    META, NEAR, NEAR_LOG, PATTERNS, QUEUE, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED, UNSURE,
+    META, NEAR, NEAR_LOG, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED,
+    UNSURE,
 };
 
 macro_rules! tables {
@@ -49,6 +50,7 @@ tables! {
     queue: QUEUE, &'static [u8] => &'static [u8];
     schedule: SCHEDULE, &'static [u8] => ();
     later: LATER, &'static [u8] => &'static [u8];
+    revisits: REVISITS, &'static [u8] => ();
     inlinks: INLINKS, &'static [u8] => ();
     documents: DOCUMENTS, u64 => &'static [u8];
     doc_ids: DOC_IDS, u128 => u64;

@@ -159,9 +159,10 @@ fn a_key_that_cannot_be_read_is_listed_in_every_table() {
         tables.copies.insert(not_utf8, [].as_slice()).unwrap();
         tables.schedule.insert(key, ()).unwrap();
         tables.inlinks.insert(key, ()).unwrap();
+        tables.revisits.insert(key, ()).unwrap();
     });
     let findings = findings(&store);
-    for table in ["queue", "later", "history", "copies", "schedule", "inlinks"] {
+    for table in ["queue", "later", "history", "copies", "schedule", "inlinks", "revisits"] {
         lists(&findings, table, "07: ");
     }
     lists(&findings, "copies", "0000000000000001ff: ");
@@ -177,6 +178,8 @@ fn a_row_that_names_what_is_missing_is_listed() {
         let robots = tables.robots.first().unwrap().unwrap().1.value().to_vec();
         tables.robots.insert(999, robots.as_slice()).unwrap();
         tables.schedule.insert([0xFF; 12].as_slice(), ()).unwrap();
+        let nowhere = [&[0; 8][..], b"http://nowhere/"].concat();
+        tables.revisits.insert(nowhere.as_slice(), ()).unwrap();
         tables.doc_ids.insert(5, 999).unwrap();
         let history = tables.history.first().unwrap().unwrap().1.value().to_vec();
         tables.history.insert([0xFF; 16].as_slice(), history.as_slice()).unwrap();
@@ -195,6 +198,7 @@ fn a_row_that_names_what_is_missing_is_listed() {
     lists(&findings, "host_numbers", "https://nowhere: ");
     lists(&findings, "robots", "999: ");
     lists(&findings, "schedule", "ffffffffffffffffffffffff: ");
+    lists(&findings, "revisits", "http://nowhere/: ");
     lists(&findings, "doc_ids", "00000000000000000000000000000005: ");
     lists(&findings, "history", "ffffffffffffffffffffffffffffffff: ");
     lists(&findings, "exact", "00000000000000000000000000000005: ");
@@ -263,6 +267,6 @@ fn every_table_is_looked_at() {
             assert!(rows.get(name).is_some_and(|rows| *rows > 0), "{name}: {rows:?}");
         )*};
     }
-    looked_at!(meta host_numbers hosts robots addresses queue schedule later inlinks documents);
+    looked_at!(meta host_numbers hosts robots addresses queue schedule later revisits inlinks documents);
     looked_at!(domains patterns doc_ids copies contents bodies exact near near_log unsure history counters);
 }

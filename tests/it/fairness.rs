@@ -2,7 +2,7 @@
 
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::frontier::{
-    Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement,
+    Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told,
 };
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
@@ -51,7 +51,7 @@ fn next(frontier: &mut Frontier, tables: &mut Tables<'_>) -> Option<Lease> {
             return Some(lease);
         }
         let none = Settlement::Robots(RobotsAnswer::None);
-        frontier.settle(tables, &lease, (none, 404), NOW).unwrap();
+        frontier.settle(tables, &lease, (none, Told::status(404)), NOW).unwrap();
     }
 }
 
@@ -73,7 +73,7 @@ fn an_address_of_two_parents_is_queued_once_and_the_better_place_wins() {
         let order: Vec<Option<String>> = (0..3)
             .map(|_| {
                 let lease = next(frontier, tables)?;
-                let done = (Settlement::Stored(1), 200);
+                let done = (Settlement::Stored(1), Told::status(200));
                 frontier.settle(tables, &lease, done, NOW).unwrap();
                 Some(lease.url.to_string())
             })
@@ -92,7 +92,7 @@ fn an_address_in_flight_is_not_queued_again() {
         let again = offer(frontier, tables, ("http://h/a", "http://q/1"), (Rank::Seed, 0));
         assert_eq!((again, frontier.queued()), (Offered::Known, 1));
         assert_eq!(next(frontier, tables), None);
-        frontier.settle(tables, &lease, (Settlement::Stored(1), 200), NOW).unwrap();
+        frontier.settle(tables, &lease, (Settlement::Stored(1), Told::status(200)), NOW).unwrap();
         assert_eq!((next(frontier, tables), frontier.queued()), (None, 0));
     });
 }

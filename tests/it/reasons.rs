@@ -8,7 +8,7 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::explain::explain;
 use uniqcrawl::frontier::{
-    Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State,
+    Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State, Told,
 };
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::{Store, Tables};
@@ -54,7 +54,7 @@ fn every_reason_is_counted_and_explained_in_words() {
             Purpose::Page => Settlement::Refused(waiting.remove(lease.url.as_str()).unwrap()),
             Purpose::Robots { .. } => Settlement::Robots(RobotsAnswer::None),
         };
-        frontier.settle(&mut tables, &lease, (settlement, 404), now).unwrap();
+        frontier.settle(&mut tables, &lease, (settlement, Told::status(404)), now).unwrap();
     }
     assert!(waiting.is_empty(), "{waiting:?}");
     frontier.flush(&mut tables).unwrap();

@@ -1,0 +1,96 @@
+//! Pages that were stored before and are read again.
+
+use crate::clock::Timestamp;
+use crate::clusters::{self, Article, Left};
+use crate::dedup;
+use crate::documents::{Content, read_content, read_copy};
+use crate::frontier::{Frontier, Settled, Settlement};
+use crate::store::{self, Tables};
+
+use super::super::Error;
+use super::super::sign::Page;
+use super::{Ledger, article_of};
+
+impl Ledger<'_> {
+    /// Keeps a page of `document` that was read again. One that says the same, or nearly the same,
+    /// keeps its place and is not judged; another one is.
+    pub(super) fn keep_again(
+        &mut self,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
+        document: u64,
+        (page, links): (&Page, u64),
+        now: Timestamp,
+    ) -> Result<(Settlement, bool), Error> {
+        if let Some(article) = self.unchanged(tables, document, page)? {
+            clusters::refresh(tables, document, article, links, now)?;
+            return Ok((Settlement::Stored(document), false));
+        }
+        let article = article_of(tables, page)?;
+        self.tally.left_out(article);
+        let place =
+            dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
+        let (joined, left) = clusters::change(tables, document, (article, &place), links, now)?;
+        self.drop_left(frontier, tables, left, now)?;
+        self.joined(article, &place, &joined);
+        Ok((Settlement::Stored(joined.document), true))
+    }
+
+    /// Returns the article if its text is as the stored one, as far as readers care.
+    fn unchanged<'a>(
+        &self,
+        tables: &Tables<'_>,
+        document: u64,
+        page: &'a Page,
+    ) -> Result<Option<&'a Article>, store::Error> {
+        let copy = read_copy(&tables.copies, document, &page.article.address)?;
+        let Some(copy) = copy else { return Ok(None) };
+        let Some(content) = read_content(&tables.contents, copy.content)? else { return Ok(None) };
+        // The stored text may be from before the boilerplate of the host was known.
+        let mut forms = std::iter::once(&page.article).chain(page.whole.as_deref());
+        Ok(forms.find(|article| self.is_same(article, &content)))
+    }
+
+    fn is_same(&self, article: &Article, content: &Content) -> bool {
+        let (text, settings) = (&article.signed.text, self.settings);
+        let long = text.words.min(content.words) >= settings.dedup.rule.words_min;
+        text.hash == content.hash
+            || (long && text.sketch.similarity(&content.sketch) >= settings.recrawl.unchanged_min)
+    }
+
+    /// Counts what a further visit has shown, and takes the copy out of the document that its
+    /// address carries no more.
+    pub(super) fn part(
+        &mut self,
+        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
+        url: &str,
+        settled: Settled,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if let Some(fate) = settled.fate {
+            self.tally.revisits.count(fate);
+        }
+        if let Some(document) = settled.left {
+            let left = clusters::leave(tables, document, url, now)?;
+            self.drop_left(frontier, tables, left, now)?;
+        }
+        Ok(())
+    }
+
+    fn drop_left(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+        left: Left,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        for content in left.contents {
+            self.finder.forget(content as u32);
+        }
+        self.changes.extend(left.changes);
+        self.tally.revisits.documents_gone += u64::from(left.gone);
+        if let Some(heir) = left.heir {
+            frontier.hasten(tables, &heir, now)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! Leasing due addresses, and noting what a further visit has shown.
+//!
+//! Key of `revisits`: due time (8 bytes, big-endian), then the address. An address has one row
+//! there, or is in a queue, or was never visited.
+
+use std::time::Duration;
+
+use redb::ReadableTable as _;
+
+use crate::clock::Timestamp;
+use crate::documents::read_document;
+use crate::store::{BadRow, Error, Tables};
+use crate::urls::PageUrl;
+
+use super::revisit::{Fate, Recrawl, Settled, Told, Validators};
+use super::rows::{Address, Purpose, Request, State};
+use super::{Frontier, Lease, Reason, Settlement};
+
+/// Due addresses that are queued at a time.
+const WAKE_MAX: usize = 32;
+
+impl Frontier {
+    /// Sets how addresses are visited again.
+    #[must_use]
+    pub fn with_recrawl(mut self, recrawl: Recrawl) -> Self {
+        self.recrawl = recrawl;
+        self
+    }
+
+    /// Returns how many addresses became due in this run.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Puts addresses that were due when the run began into the queues of their hosts. What
+    /// becomes due later is for the next run, or none would end.
+    pub(super) fn wake_due(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        if !self.recrawl.enabled {
+            return Ok(());
+        }
+        for _ in 0..WAKE_MAX {
+            let Some((due, url)) = first_due(tables)? else { return Ok(()) };
+            if due > self.opened {
+                return Ok(());
+            }
+            tables.revisits.remove(revisit_key(due, &url).as_slice())?;
+            let Some(mut address) = Address::read(&tables.addresses, &url)? else { continue };
+            let parsed = PageUrl::parse_stored(&url);
+            if parsed.is_none_or(|url| !self.scope.contains(&url)) {
+                // Another run with other seeds may want it.
+                let wait =
+                    self.recrawl.interval(address.place.rank, address.revisit.interval_ms, false);
+                plan(tables, &url, &mut address, (wait, self.opened))?;
+                tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+                continue;
+            }
+            address.revisit.waits = true;
+            address.failures = 0;
+            address.place.sequence = tables.next_number("next_request")?;
+            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            self.due += 1;
+            self.push(
+                tables,
+                address.host,
+                address.place,
+                &Request { purpose: Purpose::Page, url },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Lets a stored address be due soon, because the copy that stood for its cluster is no more.
+    pub fn hasten(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+        let seen = &address.revisit;
+        let (shortest, _) = self.recrawl.bounds(address.place.rank);
+        let soon = now.after(Duration::from_millis(shortest));
+        if seen.waits || seen.due.0 == 0 || seen.due <= soon {
+            return Ok(());
+        }
+        tables.revisits.remove(revisit_key(seen.due, url).as_slice())?;
+        plan(tables, url, &mut address, (shortest, now))?;
+        tables.addresses.insert(url, address.encode().as_slice())?;
+        Ok(())
+    }
+
+    /// Returns when the next address of this run is due; none if none is.
+    pub(super) fn next_revisit(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
+        if !self.recrawl.enabled {
+            return Ok(None);
+        }
+        Ok(first_due(tables)?.map(|(due, _)| due).filter(|due| *due <= self.opened))
+    }
+
+    /// Returns by what the server may say that the page has not changed; empty if it is to be
+    /// asked for whole.
+    pub(super) fn validators(&self, address: &Address, now: Timestamp) -> Validators {
+        let seen = &address.revisit;
+        let believed = self.recrawl.full_after == 0 || seen.unmodified < self.recrawl.full_after;
+        if seen.waits && believed { seen.validators.sendable(now) } else { Validators::default() }
+    }
+
+    /// Notes what a visit has shown and when the next one is due. `was` is the state before it.
+    pub(super) fn note_visit(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (lease, was): (&Lease, &State),
+        address: &mut Address,
+        (settlement, told): (Settlement, Told),
+    ) -> Result<Settled, Error> {
+        let now = address.visited;
+        let again = address.revisit.waits;
+        let miss = again && matches!(was, State::Stored(_)) && is_miss(&settlement, told.status);
+        let failed = again && is_failure(&settlement, told.status);
+        let gone = matches!(told.status, 404 | 410);
+        let misses = if gone || miss { address.revisit.misses.saturating_add(1) } else { 0 };
+        let final_miss = misses >= self.recrawl.gone_after.max(1);
+        if !failed {
+            address.revisit.misses = misses;
+            address.revisit.visits += 1;
+            address.trouble = None;
+        }
+        let fate = match settlement {
+            Settlement::Unmodified => {
+                address.revisit.unmodified = address.revisit.unmodified.saturating_add(1);
+                address.revisit.validators.update(told.validators);
+                Fate::Unmodified
+            }
+            other if failed => {
+                address.trouble = reason_of(&other);
+                Fate::Failed
+            }
+            _ if miss && !final_miss => Fate::Missing,
+            other => {
+                address.revisit.unmodified = 0;
+                // Those of an error page say nothing of the page.
+                let read = told.status == 200;
+                address.revisit.validators =
+                    if read { told.validators } else { Validators::default() };
+                address.state = match (state_of(other), gone && again && final_miss) {
+                    (_, true) => State::Refused(Reason::Gone),
+                    (state, false) => state,
+                };
+                let same = !told.changed && same_kind(was, &address.state);
+                match (same, &address.state) {
+                    (false, State::Refused(Reason::Gone)) => Fate::Gone,
+                    (true, _) => Fate::Unchanged,
+                    (false, _) => Fate::Changed,
+                }
+            }
+        };
+        self.plan_next(tables, (lease.url.as_str(), address), fate, now)?;
+        let left = match (was, &address.state) {
+            (State::Stored(_), State::Stored(_)) => None,
+            (State::Stored(document), _) => Some(*document),
+            _ => None,
+        };
+        Ok(Settled { fate: again.then_some(fate), left })
+    }
+
+    /// Sets the interval of an address by what its visit has shown, and when it is due again.
+    pub(super) fn plan_next(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (url, address): (&str, &mut Address),
+        fate: Fate,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let rank = address.place.rank;
+        let (shortest, longest) = self.recrawl.bounds(rank);
+        let changed = matches!(fate, Fate::Changed | Fate::Gone);
+        if changed && address.revisit.waits {
+            address.revisit.changes += 1;
+            address.revisit.changed = now;
+        }
+        let before = address.revisit.interval_ms;
+        let wait = match (fate, &address.state) {
+            // An error is told from a page that is gone by asking again soon.
+            (Fate::Missing, _) => shortest,
+            (_, State::Refused(reason)) if reason.is_lasting() || address.revisit.misses > 0 => {
+                address.revisit.interval_ms = longest;
+                longest
+            }
+            _ => {
+                let interval = self.recrawl.interval(rank, before, changed);
+                address.revisit.interval_ms = interval;
+                match address.state {
+                    State::Stored(document) if is_lesser(tables, document, url)? => {
+                        self.recrawl.of_copy(rank, interval)
+                    }
+                    _ => interval,
+                }
+            }
+        };
+        plan(tables, url, address, (wait, now))
+    }
+}
+
+/// Writes when an address is due; it must not have a row yet.
+fn plan(
+    tables: &mut Tables<'_>,
+    url: &str,
+    address: &mut Address,
+    (wait, now): (u64, Timestamp),
+) -> Result<(), Error> {
+    let due = now.after(Duration::from_millis(wait));
+    address.revisit.waits = false;
+    address.revisit.due = Timestamp(due.0.max(1));
+    tables.revisits.insert(revisit_key(address.revisit.due, url).as_slice(), ())?;
+    Ok(())
+}
+
+/// Tells whether another copy of the document stands for it.
+fn is_lesser(tables: &Tables<'_>, document: u64, url: &str) -> Result<bool, Error> {
+    Ok(read_document(&tables.documents, document)?.is_some_and(|row| row.canonical != url))
+}
+
+/// A page was expected and there is none; that may be an error of the server.
+fn is_miss(settlement: &Settlement, status: u16) -> bool {
+    match settlement {
+        Settlement::Refused(Reason::HttpError) => matches!(status, 404 | 410),
+        Settlement::Refused(Reason::NotAPage | Reason::NoText) | Settlement::Redirect(_) => true,
+        _ => false,
+    }
+}
+
+/// The answer, if there was one, says nothing of the page.
+fn is_failure(settlement: &Settlement, status: u16) -> bool {
+    match settlement {
+        Settlement::Refused(Reason::HttpError) => !matches!(status, 404 | 410),
+        Settlement::Refused(reason) => matches!(
+            reason,
+            Reason::BadEncoding | Reason::Bomb | Reason::Unreadable | Reason::BadRedirect
+        ),
+        Settlement::Failed { .. } | Settlement::Busy(_) => true,
+        _ => false,
+    }
+}
+
+fn reason_of(settlement: &Settlement) -> Option<Reason> {
+    match settlement {
+        Settlement::Refused(reason) | Settlement::Failed { reason, .. } => Some(*reason),
+        Settlement::Busy(_) => Some(Reason::Busy),
+        _ => None,
+    }
+}
+
+/// The state of an address whose visit has come to this.
+fn state_of(settlement: Settlement) -> State {
+    match settlement {
+        Settlement::Stored(document) => State::Stored(document),
+        Settlement::Redirect(target) => State::Redirect(target.as_str().to_owned()),
+        Settlement::Refused(reason) | Settlement::Failed { reason, .. } => State::Refused(reason),
+        Settlement::Busy(_) => State::Refused(Reason::Busy),
+        Settlement::Robots(_) | Settlement::Unmodified => State::Refused(Reason::NotAPage),
+    }
+}
+
+/// Whether two states show the same, as far as a change of the text is not concerned.
+fn same_kind(was: &State, is: &State) -> bool {
+    match (was, is) {
+        (State::Stored(_), State::Stored(_)) => true,
+        (was, is) => was == is,
+    }
+}
+
+fn first_due(tables: &Tables<'_>) -> Result<Option<(Timestamp, String)>, Error> {
+    let first = tables.revisits.first()?;
+    Ok(first
+        .map(|(key, _)| split_revisit_key(key.value()).map(|(due, url)| (due, url.to_owned())))
+        .transpose()?)
+}
+
+fn revisit_key(due: Timestamp, url: &str) -> Vec<u8> {
+    let mut key = due.0.max(0).to_be_bytes().to_vec();
+    key.extend_from_slice(url.as_bytes());
+    key
+}
+
+/// Takes a key of `revisits` apart: the moment, the address.
+pub fn split_revisit_key(key: &[u8]) -> Result<(Timestamp, &str), BadRow> {
+    let bad = |detail| BadRow { kind: "revisit key", detail };
+    let (due, url) = key.split_first_chunk().ok_or_else(|| bad("it has no time"))?;
+    let url = std::str::from_utf8(url).map_err(|_| bad("its address is not UTF-8"))?;
+    Ok((Timestamp(i64::from_be_bytes(*due)), url))
+}
