@@ -266,7 +266,7 @@ impl<'a> Ledger<'a> {
                 settlement
             }
             Yield::Page(page) => {
-                let is_first = self.is_first(tables, &lease.url)?;
+                let is_first = is_first(tables, &lease.url)?;
                 let before = self.tally.new;
                 let pair = (&mut *frontier, &mut *tables);
                 let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
@@ -291,12 +291,6 @@ impl<'a> Ledger<'a> {
             }
         }
         self.part((frontier, tables), lease.url.as_str(), settled, finished)
-    }
-
-    /// The page of an address was never read before.
-    fn is_first(&self, tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
-        let address = Address::read(&tables.addresses, url.as_str())?;
-        Ok(address.is_none_or(|address| address.state == State::Queued))
     }
 
     /// Sends a host its probe when the first page of it is stored.
@@ -459,6 +453,12 @@ impl<'a> Ledger<'a> {
         }
         Ok(new)
     }
+}
+
+/// The page of an address was never read before.
+fn is_first(tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
+    let address = Address::read(&tables.addresses, url.as_str())?;
+    Ok(address.is_none_or(|address| address.state == State::Queued))
 }
 
 /// What a host answered, with the boilerplate of its pages.
