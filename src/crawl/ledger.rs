@@ -248,18 +248,18 @@ impl<'a> Ledger<'a> {
         signed: Signed,
     ) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Signed { lease, finished, status, yielded } = signed;
+        let Signed { lease, finished, answered, yielded } = signed;
         match yielded {
             Yield::Settled(settlement) => {
                 self.tally.settled(&settlement);
-                frontier.settle(tables, &lease, (settlement, status), finished)?;
+                frontier.settle(tables, &lease, (settlement, answered), finished)?;
             }
             Yield::Page(page) => {
                 if self.settings.boilerplate.learn_boilerplate {
                     self.boilerplate.count(tables, lease.host, &page.blocks)?;
                 }
                 let settlement = self.keep(tables, &page, finished)?;
-                frontier.settle(tables, &lease, (settlement, status), finished)?;
+                frontier.settle(tables, &lease, (settlement, answered), finished)?;
                 let depth = lease.place.map_or(0, |place| place.depth);
                 self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
             }

@@ -1,23 +1,33 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
 
 use crate::clock::Timestamp;
 use crate::fetch::{Failure, Fetcher, Response, Want};
-use crate::frontier::{Lease, Purpose};
+use crate::frontier::{Answered, Lease, Purpose};
 
 use super::Context;
 
 /// Bytes of a robots.txt that are read. Source: RFC 9309, 2.5 asks for at least 500 KiB.
 const ROBOTS_BYTES_MAX: usize = 512_000;
 
+/// What came back.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Response(Result<Response, Failure>),
+    Address(Result<IpAddr, Failure>),
+}
+
 /// A lease with its answer.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub lease: Lease,
-    pub answer: Result<Response, Failure>,
+    pub answer: Answer,
+    pub answered: Answered,
     pub finished: Timestamp,
 }
 
@@ -35,13 +45,29 @@ impl Visitor {
             let want = match lease.purpose {
                 Purpose::Page => Want::Page,
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
+                Purpose::Lookup => {
+                    let address = self.fetcher.look_up(&lease.url).await;
+                    let finished = self.context.clock.now_rounded_up();
+                    let (answer, answered) = (Answer::Address(address), Answered::default());
+                    if self.visits.send(Visit { lease, answer, answered, finished }).await.is_err()
+                    {
+                        return;
+                    }
+                    continue;
+                }
             };
+            self.fetcher.ready().await;
+            let started = Instant::now();
             let answer = self.fetcher.visit(&lease.url, want).await;
+            let took = started.elapsed();
             let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;
             live.requests.fetch_add(1, Ordering::Relaxed);
+            let mut answered = Answered { took, ..Answered::default() };
+            answered.address = self.fetcher.known_address(&lease.url);
             match &answer {
                 Ok(response) => {
+                    answered.status = response.status;
                     live.bytes.fetch_add(response.body.len() as u64, Ordering::Relaxed);
                 }
                 Err(failure) => {
@@ -49,7 +75,8 @@ impl Visitor {
                     tracing::debug!(url = %lease.url, ?failure, "no answer");
                 }
             }
-            if self.visits.send(Visit { lease, answer, finished }).await.is_err() {
+            let answer = Answer::Response(answer);
+            if self.visits.send(Visit { lease, answer, answered, finished }).await.is_err() {
                 return;
             }
         }

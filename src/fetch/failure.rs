@@ -30,10 +30,7 @@ impl Failure {
         while let Some(link) = cause {
             last = link.to_string();
             if let Some(found) = link.downcast_ref::<ResolveError>() {
-                return match found {
-                    ResolveError::Refused(class) => Self::Refused(class.clone()),
-                    ResolveError::NotFound(detail) => Self::Dns(detail.clone()),
-                };
+                return found.clone().into();
             }
             if let Some(tls) = link.downcast_ref::<rustls::Error>() {
                 return Self::Tls(tls.to_string());
@@ -46,6 +43,15 @@ impl Failure {
             Self::Connect(last)
         } else {
             Self::BadResponse(last)
+        }
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        match error {
+            ResolveError::Refused(class) => Self::Refused(class),
+            ResolveError::NotFound(detail) => Self::Dns(detail),
         }
     }
 }

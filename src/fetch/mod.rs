@@ -6,6 +6,7 @@ mod body;
 pub mod decode;
 mod failure;
 pub mod guard;
+pub mod http_date;
 mod inflate;
 mod resolve;
 
@@ -22,6 +23,7 @@ use crate::urls::PageUrl;
 pub use body::{Response, Want};
 pub use failure::Failure;
 use guard::Guard;
+use resolve::Resolver;
 
 /// Where a webmaster learns what this program is, if the operator names no contact.
 pub const HOME: &str = "https://crates.io/crates/uniqcrawl";
@@ -40,6 +42,11 @@ pub struct Config {
     pub user_agent: String,
     /// Where a webmaster can complain: an address of a page or a mailbox.
     pub contact: String,
+    /// The `From` header: a mailbox of the operator; empty for none.
+    pub from: String,
+    /// IP addresses of names that the system's resolver need not be asked for, each as
+    /// `name=address` or `name=address,address`. The guard looks at them like at any other.
+    pub resolve: Vec<String>,
     /// Longest time to connect, TLS included.
     pub connect_timeout_ms: u64,
     /// Longest time from the start of the request to the head of the answer.
@@ -67,6 +74,8 @@ impl Default for Config {
         Self {
             user_agent: String::new(),
             contact: HOME.to_owned(),
+            from: String::new(),
+            resolve: Vec::new(),
             connect_timeout_ms: 10_000,
             first_byte_timeout_ms: 20_000,
             stall_timeout_ms: 15_000,
@@ -100,6 +109,12 @@ pub enum Error {
     /// The user agent cannot stand in a header.
     #[error("the user agent `{0}` has characters that no header may have")]
     UserAgent(String),
+    /// The mailbox cannot stand in a header.
+    #[error("the mailbox `{0}` has characters that no header may have")]
+    From(String),
+    /// Not a name with its addresses.
+    #[error("`{0}` in `fetch.resolve` is not a name, `=` and IP addresses")]
+    Resolve(String),
     /// TLS or another part of the client is not available.
     #[error("the HTTP client cannot start: {0}")]
     Client(#[from] reqwest::Error),
@@ -110,6 +125,7 @@ pub enum Error {
 pub struct Fetcher {
     client: reqwest::Client,
     guard: Guard,
+    resolver: Resolver,
     limiter: Option<std::sync::Arc<DefaultDirectRateLimiter>>,
     config: std::sync::Arc<Config>,
 }
@@ -121,14 +137,19 @@ impl Fetcher {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let agent = config.full_user_agent();
         let agent = HeaderValue::from_str(&agent).map_err(|_| Error::UserAgent(agent))?;
-        let headers: HeaderMap = [
+        let mut headers: HeaderMap = [
             (header::USER_AGENT, agent),
             (header::ACCEPT, HeaderValue::from_static(ACCEPT)),
             (header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPT_ENCODING)),
         ]
         .into_iter()
         .collect::<HeaderMap>();
+        if !config.from.is_empty() {
+            let from = HeaderValue::from_str(&config.from);
+            headers.insert(header::FROM, from.map_err(|_| Error::From(config.from.clone()))?);
+        }
         let guard = Guard { allow_private: config.allow_private };
+        let resolver = Resolver::new(guard, &config.resolve).map_err(Error::Resolve)?;
         let millis = Duration::from_millis;
         let client = reqwest::Client::builder()
             .default_headers(headers)
@@ -138,11 +159,44 @@ impl Fetcher {
             .connect_timeout(millis(config.connect_timeout_ms))
             .read_timeout(millis(config.stall_timeout_ms))
             .pool_max_idle_per_host(config.idle_connections_per_host)
-            .dns_resolver(resolve::Resolver::new(guard))
+            .dns_resolver(resolver.clone())
             .build()?;
         let quota = NonZeroU32::new(config.requests_per_second_max).map(Quota::per_second);
         let limiter = quota.map(|quota| std::sync::Arc::new(RateLimiter::direct(quota)));
-        Ok(Self { client, guard, limiter, config: std::sync::Arc::new(config) })
+        Ok(Self { client, guard, resolver, limiter, config: std::sync::Arc::new(config) })
+    }
+
+    /// Waits until the limit on requests per second lets another one go.
+    pub async fn ready(&self) {
+        if let Some(limiter) = &self.limiter {
+            limiter.until_ready().await;
+        }
+    }
+
+    /// Finds out the IP address of a host. Of several it is the least, so that hosts with the same
+    /// set of addresses have the same one.
+    pub async fn look_up(&self, url: &PageUrl) -> Result<IpAddr, Failure> {
+        let Some(name) = url.url().domain() else {
+            let none = || Failure::Dns("an address without host".to_owned());
+            return ip_of(url).ok_or_else(none);
+        };
+        let longest = Duration::from_millis(self.config.connect_timeout_ms);
+        match tokio::time::timeout(longest, self.resolver.look_up(name)).await {
+            Ok(found) => {
+                let found = found.map_err(Failure::from)?;
+                least(&found).ok_or_else(|| Failure::Dns("no address".to_owned()))
+            }
+            Err(_) => Err(Failure::Timeout("the IP address")),
+        }
+    }
+
+    /// Returns what [`Fetcher::look_up`] would, if it is known without asking anybody.
+    #[must_use]
+    pub fn known_address(&self, url: &PageUrl) -> Option<IpAddr> {
+        match url.url().domain() {
+            Some(name) => least(&self.resolver.remembered(name)?),
+            None => ip_of(url).map(|ip| ip.to_canonical()),
+        }
     }
 
     /// Sends one request and reads as much of the answer as `want` asks for.
@@ -150,9 +204,6 @@ impl Fetcher {
         // Addresses that are IP numbers never pass the resolver.
         if let Some(ip) = ip_of(url) {
             self.guard.check(ip).map_err(|refused| Failure::Refused(refused.to_string()))?;
-        }
-        if let Some(limiter) = &self.limiter {
-            limiter.until_ready().await;
         }
         let total = Duration::from_millis(self.config.total_timeout_ms);
         match tokio::time::timeout(total, self.exchange(url, want)).await {
@@ -170,6 +221,10 @@ impl Fetcher {
         };
         body::read(answer, want, &self.config).await
     }
+}
+
+fn least(addresses: &[IpAddr]) -> Option<IpAddr> {
+    addresses.iter().map(IpAddr::to_canonical).min()
 }
 
 fn ip_of(url: &PageUrl) -> Option<IpAddr> {

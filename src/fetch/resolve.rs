@@ -32,21 +32,33 @@ type Memory = HashMap<String, (Instant, Vec<IpAddr>)>;
 pub(super) struct Resolver {
     guard: Guard,
     memory: Arc<Mutex<Memory>>,
+    given: Arc<HashMap<String, Vec<IpAddr>>>,
 }
 
 impl Resolver {
-    pub(super) fn new(guard: Guard) -> Self {
-        Self { guard, memory: Arc::default() }
+    /// Makes a resolver that knows some names, each given as `name=address,address`.
+    ///
+    /// # Errors
+    ///
+    /// The text that is not of that form.
+    pub(super) fn new(guard: Guard, given: &[String]) -> Result<Self, String> {
+        let known: Result<HashMap<_, _>, String> =
+            given.iter().map(|text| entry(text).ok_or_else(|| text.clone())).collect();
+        Ok(Self { guard, memory: Arc::default(), given: Arc::new(known?) })
     }
 
-    async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    pub(super) async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
         if let Some(known) = self.remembered(name) {
             return Ok(known);
         }
-        let found = tokio::net::lookup_host((name, 0))
-            .await
-            .map_err(|error| ResolveError::NotFound(error.to_string()))?;
-        let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+        let all = match self.given.get(name) {
+            Some(given) => given.clone(),
+            None => tokio::net::lookup_host((name, 0))
+                .await
+                .map_err(|error| ResolveError::NotFound(error.to_string()))?
+                .map(|address| address.ip())
+                .collect(),
+        };
         let mut refused = None;
         let mut open = Vec::new();
         for ip in all {
@@ -69,11 +81,19 @@ impl Resolver {
         }
     }
 
-    fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
+    /// Returns what was found for a name within the last minute.
+    pub(super) fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
         let memory = self.memory.lock().expect("no holder of this lock panics");
         let (since, known) = memory.get(name)?;
         (since.elapsed() < TTL).then(|| known.clone())
     }
+}
+
+fn entry(text: &str) -> Option<(String, Vec<IpAddr>)> {
+    let (name, addresses) = text.split_once('=')?;
+    let addresses: Result<Vec<IpAddr>, _> =
+        addresses.split(',').map(|address| address.trim().parse()).collect();
+    Some((name.trim().to_ascii_lowercase(), addresses.ok()?))
 }
 
 impl Resolve for Resolver {

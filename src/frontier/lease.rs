@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{HostKey, PageUrl};
 
+use super::groups::Keys;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -27,6 +28,8 @@ pub struct Lease {
     /// The request must not be sent before the next commit, or a crash could make us forget that
     /// the host was contacted, or what it asked for.
     pub after_commit: bool,
+    /// Groups of the host that it counts in.
+    pub(super) groups: Keys,
 }
 
 /// What the head of a host's queue comes to.
@@ -46,20 +49,56 @@ impl Frontier {
         now: Timestamp,
     ) -> Result<Option<Lease>, Error> {
         self.wake(tables, now)?;
-        loop {
-            let Some((due, host)) = first_host(tables)? else { return Ok(None) };
-            if due > now {
-                return Ok(None);
+        while let Some(host) = self.candidate(tables, now)? {
+            if let Some(lease) = self.look_up(tables, host)? {
+                return Ok(Some(lease));
             }
-            match self.head(tables, host, now)? {
-                Head::Lease(lease) => {
-                    self.take(tables, &lease, now)?;
-                    return Ok(Some(lease));
+            let groups = self.groups.of(&self.hosts.get(tables, host)?.row);
+            if !self.groups.admit(host, groups, now) {
+                self.hosts.schedule(tables, host, None)?;
+                continue;
+            }
+            let head = loop {
+                match self.head(tables, host, now)? {
+                    Head::Again => {}
+                    Head::Idle => break None,
+                    Head::Lease(lease) => break Some(lease),
                 }
-                Head::Idle => self.hosts.schedule(tables, host, None)?,
-                Head::Again => {}
+            };
+            if let Some(lease) = head {
+                let lease = Lease { groups, ..lease };
+                self.take(tables, &lease, now)?;
+                return Ok(Some(lease));
+            }
+            self.hosts.schedule(tables, host, None)?;
+        }
+        Ok(None)
+    }
+
+    /// Returns a host that is due at `now`: the first of a group that has room again, or else the
+    /// first of the schedule.
+    fn candidate(&mut self, tables: &mut Tables<'_>, now: Timestamp) -> Result<Option<u32>, Error> {
+        while let Some(host) = self.groups.next_ready(now) {
+            match self.due(tables, host)? {
+                Some(due) if due <= now => return Ok(Some(host)),
+                due => self.hosts.schedule(tables, host, due)?,
             }
         }
+        Ok(first_host(tables)?.filter(|(due, _)| *due <= now).map(|(_, host)| host))
+    }
+
+    /// Returns a lease for looking up the IP address of a host, if its group is not known.
+    fn look_up(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<Option<Lease>, Error> {
+        let live = self.hosts.get(tables, host)?;
+        if live.row.address.is_some() || !self.groups.needs_address() {
+            return Ok(None);
+        }
+        let url = HostKey::from_stored(&live.row.key).robots_url();
+        // Nothing else is sent to the host meanwhile.
+        live.robots_in_flight = true;
+        self.reschedule(tables, host)?;
+        let (place, purpose, groups) = (None, Purpose::Lookup, [None; 2]);
+        Ok(Some(Lease { host, place, purpose, url, hops: 0, after_commit: false, groups }))
     }
 
     /// Returns when the next request may be sent; none if nothing waits.
@@ -69,7 +108,7 @@ impl Frontier {
             None => None,
         };
         let host = first_host(tables)?.map(|(due, _)| due);
-        Ok(later.into_iter().chain(host).min())
+        Ok(later.into_iter().chain(host).chain(self.groups.next_due()).min())
     }
 
     /// Puts requests that waited long enough into the queues of their hosts.
@@ -105,7 +144,8 @@ impl Frontier {
         let live = self.hosts.get(tables, host)?;
         let hold = live.hold || !live.row.contacted;
         let lease = |url, place, purpose, hops| {
-            Head::Lease(Lease { host, place, purpose, url, hops, after_commit: hold })
+            let groups = [None; 2];
+            Head::Lease(Lease { host, place, purpose, url, hops, after_commit: hold, groups })
         };
         let elsewhere = live.row.robots_elsewhere;
         let key = HostKey::from_stored(&live.row.key);
@@ -162,9 +202,9 @@ impl Frontier {
         lease: &Lease,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let crawl_delay = self.hosts.get(tables, lease.host)?.row.crawl_delay_ms;
-        let next = now.after(self.delay(crawl_delay));
+        self.groups.begin(lease.groups, now);
         let live = self.hosts.get(tables, lease.host)?;
+        let next = now.after(self.config.delay(&live.row));
         match lease.place {
             Some(place) => live.in_flight.push(place),
             None => live.robots_in_flight = true,
@@ -177,29 +217,37 @@ impl Frontier {
     }
 
     /// Puts a host in the schedule at the moment of its next request, or takes it out if it has
-    /// nothing to do or enough in flight.
+    /// nothing to do or enough in flight, or waits for its group.
     pub(super) fn reschedule(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<(), Error> {
-        let connections = self.config.connections_per_host.max(1);
-        let opened = self.opened;
+        let due = if self.groups.is_waiting(host) { None } else { self.due(tables, host)? };
+        self.hosts.schedule(tables, host, due)
+    }
+
+    /// Returns when a host may get its next request, its groups aside; none if it has nothing to
+    /// do or enough in flight.
+    fn due(&mut self, tables: &Tables<'_>, host: u32) -> Result<Option<Timestamp>, Error> {
         let live = self.hosts.get(tables, host)?;
+        // One request finds out whether a host is back.
+        let connections =
+            if live.row.breaker_open { 1 } else { self.config.connections_per_host.max(1) };
         let in_flight = live.in_flight.len();
         let idle = live.row.queued <= in_flight as u64;
         if idle || in_flight >= connections || live.robots_in_flight {
-            return self.hosts.schedule(tables, host, None);
+            return Ok(None);
         }
-        let (contacted, crawl_delay) = (live.row.contacted, live.row.crawl_delay_ms);
-        let mut due = live.row.next_allowed.max(live.row.blocked_until);
         if live.row.robots_elsewhere {
             let head = self.first_request(tables, host)?;
             if head.is_none_or(|(place, _)| place.rank != Rank::Robots) {
-                return self.hosts.schedule(tables, host, None);
+                return Ok(None);
             }
         }
-        if contacted {
-            // A request before the last stop may not have been recorded.
-            due = due.max(opened.after(self.delay(crawl_delay)));
+        let row = &self.hosts.get(tables, host)?.row;
+        let (contacted, due) = (row.contacted, row.next_allowed.max(row.blocked_until));
+        if !contacted {
+            return Ok(Some(due));
         }
-        self.hosts.schedule(tables, host, Some(due))
+        // A request before the last stop may not have been recorded.
+        Ok(Some(due.max(self.opened.after(self.config.delay(row)))))
     }
 
     fn drop_disallowed(

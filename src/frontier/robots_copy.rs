@@ -1,6 +1,7 @@
 //! The stored copies of robots.txt, and what they say of an address.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use redb::ReadableTable;
 
@@ -158,13 +159,16 @@ impl Frontier {
                 return self.reschedule(tables, of);
             }
         };
-        let ttl = std::time::Duration::from_millis(self.config.robots_ttl_ms);
-        let expires = now.after(ttl);
         let options = Options { google_extras: self.config.google_extras };
         let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
         let live = self.hosts.get(tables, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
         live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
+        live.row.slow_lane = live.row.crawl_delay_ms > self.config.slow_lane_ms;
+        let delay = self.config.delay(&live.row);
+        // A host that wants a request a week gets a page for each file, not only files.
+        let ttl = Duration::from_millis(self.config.robots_ttl_ms).max(delay.saturating_mul(2));
+        let expires = now.after(ttl);
         if live.row.trouble == Some(Reason::RobotsUnreachable) {
             live.row.trouble = None;
             live.row.blocked_until = Timestamp(0);
@@ -173,8 +177,7 @@ impl Frontier {
         let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body) };
         tables.robots.insert(of, copy.encode().as_slice())?;
         // The pace that the file asks for holds from this very request on.
-        let crawl_delay = self.hosts.get(tables, of)?.row.crawl_delay_ms;
-        let next = now.after(self.delay(crawl_delay));
+        let next = now.after(delay);
         let live = self.hosts.get(tables, of)?;
         if live.row.contacted {
             live.row.next_allowed = live.row.next_allowed.max(next);
@@ -207,6 +210,7 @@ impl Frontier {
         let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
         let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
         let wait = self.doubled(self.config.robots_retry_ms, u32::from(copy.failures));
+        let wait = self.scattered(wait, (of, now));
         copy.status = status;
         copy.failures = copy.failures.saturating_add(1);
         copy.expires = now.after(wait);

@@ -17,7 +17,7 @@ pub use codec::{BadRow, Decoder, Encoder};
 pub use tables::{ReadTables, Tables, read_number};
 
 /// Number of the format of all rows. A store of a higher number is refused.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Small facts about the store: `format`, `features`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");

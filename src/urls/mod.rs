@@ -6,6 +6,7 @@ mod scope;
 mod shape;
 
 use std::fmt;
+use std::net::IpAddr;
 
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -168,6 +169,25 @@ impl HostKey {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the IP address of a host that is named by it; none for a name.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        match Url::parse(&self.0).ok()?.host()? {
+            url::Host::Ipv4(ip) => Some(ip.into()),
+            url::Host::Ipv6(ip) => Some(ip.to_canonical()),
+            url::Host::Domain(_) => None,
+        }
+    }
+
+    /// Returns the registrable domain of the host; none for IP addresses and names without one.
+    #[must_use]
+    pub fn domain(&self) -> Option<String> {
+        match Url::parse(&self.0).ok()?.host()? {
+            url::Host::Domain(name) => scope::domain_of(name),
+            _ => None,
+        }
     }
 
     /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.
