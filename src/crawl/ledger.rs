@@ -154,6 +154,9 @@ impl<'a> Ledger<'a> {
         if course == Course::Over && self.stopping.is_none() {
             self.look_again(&mut tables)?;
         }
+        if course == Course::Over && self.in_flight == self.held.len() {
+            frontier.close(&mut tables)?;
+        }
         stored::append(&mut tables.near_log, self.changes.drain(..))?;
         self.boilerplate.flush(&mut tables)?;
         frontier.flush(&mut tables)?;

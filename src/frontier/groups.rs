@@ -3,7 +3,7 @@
 //!
 //! A host that is due while its group is not free waits here, in order of arrival, and not in the
 //! schedule. All of this is in memory: after a restart no group is free before its gap has passed
-//! since the store was opened, so that no request before the restart can be too close.
+//! since the last run ended, or, after a crash, since the store was opened.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -52,8 +52,8 @@ pub(super) struct Groups {
     address: Limit,
     domain: Limit,
     is_on: bool,
-    /// No group is free before this moment and its gap.
-    opened: Option<Timestamp>,
+    /// Any group may have been contacted until this moment.
+    last: Option<Timestamp>,
     groups: HashMap<GroupKey, Group>,
     /// Groups with waiting hosts and room for a request, by the moment at which it may be sent.
     ready: BTreeSet<(Timestamp, GroupKey)>,
@@ -61,8 +61,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Makes groups that are free, or will be when their gap has passed since `opened`.
-    pub(super) fn new(config: &Config, opened: Option<Timestamp>) -> Self {
+    /// Makes groups that are free, or will be when their gap has passed since `last`.
+    pub(super) fn new(config: &Config, last: Option<Timestamp>) -> Self {
         let limit = |gap: u64, connections: usize| Limit {
             gap: Duration::from_millis(gap.min(config.delay_ms)),
             connections: match connections {
@@ -74,7 +74,7 @@ impl Groups {
             address: limit(config.address_delay_ms, config.connections_per_address),
             domain: limit(config.domain_delay_ms, config.connections_per_domain),
             is_on: config.delay_ms > 0,
-            opened,
+            last,
             groups: HashMap::new(),
             ready: BTreeSet::new(),
             waiting: HashSet::new(),
@@ -189,7 +189,7 @@ impl Groups {
 
     fn group(&mut self, key: GroupKey) -> &mut Group {
         let gap = self.limit(key).gap;
-        let next_allowed = self.opened.map_or(Timestamp(0), |opened| opened.after(gap));
+        let next_allowed = self.last.map_or(Timestamp(0), |last| last.after(gap));
         self.groups.entry(key).or_insert_with(|| Group {
             in_flight: 0,
             next_allowed,
@@ -201,5 +201,66 @@ impl Groups {
 impl Limit {
     fn limits(self) -> bool {
         !self.gap.is_zero() || self.connections < usize::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(last: Option<Timestamp>) -> (Groups, Keys) {
+        let config =
+            Config { address_delay_ms: 50, connections_per_address: 2, ..Config::default() };
+        let groups = Groups::new(&config, last);
+        let keys = groups.of(&Host::new("http://127.0.0.1:8080"));
+        assert!(keys[0].is_some() && keys[1].is_none(), "an IP address has no domain");
+        (groups, keys)
+    }
+
+    #[test]
+    fn hosts_wait_in_order_and_nothing_is_ready_before_its_time() {
+        let (mut groups, keys) = groups(None);
+        let at = |millis| Timestamp(1_000 + millis);
+        assert!(groups.admit(1, keys, at(0)));
+        groups.begin(keys, at(0));
+        for host in [2, 3, 4] {
+            assert!(!groups.admit(host, keys, at(0)) && groups.is_waiting(host));
+        }
+        assert_eq!((groups.next_due(), groups.next_ready(at(49))), (Some(at(50)), None));
+        assert_eq!(groups.next_ready(at(50)), Some(2));
+        assert!(groups.admit(2, keys, at(50)) && !groups.is_waiting(2));
+        groups.begin(keys, at(50));
+        // Two are under way: time alone frees nothing.
+        assert_eq!((groups.next_due(), groups.next_ready(at(9_999))), (None, None));
+        groups.end(keys, at(80));
+        assert_eq!(groups.next_due(), Some(at(130)));
+        // One that has nothing to do after all leaves its place to the next.
+        assert_eq!(groups.next_ready(at(130)), Some(3));
+        assert_eq!(groups.next_ready(at(130)), Some(4));
+        assert_eq!((groups.next_due(), groups.next_ready(at(130))), (None, None));
+    }
+
+    #[test]
+    fn a_group_rests_after_what_came_before_the_restart() {
+        let (mut groups, keys) = groups(Some(Timestamp(1_000)));
+        assert!(!groups.admit(1, keys, Timestamp(1_049)));
+        assert_eq!(groups.next_ready(Timestamp(1_050)), Some(1));
+    }
+
+    #[test]
+    fn names_are_of_the_groups_of_their_address_and_domain() {
+        let (groups, keys) = groups(None);
+        let of = |key: &str, address: Option<[u8; 4]>| {
+            let address = address.map(Into::into);
+            groups.of(&Host { address, ..Host::new(key) })
+        };
+        let a = of("https://a.example.co.uk", Some([127, 0, 0, 1]));
+        let b = of("http://b.example.co.uk:81", Some([127, 0, 0, 2]));
+        assert_eq!((a[0], a[1]), (keys[0], b[1]));
+        assert_ne!(a[0], b[0]);
+        assert_ne!(a[1], of("https://other.co.uk", None)[1]);
+        assert_eq!(of("https://localhost", None), [None; 2]);
+        let free = Groups::new(&Config { delay_ms: 0, ..Config::default() }, None);
+        assert_eq!(free.of(&Host::new("http://127.0.0.1")), [None; 2], "hosts of your own");
     }
 }

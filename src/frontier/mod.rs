@@ -147,6 +147,9 @@ impl Config {
     }
 }
 
+/// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
+const CLOSED: &str = "last_contact";
+
 /// The frontier of one crawl. It lives on the thread that owns the write transaction.
 #[derive(Debug)]
 pub struct Frontier {
@@ -158,8 +161,10 @@ pub struct Frontier {
     /// Changes of counters since the last flush.
     tally: BTreeMap<String, i64>,
     /// No host that may have been contacted before is contacted again until its delay has passed
-    /// since this moment, because a crash may have hidden the last request.
+    /// since this moment, because a crash may have hidden the last request; 0 after a clean stop.
     opened: Timestamp,
+    /// When any host was last contacted, as far as it is known.
+    last: Timestamp,
     queued: u64,
 }
 
@@ -171,12 +176,17 @@ impl Frontier {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        let closed = tables.meta.remove(CLOSED)?.and_then(|row| {
+            let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
+            (millis <= now.0).then_some(Timestamp(millis))
+        });
         let mut frontier = Self {
             hosts: Hosts::new(config.hosts_in_memory_max),
             groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
             tally: BTreeMap::new(),
-            opened: now,
+            opened: if closed.is_some() { Timestamp(0) } else { now },
+            last: closed.unwrap_or(now),
             queued: tables.later.len()?,
             config,
             scope,
@@ -192,11 +202,18 @@ impl Frontier {
                 waiting.push(number.value());
             }
         }
-        frontier.groups = Groups::new(&frontier.config, contacted.then_some(now));
+        let last = contacted.then_some(frontier.last);
+        frontier.groups = Groups::new(&frontier.config, last);
         for number in waiting {
             frontier.reschedule(tables, number)?;
         }
         Ok(frontier)
+    }
+
+    /// Notes that no request is under way and none will be sent before the store is opened anew.
+    pub fn close(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        tables.meta.insert(CLOSED, self.last.0.to_string().as_bytes())?;
+        Ok(())
     }
 
     /// Returns the number of addresses that wait for a visit, those in flight among them.

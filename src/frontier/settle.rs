@@ -94,6 +94,7 @@ impl Frontier {
             return self.reschedule(tables, lease.host);
         }
         self.groups.end(lease.groups, finished);
+        self.last = self.last.max(finished);
         self.observe(tables, lease, &answered)?;
         self.release(tables, lease, &settlement, finished)?;
         // A host that cannot be found has no robots.txt either.
@@ -246,8 +247,8 @@ impl Frontier {
 
     /// Sets the state of an address. Returns the wait before another try, if there is to be one.
     ///
-    /// A busy host and one that is known to be gone are no fault of the address: such tries do not
-    /// count as its own.
+    /// A busy host and one that is down are no fault of the address: such tries do not count as its
+    /// own.
     fn apply(
         &self,
         address: &mut Address,
@@ -263,7 +264,7 @@ impl Frontier {
             }
             Settlement::Failed { reason, again: true } => {
                 address.trouble = Some(reason);
-                if is_silence && host_failures > self.config.host_failures_max {
+                if is_silence && self.is_down(host_failures) {
                     return Some(Duration::ZERO);
                 }
                 address.failures = address.failures.saturating_add(1);
@@ -317,6 +318,17 @@ impl Frontier {
         let delay = self.config.delay(host).as_millis();
         let least = self.doubled(u64::try_from(delay).unwrap_or(u64::MAX), u32::from(before));
         asked.max(least).min(Duration::from_millis(self.config.block_ms_max))
+    }
+
+    /// Tells whether a host is down as a whole, by its failures in a row. One that stays so until
+    /// it is asked but once in the longest block counts for its addresses again, or those that
+    /// alone are left and never answer would wait for ever.
+    fn is_down(&self, failures: u16) -> bool {
+        let Some(beyond) = failures.checked_sub(self.config.host_failures_max) else {
+            return false;
+        };
+        let wait = self.doubled(self.config.busy_delay_ms, u32::from(beyond));
+        beyond > 0 && wait < Duration::from_millis(self.config.block_ms_max)
     }
 
     fn forgiven(&self) -> Duration {

@@ -24,6 +24,7 @@ mod layouts;
 mod main_text;
 mod metadata;
 mod moves;
+mod polite;
 mod robots;
 mod store;
 mod support;
