@@ -54,7 +54,7 @@ pub(super) struct Groups {
     is_on: bool,
     /// Any group may have been contacted until this moment.
     last: Option<Timestamp>,
-    groups: HashMap<GroupKey, Group>,
+    known: HashMap<GroupKey, Group>,
     /// Groups with waiting hosts and room for a request, by the moment at which it may be sent.
     ready: BTreeSet<(Timestamp, GroupKey)>,
     waiting: HashSet<u32>,
@@ -75,7 +75,7 @@ impl Groups {
             domain: limit(config.domain_delay_ms, config.connections_per_domain),
             is_on: config.delay_ms > 0,
             last,
-            groups: HashMap::new(),
+            known: HashMap::new(),
             ready: BTreeSet::new(),
             waiting: HashSet::new(),
         }
@@ -152,8 +152,8 @@ impl Groups {
         for key in keys.into_iter().flatten() {
             self.change(key, finished, -1);
         }
-        if self.groups.len() > IDLE_MAX {
-            self.groups.retain(|_, group| {
+        if self.known.len() > IDLE_MAX {
+            self.known.retain(|_, group| {
                 let is_free = group.in_flight == 0 && group.next_allowed <= finished;
                 !is_free || !group.waiting.is_empty()
             });
@@ -190,7 +190,7 @@ impl Groups {
     fn group(&mut self, key: GroupKey) -> &mut Group {
         let gap = self.limit(key).gap;
         let next_allowed = self.last.map_or(Timestamp(0), |last| last.after(gap));
-        self.groups.entry(key).or_insert_with(|| Group {
+        self.known.entry(key).or_insert_with(|| Group {
             in_flight: 0,
             next_allowed,
             waiting: VecDeque::new(),
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn hosts_wait_in_order_and_nothing_is_ready_before_its_time() {
         let (mut groups, keys) = groups(None);
-        let at = |millis| Timestamp(1_000 + millis);
+        let at = |millis: i64| Timestamp(1_000 + millis);
         assert!(groups.admit(1, keys, at(0)));
         groups.begin(keys, at(0));
         for host in [2, 3, 4] {

@@ -177,6 +177,7 @@ impl Address {
 }
 
 /// What is known of a host: its pace survives a restart.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of the host")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// Scheme, host and port.

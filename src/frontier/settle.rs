@@ -303,7 +303,8 @@ impl Frontier {
     }
 
     /// Returns for how long a busy host is left alone: as long as it asks, and no less than its
-    /// delay, doubled with each such answer, lest one that asks for no time is asked for ever.
+    /// delay, doubled with each such answer up to the wait for one that does not ask, lest one that
+    /// asks for no time is asked again and again.
     fn busy_wait(
         &self,
         asked: Option<Duration>,
@@ -315,8 +316,10 @@ impl Frontier {
             let wait = self.doubled(self.config.busy_delay_ms, u32::from(before));
             return self.scattered(wait, (number, now));
         };
-        let delay = self.config.delay(host).as_millis();
-        let least = self.doubled(u64::try_from(delay).unwrap_or(u64::MAX), u32::from(before));
+        let delay = self.config.delay(host);
+        let own = Duration::from_millis(self.config.busy_delay_ms).max(delay);
+        let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        let least = self.doubled(delay, u32::from(before)).min(own);
         asked.max(least).min(Duration::from_millis(self.config.block_ms_max))
     }
 

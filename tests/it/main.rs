@@ -16,6 +16,7 @@ mod dedup;
 mod extract;
 mod features;
 mod forest;
+mod groups;
 mod hostile;
 mod index;
 mod judge;
