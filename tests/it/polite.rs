@@ -148,7 +148,7 @@ fn retry_after_is_understood_in_all_its_forms() {
     for host in 0..web.web.hosts() {
         let (name, _, least) = forms[host % forms.len()];
         let requests = web.web.requests_of(host);
-        let busy = if host < forms.len() { 1 } else { 0 };
+        let busy = usize::from(host < forms.len());
         // The whole host waits, whatever is asked of it next.
         let wait = requests[busy + 1].started.duration_since(requests[busy].finished);
         assert!(wait >= least, "{name} (host {host}): {wait:?}");
@@ -280,7 +280,7 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
         let before = clock.now().until(host_row(&store, &url).blocked_until);
         assert!(before >= ms(usual - usual / 10), "{before:?} for {usual}");
         web.web.forget();
-        clock.advance(before - ms(1));
+        clock.advance(before.saturating_sub(ms(1)));
         run_at(&store, &config, &web.seeds(), &clock);
         assert_eq!(web.web.requests().len(), 0, "nothing is sent before the time");
         clock.advance(ms(1));
@@ -357,7 +357,7 @@ fn a_host_in_the_slow_lane_gets_its_pages_over_many_runs_and_never_one_too_soon(
     assert_eq!(run(), 1);
     let mut pages = 0;
     for number in 2..9 {
-        clock.advance(delay - ms(1));
+        clock.advance(delay.saturating_sub(ms(1)));
         assert_eq!(run(), number - 1);
         clock.advance(ms(1));
         assert_eq!(run(), number);
