@@ -216,8 +216,8 @@ fn a_length_that_is_too_small_ends_the_page_there() {
 #[test]
 fn chunks_that_break_off_or_are_none_are_bad_responses() {
     let chunked = |body: &str| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n";
-        Page::body(Body::Raw(format!("{head}\r\n{body}").into_bytes()))
+        let head = "Content-Type: text/html\r\nConnection: close\r\nTransfer-Encoding: chunked";
+        Page::body(Body::Raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").into_bytes()))
     };
     let text = page("Chunks", &prose(4, 60), &[]);
     let whole = format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());
@@ -242,7 +242,7 @@ fn a_flood_of_headers_is_refused_by_number_and_by_bytes() {
     let flooded = |lines: usize, bytes: usize| {
         let lines: String =
             (0..lines).map(|n| format!("X-{n}: {}\r\n", "y".repeat(bytes))).collect();
-        let head = format!("Content-Type: text/html\r\nContent-Length: {}", text.len());
+        let head = format!("Connection: close\r\nContent-Length: {}", text.len());
         let answer = format!("HTTP/1.1 200 OK\r\n{lines}{head}\r\n\r\n{text}");
         Page::body(Body::Raw(answer.into_bytes()))
     };
