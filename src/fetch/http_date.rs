@@ -59,10 +59,9 @@ pub fn http_date(text: &str, now: Timestamp) -> Option<Timestamp> {
     if year_digits == 2 {
         let present = jiff::Timestamp::from_millisecond(now.0).ok()?;
         let present = present.to_zoned(TimeZone::UTC).year();
-        year += present - present.rem_euclid(100);
-        if year > present + YEARS_AHEAD_MAX {
-            year -= 100;
-        }
+        // The last such year that is not too far ahead.
+        let last = present + YEARS_AHEAD_MAX;
+        year = last - (last - year).rem_euclid(100);
     }
     let [day, hour, minute] = [day, hour, minute].map(|number| i8::try_from(number).unwrap_or(-1));
     // A leap second is told as the one before it.
