@@ -9,7 +9,7 @@ use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format};
-use uniqcrawl::frontier::{Address, State, split_revisit_key};
+use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
 use uniqcrawl::store::{ReadTables, Store};
 use uniqcrawl::urls::{Normalize, PageUrl};
 
@@ -150,6 +150,7 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         ("addresses to be visited again".to_owned(), tables.revisits.len()?),
         ("of them due now".to_owned(), due_now(&tables)?),
     ];
+    facts.extend(trouble_of_hosts(&tables)?);
     for row in tables.counters.iter()? {
         let (name, count) = row?;
         if count.value() > 0 {
@@ -181,6 +182,24 @@ fn due_now(tables: &ReadTables) -> Result<u64> {
         due += 1;
     }
     Ok(due)
+}
+
+/// How many hosts are not visited at the usual pace, and why.
+fn trouble_of_hosts(tables: &ReadTables) -> Result<Vec<(String, u64)>> {
+    let (mut busy, mut failing, mut slow) = (0, 0, 0);
+    for row in tables.hosts.iter()? {
+        let host = Host::decode(row?.1.value())?;
+        busy += u64::from(host.trouble == Some(Reason::Busy));
+        failing += u64::from(host.breaker_open);
+        slow += u64::from(host.slow_lane);
+    }
+    let counts = [
+        ("hosts left alone as busy", busy),
+        ("hosts with an open circuit breaker", failing),
+        ("hosts in the slow lane", slow),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    Ok(counts.map(|(name, count)| (name.to_owned(), count)).collect())
 }
 
 /// `crawl check`.

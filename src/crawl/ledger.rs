@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
 use crate::dedup::{self, Finder};
 use crate::frontier::{
-    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State, Told,
+    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State,
 };
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
@@ -160,6 +160,9 @@ impl<'a> Ledger<'a> {
         if course == Course::Over && self.stopping.is_none() {
             self.look_again(&mut tables)?;
         }
+        if course == Course::Over && self.in_flight == self.held.len() {
+            frontier.close(&mut tables)?;
+        }
         stored::append(&mut tables.near_log, self.changes.drain(..))?;
         self.boilerplate.flush(&mut tables)?;
         frontier.flush(&mut tables)?;
@@ -255,9 +258,8 @@ impl<'a> Ledger<'a> {
         signed: Signed,
     ) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Signed { lease, finished, status, validators, yielded } = signed;
+        let Signed { lease, finished, mut told, yielded } = signed;
         let yielded = self.probed(tables, &lease, yielded)?;
-        let mut told = Told { status, validators, changed: false };
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {

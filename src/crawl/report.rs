@@ -36,7 +36,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn settled(&mut self, settlement: &Settlement) {
-        self.requests += 1;
+        self.requests += u64::from(!matches!(settlement, Settlement::LookedUp(_)));
         match settlement {
             Settlement::Redirect(_) => self.redirects += 1,
             Settlement::Busy(_) | Settlement::Failed { again: true, .. } => self.retries += 1,

@@ -13,13 +13,14 @@ use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::fetch::http_date::retry_after;
 use crate::fetch::{Failure, Response};
-use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement, Validators};
+use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
 use super::Settings;
-use super::visitor::{ROBOTS_BYTES_MAX, Visit};
+use super::visitor::{Answer, ROBOTS_BYTES_MAX, Visit};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
@@ -29,8 +30,7 @@ const RATIO_GRACE_BYTES: usize = 1 << 20;
 pub(super) struct Signed {
     pub lease: Lease,
     pub finished: Timestamp,
-    pub status: u16,
-    pub validators: Validators,
+    pub told: Told,
     pub yielded: Yield,
 }
 
@@ -53,6 +53,8 @@ pub(super) struct Page {
     pub blocks: Vec<u64>,
     /// The article with what was left out of its text, if anything was.
     pub whole: Option<Box<Article>>,
+    /// The body was cut at a limit, or broke off.
+    pub cut: bool,
 }
 
 /// What signers share.
@@ -66,41 +68,34 @@ pub(super) struct With<'a> {
 /// Signs visits until none can come any more, or nobody wants them.
 pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: With<'_>) {
     while let Ok(visit) = visits.recv_blocking() {
-        let Visit { lease, answer, finished } = visit;
-        let status = answer.as_ref().map_or(0, |response| response.status);
-        let validators = answer.as_ref().map_or_else(
-            |_| Validators::default(),
-            |response| {
-                let (etag, date) = (&response.etag, &response.last_modified);
-                Validators::new(etag.as_deref(), date.as_deref())
-            },
-        );
+        let Visit { lease, answer, mut told, finished } = visit;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with)));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
-        if signed.send(Signed { lease, finished, status, validators, yielded }).is_err() {
+        told.cut = matches!(&yielded, Yield::Page(page) if page.cut);
+        if signed.send(Signed { lease, finished, told, yielded }).is_err() {
             return;
         }
     }
 }
 
-fn sign(
-    lease: &Lease,
-    answer: Result<Response, Failure>,
-    finished: Timestamp,
-    with: With<'_>,
-) -> Yield {
+fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Yield {
     let settings = with.settings;
     let response = match answer {
-        Ok(response) => response,
-        Err(failure) => return Yield::Settled(failed(&failure)),
+        Answer::Response(Ok(response)) => response,
+        Answer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
+        Answer::Response(Err(failure)) | Answer::Address(Err(failure)) => {
+            return Yield::Settled(failed(&failure));
+        }
     };
     if let Purpose::Robots { .. } = lease.purpose {
-        let answer = robots_answer(lease, &response, settings);
-        return Yield::Settled(Settlement::Robots(answer));
+        return Yield::Settled(match response.status {
+            429 | 503 => Settlement::Busy(asked_wait(&response, finished)),
+            _ => Settlement::Robots(robots_answer(lease, &response, settings)),
+        });
     }
     match response.status {
         200 if response.has_body => page(lease, &response, finished, with),
@@ -110,7 +105,7 @@ fn sign(
             Some(target) => Settlement::Redirect(target),
             None => Settlement::Refused(Reason::BadRedirect),
         }),
-        429 | 503 => Yield::Settled(Settlement::Busy(retry_after(&response, finished))),
+        429 | 503 => Yield::Settled(Settlement::Busy(asked_wait(&response, finished))),
         408 | 500..=599 => {
             Yield::Settled(Settlement::Failed { reason: Reason::HttpError, again: true })
         }
@@ -131,7 +126,7 @@ fn failed(failure: &Failure) -> Settlement {
     Settlement::Failed { reason, again }
 }
 
-/// What the status of a robots.txt means. Source: RFC 9309, 2.3.1; 429 as Google reads it.
+/// What the status of a robots.txt means. Source: RFC 9309, 2.3.1. A busy server is none of these.
 fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> RobotsAnswer {
     match response.status {
         200..=299 => match decoded(response, settings) {
@@ -146,7 +141,6 @@ fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> Rob
             // A hop that cannot be followed is no licence.
             None => RobotsAnswer::Unreachable(Reason::BadRedirect),
         },
-        429 => RobotsAnswer::Unreachable(Reason::Busy),
         400..=499 => RobotsAnswer::None,
         _ => RobotsAnswer::Unreachable(Reason::HttpError),
     }
@@ -174,14 +168,8 @@ fn target(lease: &Lease, response: &Response, settings: &Settings) -> Option<Pag
     lease.url.join(location, Normalize::none()).ok()
 }
 
-/// Reads `Retry-After`: seconds, or a date. Source: RFC 9110, 10.2.3.
-fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
-    let text = response.retry_after.as_deref()?.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(now.until(Timestamp(date.as_millisecond())))
+fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
+    retry_after(response.retry_after.as_deref()?, now)
 }
 
 fn page(
@@ -190,7 +178,7 @@ fn page(
     finished: Timestamp,
     With { settings, signer, known }: With<'_>,
 ) -> Yield {
-    let (bytes, _) = match decoded(response, settings) {
+    let (bytes, cut) = match decoded(response, settings) {
         Ok(decoded) => decoded,
         Err(DecodeError::Bomb { .. }) => {
             return Yield::Settled(Settlement::Refused(Reason::Bomb));
@@ -233,7 +221,7 @@ fn page(
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole }))
+    Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole, cut }))
 }
 
 fn facts(said: Metadata) -> Facts {

@@ -1,5 +1,6 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -7,18 +8,26 @@ use async_channel::{Receiver, Sender};
 
 use crate::clock::Timestamp;
 use crate::fetch::{Failure, Fetcher, Response, Want};
-use crate::frontier::{Lease, Purpose};
+use crate::frontier::{Lease, Purpose, Told, Validators};
 
 use super::Context;
 
 /// Bytes of a robots.txt that are read. Source: RFC 9309, 2.5 asks for at least 500 KiB.
 pub(super) const ROBOTS_BYTES_MAX: usize = 512_000;
 
+/// What came back.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Response(Result<Box<Response>, Failure>),
+    Address(Result<IpAddr, Failure>),
+}
+
 /// A lease with its answer.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub lease: Lease,
-    pub answer: Result<Response, Failure>,
+    pub answer: Answer,
+    pub told: Told,
     pub finished: Timestamp,
 }
 
@@ -36,19 +45,35 @@ impl Visitor {
             let want = match lease.purpose {
                 Purpose::Page => Want::Page,
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
+                Purpose::Lookup => {
+                    let address = self.fetcher.look_up(&lease.url).await;
+                    let finished = self.context.clock.now_rounded_up();
+                    let (answer, told) = (Answer::Address(address), Told::default());
+                    if self.visits.send(Visit { lease, answer, told, finished }).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
             };
-            let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
+            self.fetcher.ready().await;
             let started = Instant::now();
+            let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
             let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
-            let took_ms = started.elapsed().as_millis() as u64;
+            let took = started.elapsed();
+            let took_ms = took.as_millis() as u64;
             let finished = self.context.clock.now_rounded_up();
             let live = &self.context.live;
             live.requests.fetch_add(1, Ordering::Relaxed);
+            let mut told = Told { took, ..Told::default() };
+            told.address = self.fetcher.known_address(&lease.url);
             match &answer {
                 Ok(response) => {
                     let bytes = response.body.len() as u64;
                     live.bytes.fetch_add(bytes, Ordering::Relaxed);
                     let status = response.status;
+                    let (etag, date) = (&response.etag, &response.last_modified);
+                    told.validators = Validators::new(etag.as_deref(), date.as_deref());
+                    told.status = status;
                     tracing::debug!(url = %lease.url, status, bytes, took_ms, "visited");
                 }
                 Err(failure) => {
@@ -56,7 +81,8 @@ impl Visitor {
                     tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
                 }
             }
-            if self.visits.send(Visit { lease, answer, finished }).await.is_err() {
+            let answer = Answer::Response(answer.map(Box::new));
+            if self.visits.send(Visit { lease, answer, told, finished }).await.is_err() {
                 return;
             }
         }

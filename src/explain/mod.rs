@@ -209,6 +209,12 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
     if address.failures > 0 {
         fact("failed tries", address.failures.to_string());
     }
+    if address.busy > 0 {
+        fact("busy answers", address.busy.to_string());
+    }
+    if address.cut {
+        fact("truncated", "longer than a limit, or it broke off".to_owned());
+    }
 }
 
 /// What of its domain and its pattern was let in.
@@ -264,8 +270,22 @@ fn host_facts(
     if let Some(trouble) = host.trouble {
         fact("host left alone", format!("until {}: {}", host.blocked_until, trouble.describe()));
     }
+    if host.breaker_open {
+        let tries = format!("open after {} failures in a row", host.failures);
+        fact("host circuit breaker", format!("{tries}; its queue is kept, one request tests it"));
+    }
+    if host.busy > 0 {
+        fact("host busy answers", format!("{}, forgiven when none came for long", host.busy));
+    }
     if host.crawl_delay_ms > 0 {
-        fact("crawl delay", format!("{} ms", host.crawl_delay_ms));
+        let lane = if host.slow_lane { ": it is in the slow lane" } else { "" };
+        fact("crawl delay", format!("{} ms{lane}", host.crawl_delay_ms));
+    }
+    if host.response_ms > 0 {
+        fact("host response time", format!("{} ms", host.response_ms));
+    }
+    if let Some(address) = host.address {
+        fact("host IP address", address.to_string());
     }
     if let Some(copy) = RobotsCopy::read(&tables.robots, number)? {
         let kind = match &copy.body {

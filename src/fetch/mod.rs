@@ -9,6 +9,7 @@ mod cookies;
 pub mod decode;
 mod failure;
 pub mod guard;
+pub mod http_date;
 mod inflate;
 mod own_headers;
 mod post;
@@ -51,6 +52,9 @@ pub struct Config {
     pub user_agent: String,
     /// Where a webmaster can complain: an address of a page or a mailbox.
     pub contact: String,
+    /// IP addresses of names that the system's resolver need not be asked for, each as
+    /// `name=address` or `name=address,address`. The guard looks at them like at any other.
+    pub resolve: Vec<String>,
     /// Longest time to connect, TLS included.
     pub connect_timeout_ms: u64,
     /// Longest time from the start of the request to the head of the answer.
@@ -92,6 +96,7 @@ impl Default for Config {
         Self {
             user_agent: String::new(),
             contact: HOME.to_owned(),
+            resolve: Vec::new(),
             connect_timeout_ms: 10_000,
             first_byte_timeout_ms: 20_000,
             stall_timeout_ms: 15_000,
@@ -156,6 +161,9 @@ pub enum Error {
         /// What is wrong; never what stands in it.
         detail: String,
     },
+    /// Not a name with its addresses.
+    #[error("`{0}` in `fetch.resolve` is not a name, `=` and IP addresses")]
+    Resolve(String),
     /// TLS or another part of the client is not available.
     #[error("the HTTP client cannot start: {0}")]
     Client(#[from] reqwest::Error),
@@ -179,7 +187,7 @@ impl Fetcher {
     /// Makes a client of the settings.
     pub fn new(config: Config) -> Result<Self, Error> {
         let proxies = proxy::parse(&config.proxies)?;
-        let resolver = Resolver::new(&config, proxy::names(&proxies));
+        let resolver = Resolver::new(&config, proxy::names(&proxies))?;
         let quota = NonZeroU32::new(config.requests_per_second_max).map(Quota::per_second);
         Ok(Self {
             clients: client::clients(&config, &resolver, &proxies)?.into(),
@@ -198,6 +206,39 @@ impl Fetcher {
         Self { auth: Arc::new(auth), ..self }
     }
 
+    /// Waits until the limit on requests per second lets another one go.
+    pub async fn ready(&self) {
+        if let Some(limiter) = &self.limiter {
+            limiter.until_ready().await;
+        }
+    }
+
+    /// Finds out the IP address of a host. Of several it is the least, so that hosts with the same
+    /// set of addresses have the same one.
+    pub async fn look_up(&self, url: &PageUrl) -> Result<IpAddr, Failure> {
+        let Some(name) = url.url().domain() else {
+            let none = || Failure::Dns("an address without host".to_owned());
+            return ip_of(url).ok_or_else(none);
+        };
+        let longest = Duration::from_millis(self.config.connect_timeout_ms);
+        match tokio::time::timeout(longest, self.resolver.look_up(name)).await {
+            Ok(found) => {
+                let found = found.map_err(Failure::from)?;
+                least(&found).ok_or_else(|| Failure::Dns("no address".to_owned()))
+            }
+            Err(_) => Err(Failure::Timeout("the IP address")),
+        }
+    }
+
+    /// Returns what [`Fetcher::look_up`] would, if it is known without asking anybody.
+    #[must_use]
+    pub fn known_address(&self, url: &PageUrl) -> Option<IpAddr> {
+        match url.url().domain() {
+            Some(name) => least(&self.resolver.remembered(name)?),
+            None => ip_of(url).map(|ip| ip.to_canonical()),
+        }
+    }
+
     /// Sends one request and reads as much of the answer as `want` asks for.
     pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
         self.visit_unless(url, want, ("", "")).await
@@ -211,9 +252,6 @@ impl Fetcher {
         want: Want,
         same: (&str, &str),
     ) -> Result<Response, Failure> {
-        if let Some(limiter) = &self.limiter {
-            limiter.until_ready().await;
-        }
         let total = Duration::from_millis(self.config.total_timeout_ms);
         match tokio::time::timeout(total, self.exchange(url, want, same)).await {
             Ok(result) => result,
@@ -285,6 +323,10 @@ impl Fetcher {
             failure => failure,
         }
     }
+}
+
+fn least(addresses: &[IpAddr]) -> Option<IpAddr> {
+    addresses.iter().map(IpAddr::to_canonical).min()
 }
 
 fn ip_of(url: &PageUrl) -> Option<IpAddr> {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::Config;
 use super::guard::Guard;
+use super::{Config, Error};
 
 /// Why a name gave no address.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -27,20 +27,25 @@ pub(super) struct Resolver {
     /// Names of proxies, which may be private: the operator chose them.
     proxies: Arc<BTreeSet<String>>,
     memory: Arc<Mutex<Memory>>,
+    /// Names that nobody need be asked for.
+    given: Arc<HashMap<String, Vec<IpAddr>>>,
 }
 
 impl Resolver {
-    pub(super) fn new(config: &Config, proxies: BTreeSet<String>) -> Self {
+    pub(super) fn new(config: &Config, proxies: BTreeSet<String>) -> Result<Self, Error> {
         let memory = Memory {
             ttl: Duration::from_millis(config.dns_ttl_ms),
             names_max: config.dns_names_max,
             known: HashMap::new(),
         };
-        Self {
+        let bad = |text: &String| Error::Resolve(text.clone());
+        let given = config.resolve.iter().map(|text| entry(text).ok_or_else(|| bad(text)));
+        Ok(Self {
             guard: Guard { allow_private: config.allow_private },
             proxies: Arc::new(proxies),
             memory: Arc::new(Mutex::new(memory)),
-        }
+            given: Arc::new(given.collect::<Result<_, _>>()?),
+        })
     }
 
     /// Returns the addresses of a name that may be contacted.
@@ -49,8 +54,7 @@ impl Resolver {
     }
 
     async fn look_up_with(&self, guard: Guard, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let known = self.lock().get(name, Instant::now());
-        let all = if let Some(known) = known {
+        let all = if let Some(known) = self.remembered(name) {
             known
         } else {
             let found = tokio::net::lookup_host((name, 0))
@@ -78,6 +82,18 @@ impl Resolver {
     fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.memory.lock().expect("no holder of this lock panics")
     }
+
+    /// Returns what is known of a name without asking anybody, refused addresses among it.
+    pub(super) fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
+        self.given.get(name).cloned().or_else(|| self.lock().get(name, Instant::now()))
+    }
+}
+
+fn entry(text: &str) -> Option<(String, Vec<IpAddr>)> {
+    let (name, addresses) = text.split_once('=')?;
+    let addresses: Result<Vec<IpAddr>, _> =
+        addresses.split(',').map(|address| address.trim().parse()).collect();
+    Some((name.trim().to_ascii_lowercase(), addresses.ok()?))
 }
 
 impl Resolve for Resolver {
@@ -155,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_asked_for_once_and_the_guard_each_time() {
         let config = Config { allow_private: true, ..Config::default() };
-        let resolver = Resolver::new(&config, BTreeSet::new());
+        let resolver = Resolver::new(&config, BTreeSet::new()).unwrap();
         let ip = IpAddr::from([127, 0, 0, 9]);
         // No system knows this name: an answer can only come from the memory.
         resolver.lock().insert("remembered.invalid", vec![ip], Instant::now());

@@ -56,7 +56,7 @@ impl Frontier {
                 continue;
             }
             address.revisit.waits = true;
-            address.failures = 0;
+            (address.failures, address.busy) = (0, 0);
             address.place.sequence = tables.next_number("next_request")?;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
             self.due += 1;
@@ -258,7 +258,9 @@ fn state_of(settlement: Settlement) -> State {
         Settlement::Redirect(target) => State::Redirect(target.as_str().to_owned()),
         Settlement::Refused(reason) | Settlement::Failed { reason, .. } => State::Refused(reason),
         Settlement::Busy(_) => State::Refused(Reason::Busy),
-        Settlement::Robots(_) | Settlement::Unmodified => State::Refused(Reason::NotAPage),
+        Settlement::Robots(_) | Settlement::Unmodified | Settlement::LookedUp(_) => {
+            State::Refused(Reason::NotAPage)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::store::{Error, Tables};
 use crate::urls::{HostKey, PageUrl};
 
 use super::family::{self, Brake};
+use super::groups::Keys;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -30,6 +31,8 @@ pub struct Lease {
     /// The request must not be sent before the next commit, or a crash could make us forget that
     /// the host was contacted, or what it asked for.
     pub after_commit: bool,
+    /// Groups of the host that it counts in.
+    pub(super) groups: Keys,
 }
 
 /// What the head of a host's queue comes to.
@@ -50,20 +53,58 @@ impl Frontier {
     ) -> Result<Option<Lease>, Error> {
         self.wake(tables, now)?;
         self.wake_due(tables)?;
-        loop {
-            let Some((due, host)) = first_host(tables)? else { return Ok(None) };
-            if due > now {
-                return Ok(None);
+        while let Some(host) = self.candidate(tables, now)? {
+            if let Some(lease) = self.look_up(tables, host)? {
+                return Ok(Some(lease));
             }
-            match self.head(tables, host, now)? {
-                Head::Lease(lease) => {
-                    self.take(tables, &lease, now)?;
-                    return Ok(Some(lease));
+            let groups = self.groups.of(&self.hosts.get(tables, host)?.row);
+            if !self.groups.admit(host, groups, now) {
+                self.hosts.schedule(tables, host, None)?;
+                continue;
+            }
+            let head = loop {
+                match self.head(tables, host, now)? {
+                    Head::Again => {}
+                    Head::Idle => break None,
+                    Head::Lease(lease) => break Some(lease),
                 }
-                Head::Idle => self.hosts.schedule(tables, host, None)?,
-                Head::Again => {}
+            };
+            if let Some(lease) = head {
+                let lease = Lease { groups, ..lease };
+                self.take(tables, &lease, now)?;
+                return Ok(Some(lease));
+            }
+            self.hosts.schedule(tables, host, None)?;
+        }
+        Ok(None)
+    }
+
+    /// Returns a host that is due at `now`: the first of a group that has room again, or else the
+    /// first of the schedule.
+    fn candidate(&mut self, tables: &mut Tables<'_>, now: Timestamp) -> Result<Option<u32>, Error> {
+        while let Some(host) = self.groups.next_ready(now) {
+            match self.next_request(tables, host)? {
+                Some(due) if due <= now => return Ok(Some(host)),
+                due => self.hosts.schedule(tables, host, due)?,
             }
         }
+        Ok(first_host(tables)?.filter(|(due, _)| *due <= now).map(|(_, host)| host))
+    }
+
+    /// Returns a lease for looking up the IP address of a host, if its group is not known.
+    fn look_up(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<Option<Lease>, Error> {
+        let live = self.hosts.get(tables, host)?;
+        let refused = live.row.trouble == Some(Reason::AddressRefused);
+        if live.row.address.is_some() || refused || !self.groups.needs_address() {
+            return Ok(None);
+        }
+        let url = HostKey::from_stored(&live.row.key).robots_url();
+        // Nothing else is sent to the host meanwhile.
+        live.robots_in_flight = true;
+        self.reschedule(tables, host)?;
+        let (place, purpose, groups) = (None, Purpose::Lookup, [None; 2]);
+        let (validators, after_commit) = (Validators::default(), false);
+        Ok(Some(Lease { host, place, purpose, url, hops: 0, validators, after_commit, groups }))
     }
 
     /// Returns when the next request may be sent; none if nothing waits.
@@ -74,7 +115,8 @@ impl Frontier {
         };
         let host = first_host(tables)?.map(|(due, _)| due);
         let again = self.next_revisit(tables)?;
-        Ok(later.into_iter().chain(host).chain(again).min())
+        let group = self.groups.next_due();
+        Ok(later.into_iter().chain(host).chain(group).chain(again).min())
     }
 
     /// Puts requests that waited long enough into the queues of their hosts.
@@ -111,7 +153,8 @@ impl Frontier {
         let hold = live.hold || !live.row.contacted;
         let lease = |url, place, purpose, hops| {
             let validators = Validators::default();
-            Head::Lease(Lease { host, place, purpose, url, hops, validators, after_commit: hold })
+            let (after_commit, groups) = (hold, [None; 2]);
+            Head::Lease(Lease { host, place, purpose, url, hops, validators, after_commit, groups })
         };
         let elsewhere = live.row.robots_elsewhere;
         let key = HostKey::from_stored(&live.row.key);
@@ -205,9 +248,9 @@ impl Frontier {
         lease: &Lease,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let crawl_delay = self.hosts.get(tables, lease.host)?.row.crawl_delay_ms;
-        let next = now.after(self.delay(crawl_delay));
+        self.groups.begin(lease.groups, now);
         let live = self.hosts.get(tables, lease.host)?;
+        let next = now.after(self.config.delay(&live.row));
         match lease.place {
             Some(place) => live.in_flight.push(place),
             None => live.robots_in_flight = true,
@@ -220,29 +263,38 @@ impl Frontier {
     }
 
     /// Puts a host in the schedule at the moment of its next request, or takes it out if it has
-    /// nothing to do or enough in flight.
+    /// nothing to do or enough in flight, or waits for its group.
     pub(super) fn reschedule(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<(), Error> {
-        let connections = self.config.connections_per_host.max(1);
-        let opened = self.opened;
+        let due =
+            if self.groups.is_waiting(host) { None } else { self.next_request(tables, host)? };
+        self.hosts.schedule(tables, host, due)
+    }
+
+    /// Returns when a host may get its next request, its groups aside; none if it has nothing to
+    /// do or enough in flight.
+    fn next_request(&mut self, tables: &Tables<'_>, host: u32) -> Result<Option<Timestamp>, Error> {
         let live = self.hosts.get(tables, host)?;
+        // One request finds out whether a host is back.
+        let connections =
+            if live.row.breaker_open { 1 } else { self.config.connections_per_host.max(1) };
         let in_flight = live.in_flight.len();
         let idle = live.row.queued <= in_flight as u64;
         if idle || in_flight >= connections || live.robots_in_flight {
-            return self.hosts.schedule(tables, host, None);
+            return Ok(None);
         }
-        let (contacted, crawl_delay) = (live.row.contacted, live.row.crawl_delay_ms);
-        let mut due = live.row.next_allowed.max(live.row.blocked_until);
         if live.row.robots_elsewhere {
             let head = self.first_request(tables, host)?;
             if head.is_none_or(|(place, _)| place.rank != Rank::Robots) {
-                return self.hosts.schedule(tables, host, None);
+                return Ok(None);
             }
         }
-        if contacted {
-            // A request before the last stop may not have been recorded.
-            due = due.max(opened.after(self.delay(crawl_delay)));
+        let row = &self.hosts.get(tables, host)?.row;
+        let (contacted, due) = (row.contacted, row.next_allowed.max(row.blocked_until));
+        if !contacted {
+            return Ok(Some(due));
         }
-        self.hosts.schedule(tables, host, Some(due))
+        // A request before the last stop may not have been recorded.
+        Ok(Some(due.max(self.hidden_until.after(self.config.delay(row)))))
     }
 
     fn drop_refused(

@@ -11,6 +11,7 @@ mod again;
 mod budgets;
 mod events;
 mod family;
+mod groups;
 mod hosts;
 mod lease;
 mod offer;
@@ -43,8 +44,9 @@ pub use robots_copy::{RobotsAnswer, RobotsCopy, RobotsLost, Standing};
 pub use rows::{
     Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
 };
-pub use settle::Settlement;
+pub use settle::{Answered, Settlement};
 
+use groups::Groups;
 use hosts::Hosts;
 use seen::Seen;
 
@@ -56,6 +58,23 @@ pub struct Config {
     pub delay_ms: u64,
     /// Most requests to one host at a time.
     pub connections_per_host: usize,
+    /// Least time between the end of an answer and the next request within all hosts of one IP
+    /// address. No more than `delay_ms` counts, so that a delay of 0 frees hosts of your own.
+    pub address_delay_ms: u64,
+    /// Most requests to all hosts of one IP address at a time; 0 for no limit.
+    pub connections_per_address: usize,
+    /// As `address_delay_ms`, within all hosts of one registrable domain.
+    pub domain_delay_ms: u64,
+    /// Most requests to all hosts of one registrable domain at a time; 0 for no limit.
+    pub connections_per_domain: usize,
+    /// Times that a host took to answer for which it is left alone afterwards, if that is longer
+    /// than `delay_ms`; 0 for no such rule.
+    pub response_factor: u32,
+    /// Most times that `delay_ms` grows for a slow host.
+    pub slowdown_max: u32,
+    /// A host whose robots.txt asks for a longer delay is in the slow lane: it gets what it asks
+    /// for, and `explain` and `stats` say so.
+    pub slow_lane_ms: u64,
     /// Most links between a seed and an address, inclusive; 65535 for no limit.
     pub depth_max: u16,
     /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
@@ -78,13 +97,18 @@ pub struct Config {
     pub retries_max: u8,
     /// Wait before the first of these tries; doubles with each.
     pub retry_delay_ms: u64,
-    /// Tries of an address whose server says that it is busy (429, 503).
+    /// Tries of an address whose server says that it is busy (429, 503); not those of
+    /// `retries_max`.
     pub busy_retries_max: u8,
-    /// Time for which a busy host that names none is left alone; doubles with each such answer.
+    /// Time for which a busy host that names none, or one that keeps failing, is left alone;
+    /// doubles with each such answer, and differs by up to a tenth from host to host.
     pub busy_delay_ms: u64,
+    /// Time without such an answer after which this wait starts anew.
+    pub busy_forgiven_ms: u64,
     /// Longest time for which a host is left alone.
     pub block_ms_max: u64,
-    /// Requests in a row without an answer after which a host is left alone.
+    /// Failed requests in a row after which a host is left alone. Its queue is kept, and one
+    /// request at a time finds out whether it is back.
     pub host_failures_max: u16,
     /// Time after which a copy of robots.txt is fetched anew. Source: RFC 9309, 2.4.
     pub robots_ttl_ms: u64,
@@ -118,6 +142,13 @@ impl Default for Config {
         Self {
             delay_ms: 1_000,
             connections_per_host: 1,
+            address_delay_ms: 250,
+            connections_per_address: 1,
+            domain_delay_ms: 250,
+            connections_per_domain: 1,
+            response_factor: 3,
+            slowdown_max: 10,
+            slow_lane_ms: 60_000,
             depth_max: u16::MAX,
             host_addresses_max: 1_000_000,
             pattern_addresses_max: 500_000,
@@ -129,6 +160,7 @@ impl Default for Config {
             retry_delay_ms: 30_000,
             busy_retries_max: 10,
             busy_delay_ms: 60_000,
+            busy_forgiven_ms: 1_800_000,
             block_ms_max: 86_400_000,
             host_failures_max: 5,
             robots_ttl_ms: 86_400_000,
@@ -147,19 +179,36 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Returns the delay of a host: ours, that of a slow host, or what its robots.txt asks for;
+    /// whichever is longest.
+    fn delay(&self, host: &Host) -> Duration {
+        let slow = host.response_ms.saturating_mul(self.response_factor.into());
+        let slow = slow.min(self.delay_ms.saturating_mul(self.slowdown_max.into()));
+        Duration::from_millis(self.delay_ms.max(slow).max(host.crawl_delay_ms))
+    }
+}
+
+/// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
+const CLOSED: &str = "last_contact";
+
 /// The frontier of one crawl. It lives on the thread that owns the write transaction.
 #[derive(Debug)]
 pub struct Frontier {
     config: Config,
     scope: Scope,
     hosts: Hosts,
+    groups: Groups,
     seen: Seen,
     rules: Rules,
     /// Changes of counters since the last flush.
     tally: BTreeMap<String, i64>,
-    /// No host that may have been contacted before is contacted again until its delay has passed
-    /// since this moment, because a crash may have hidden the last request.
     opened: Timestamp,
+    /// Requests may have been sent until this moment that no row tells of, because a crash hid
+    /// them: no host is contacted until its delay has passed since; 0 after a clean stop.
+    hidden_until: Timestamp,
+    /// When any host was last contacted, as far as it is known.
+    last: Timestamp,
     queued: u64,
     recrawl: Recrawl,
     /// Addresses that were due for another visit and were queued.
@@ -174,12 +223,19 @@ impl Frontier {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        let closed = tables.meta.remove(CLOSED)?.and_then(|row| {
+            let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
+            (millis <= now.0).then_some(Timestamp(millis))
+        });
         let mut frontier = Self {
             hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory_mib << 20),
+            groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
             rules: Rules::open(tables, config.rules.clone())?,
             tally: BTreeMap::new(),
             opened: now,
+            hidden_until: if closed.is_some() { Timestamp(0) } else { now },
+            last: closed.unwrap_or(now),
             queued: tables.later.len()?,
             recrawl: Recrawl::default(),
             due: 0,
@@ -187,20 +243,29 @@ impl Frontier {
             scope,
         };
         // Hosts that were in flight have no row in the schedule.
-        let mut waiting = Vec::new();
+        let (mut waiting, mut contacted) = (Vec::new(), false);
         for row in tables.hosts.iter()? {
             let (number, row) = row?;
             let host = Host::decode(row.value())?;
             frontier.queued += host.queued;
+            contacted |= host.contacted;
             if host.queued > 0 {
                 waiting.push(number.value());
             }
         }
+        let last = contacted.then_some(frontier.last);
+        frontier.groups = Groups::new(&frontier.config, last);
         for number in waiting {
             frontier.reschedule(tables, number)?;
         }
         frontier.reopen(tables)?;
         Ok(frontier)
+    }
+
+    /// Notes that no request is under way and none will be sent before the store is opened anew.
+    pub fn close(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        tables.meta.insert(CLOSED, self.last.0.to_string().as_bytes())?;
+        Ok(())
     }
 
     /// Returns the number of addresses that wait for a visit, those in flight among them.
@@ -218,11 +283,6 @@ impl Frontier {
             tables.counters.insert(name.as_str(), now.saturating_add_signed(change))?;
         }
         Ok(())
-    }
-
-    /// Returns the delay of a host: ours, or what its robots.txt asks for if that is longer.
-    fn delay(&self, crawl_delay_ms: u64) -> Duration {
-        Duration::from_millis(self.config.delay_ms.max(crawl_delay_ms))
     }
 
     /// Notes that the documents of some stored addresses are gone from the store.

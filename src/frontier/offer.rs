@@ -127,6 +127,8 @@ impl Frontier {
             visited: Timestamp(0),
             not_before: Timestamp(0),
             referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
+            busy: 0,
+            cut: false,
             revisit: Revisit::default(),
         };
         self.recount(None, &address.state);

@@ -1,6 +1,9 @@
 //! When an address that was visited is to be visited again, by what its server can tell that
 //! nothing has changed, and what a further visit can show.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -211,6 +214,12 @@ impl Revisit {
 pub struct Told {
     /// Status of the answer; 0 without one.
     pub status: u16,
+    /// How long it took to come.
+    pub took: Duration,
+    /// IP address of the host, as far as it is known.
+    pub address: Option<IpAddr>,
+    /// The page is longer than a limit, and what was read is the start of it.
+    pub cut: bool,
     /// Of the answer.
     pub validators: Validators,
     /// The page says something else than at the last visit, or links to new addresses.

@@ -17,6 +17,9 @@ use super::{Frontier, Reason};
 /// Redirects of a robots.txt that are followed. Source: RFC 9309, 2.3.1.2.
 const ROBOTS_REDIRECTS_MAX: u8 = 5;
 
+/// Least time for which a copy is used, whatever is set.
+const ROBOTS_TTL_FLOOR: Duration = Duration::from_secs(1);
+
 /// What a request for a robots.txt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsAnswer {
@@ -187,12 +190,16 @@ impl Frontier {
                 return self.reschedule(tables, of);
             }
         };
-        let expires = now.after(self.robots_ttl(fresh));
         let options = Options { google_extras: self.config.google_extras };
         let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+        let ttl = self.robots_ttl(fresh);
         let live = self.hosts.get(tables, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
         live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
+        live.row.slow_lane = live.row.crawl_delay_ms > self.config.slow_lane_ms;
+        let delay = self.config.delay(&live.row);
+        // A host that wants a request a week gets a page for each file, not only files.
+        let expires = now.after(ttl.max(delay.saturating_mul(2)));
         if live.row.trouble == Some(Reason::RobotsUnreachable) {
             live.row.trouble = None;
             live.row.blocked_until = Timestamp(0);
@@ -203,8 +210,7 @@ impl Frontier {
         let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body) };
         tables.robots.insert(of, copy.encode().as_slice())?;
         // The pace that the file asks for holds from this very request on.
-        let crawl_delay = self.hosts.get(tables, of)?.row.crawl_delay_ms;
-        let next = now.after(self.delay(crawl_delay));
+        let next = now.after(delay);
         let live = self.hosts.get(tables, of)?;
         if live.row.contacted {
             live.row.next_allowed = live.row.next_allowed.max(next);
@@ -216,7 +222,8 @@ impl Frontier {
     fn robots_ttl(&self, fresh: Option<Duration>) -> Duration {
         let most = Duration::from_millis(self.config.robots_ttl_ms);
         let least = Duration::from_millis(self.config.robots_ttl_ms_min);
-        fresh.map_or(most, |fresh| fresh.max(least).min(most))
+        // A copy that is never fresh would be asked for without end.
+        fresh.map_or(most, |fresh| fresh.max(least).min(most)).max(ROBOTS_TTL_FLOOR)
     }
 
     fn ask_elsewhere(
@@ -244,6 +251,7 @@ impl Frontier {
         let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
         let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
         let wait = self.doubled(self.config.robots_retry_ms, u32::from(copy.failures));
+        let wait = self.scattered(wait, (of, now));
         copy.status = status;
         copy.failures = copy.failures.saturating_add(1);
         copy.expires = now.after(wait);

@@ -1,10 +1,13 @@
 //! The rows of addresses, hosts and queued requests. The order of the fields in `encode` is the
 //! stored order; ARCHITECTURE.md draws them.
 
+use std::net::IpAddr;
+
 use redb::{ReadableTable, Table};
 
 use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error};
+use crate::urls::HostKey;
 
 use super::{Reason, Revisit};
 
@@ -55,6 +58,10 @@ pub struct Address {
     pub not_before: Timestamp,
     /// The page on which it was first seen; empty for a seed.
     pub referrer: String,
+    /// Answers that said "busy"; they do not count as failed tries.
+    pub busy: u8,
+    /// Its page is longer than a limit, and what was read is the start of it.
+    pub cut: bool,
     /// Its further visits.
     pub revisit: Revisit,
 }
@@ -118,7 +125,9 @@ impl Address {
             .signed(self.discovered.0)
             .signed(self.visited.0)
             .signed(self.not_before.0)
-            .text(&self.referrer);
+            .text(&self.referrer)
+            .number(self.busy)
+            .number(self.cut);
         self.revisit.encode(row).finish()
     }
 
@@ -176,12 +185,15 @@ impl Address {
             visited: Timestamp(row.signed()?),
             not_before: Timestamp(row.signed()?),
             referrer: row.text()?.to_owned(),
+            busy: row.narrow()?,
+            cut: row.number()? != 0,
             revisit: Revisit::decode(&mut row)?,
         })
     }
 }
 
 /// What is known of a host: its pace survives a restart.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of the host")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// Scheme, host and port.
@@ -196,9 +208,9 @@ pub struct Host {
     pub trouble: Option<Reason>,
     /// Delay that its robots.txt asks for, in milliseconds; 0 for none.
     pub crawl_delay_ms: u64,
-    /// Answers in a row that said "busy".
+    /// Answers that said "busy" since the host was last quiet for long enough.
     pub busy: u16,
-    /// Requests in a row that got no answer.
+    /// Requests in a row that failed.
     pub failures: u16,
     /// Addresses in its queue, those in flight among them.
     pub queued: u64,
@@ -214,6 +226,16 @@ pub struct Host {
     pub scheduled: Timestamp,
     /// Patterns of its addresses that are counted.
     pub patterns: u64,
+    /// The IP address that it shares a group with; none while it is not known.
+    pub address: Option<IpAddr>,
+    /// How long it lately took to answer, in milliseconds: rises at once, falls by halves.
+    pub response_ms: u64,
+    /// End of the last time for which it was left alone as busy.
+    pub quiet_since: Timestamp,
+    /// It asks for a longer delay than is usual, and is visited at that pace.
+    pub slow_lane: bool,
+    /// It keeps failing: one request at a time finds out whether it is back.
+    pub breaker_open: bool,
 }
 
 impl Host {
@@ -234,6 +256,11 @@ impl Host {
             robots_elsewhere: false,
             scheduled: Timestamp(0),
             patterns: 0,
+            address: HostKey::from_stored(key).ip(),
+            response_ms: 0,
+            quiet_since: Timestamp(0),
+            slow_lane: false,
+            breaker_open: false,
         }
     }
 
@@ -254,6 +281,11 @@ impl Host {
             .number(self.robots_elsewhere)
             .signed(self.scheduled.0)
             .number(self.patterns)
+            .bytes(&octets(self.address))
+            .number(self.response_ms)
+            .signed(self.quiet_since.0)
+            .number(self.slow_lane)
+            .number(self.breaker_open)
             .finish()
     }
 
@@ -276,13 +308,40 @@ impl Host {
             robots_elsewhere: row.number()? != 0,
             scheduled: Timestamp(row.signed()?),
             patterns: row.number()?,
+            address: address_of(row.bytes()?).map_err(|detail| row.bad(detail))?,
+            response_ms: row.number()?,
+            quiet_since: Timestamp(row.signed()?),
+            slow_lane: row.number()? != 0,
+            breaker_open: row.number()? != 0,
         })
+    }
+}
+
+/// An IP address as 4 or 16 bytes; none as no byte.
+fn octets(address: Option<IpAddr>) -> Vec<u8> {
+    match address {
+        Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
+        Some(IpAddr::V6(ip)) => ip.octets().to_vec(),
+        None => Vec::new(),
+    }
+}
+
+fn address_of(octets: &[u8]) -> Result<Option<IpAddr>, &'static str> {
+    if let Ok(octets) = <[u8; 4]>::try_from(octets) {
+        return Ok(Some(octets.into()));
+    }
+    match <[u8; 16]>::try_from(octets) {
+        Ok(octets) => Ok(Some(octets.into())),
+        Err(_) if octets.is_empty() => Ok(None),
+        Err(_) => Err("its IP address is neither of 4 nor of 16 bytes"),
     }
 }
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
+    /// No request: the IP address of the host is looked up, so that its group is known.
+    Lookup,
     /// A page.
     Page,
     /// The robots.txt of the host with this number, after this many redirects.
@@ -306,7 +365,8 @@ pub struct Request {
 impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let (of, hops) = match self.purpose {
-            Purpose::Page => (0, 0),
+            // A look-up is in no queue.
+            Purpose::Page | Purpose::Lookup => (0, 0),
             Purpose::Robots { of, hops } => (of, hops),
         };
         Encoder::new(1).number(of).number(hops).text(&self.url).finish()

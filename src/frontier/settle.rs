@@ -1,13 +1,14 @@
 //! Settling a lease: what became of the visit, when the host may be contacted again, and when
 //! the address.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
-use super::rows::{Address, Purpose, Rank, Request, queue_key};
+use super::rows::{Address, Host, Purpose, Rank, Request, queue_key};
 use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
 /// What became of a visit.
@@ -32,6 +33,21 @@ pub enum Settlement {
     Busy(Option<Duration>),
     /// The answer to a request for a robots.txt.
     Robots(RobotsAnswer),
+    /// The IP address of the host is known.
+    LookedUp(IpAddr),
+}
+
+/// What is known of an answer, whatever became of the page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answered {
+    /// Status; 0 without an answer.
+    pub status: u16,
+    /// Time that the request took.
+    pub took: Duration,
+    /// The IP address that the host shares a group with, as far as it is known.
+    pub address: Option<IpAddr>,
+    /// What was read is only the start of the page.
+    pub cut: bool,
 }
 
 impl Settlement {
@@ -49,10 +65,23 @@ impl Settlement {
             }
         )
     }
+
+    /// The failure of a whole host looks like this; that of one address may.
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed { again: true, .. })
+            || matches!(
+                self,
+                Self::Robots(RobotsAnswer::Unreachable(Reason::HttpError | Reason::BadResponse))
+            )
+    }
 }
 
 /// A doubling back-off stops doubling here: 2^16 times any wait is beyond the longest block.
 const DOUBLINGS_MAX: u32 = 16;
+
+/// Waits that we choose ourselves differ by up to this part of them, so that hosts that failed
+/// together are not asked together.
+const SCATTER_PART: u64 = 10;
 
 impl Frontier {
     /// Settles a lease. `finished` is the end of the answer, rounded up.
@@ -64,8 +93,25 @@ impl Frontier {
         finished: Timestamp,
     ) -> Result<Settled, Error> {
         let mut settled = Settled::default();
+        if let Settlement::LookedUp(address) = settlement {
+            let live = self.hosts.get(tables, lease.host)?;
+            live.robots_in_flight = false;
+            live.row.address = Some(address);
+            live.dirty = true;
+            self.reschedule(tables, lease.host)?;
+            return Ok(settled);
+        }
+        self.groups.end(lease.groups, finished);
+        self.last = self.last.max(finished);
+        self.observe(tables, lease, &told)?;
         self.release(tables, lease, &settlement, finished)?;
-        if let Purpose::Robots { of, hops } = lease.purpose {
+        // A host that cannot be found has no robots.txt either.
+        let robots = match lease.purpose {
+            Purpose::Robots { of, hops } => Some((of, hops)),
+            Purpose::Lookup => Some((lease.host, 0)),
+            Purpose::Page => None,
+        };
+        if let Some((of, hops)) = robots {
             if let Some(place) = lease.place {
                 self.unqueue(tables, lease.host, place)?;
             }
@@ -76,7 +122,9 @@ impl Frontier {
                 }
                 Settlement::Busy(_) => RobotsAnswer::Unreachable(Reason::Busy),
                 Settlement::Redirect(target) => RobotsAnswer::Redirect(target),
-                Settlement::Stored(_) | Settlement::Unmodified => RobotsAnswer::None,
+                Settlement::Stored(_) | Settlement::Unmodified | Settlement::LookedUp(_) => {
+                    RobotsAnswer::None
+                }
             };
             self.settle_robots(tables, (of, hops), (answer, told.status), finished)?;
         } else {
@@ -84,6 +132,23 @@ impl Frontier {
         }
         self.reschedule(tables, lease.host)?;
         Ok(settled)
+    }
+
+    /// Notes how a host answers: where, and how quickly.
+    fn observe(
+        &mut self,
+        tables: &mut Tables<'_>,
+        lease: &Lease,
+        told: &Told,
+    ) -> Result<(), Error> {
+        let live = self.hosts.get(tables, lease.host)?;
+        live.row.address = told.address.or(live.row.address);
+        if lease.purpose != Purpose::Lookup {
+            let took = u64::try_from(told.took.as_millis()).unwrap_or(u64::MAX);
+            live.row.response_ms = took.max(live.row.response_ms.midpoint(took));
+        }
+        live.dirty = true;
+        Ok(())
     }
 
     /// Frees the connection and sets the pace of the host.
@@ -94,17 +159,25 @@ impl Frontier {
         settlement: &Settlement,
         finished: Timestamp,
     ) -> Result<(), Error> {
-        let row = &self.hosts.get(tables, lease.host)?.row;
-        let (crawl_delay, busy, failures) = (row.crawl_delay_ms, row.busy, row.failures);
-        let delay = self.delay(crawl_delay);
+        let host = self.hosts.get(tables, lease.host)?.row.clone();
+        let mut busy = host.busy;
+        if host.quiet_since.until(finished) >= self.forgiven() {
+            busy = 0;
+        }
+        let failures = if settlement.is_failure() { host.failures.saturating_add(1) } else { 0 };
         let block = match settlement {
-            Settlement::Busy(asked) => Some(self.busy_wait(*asked, busy)),
-            silence if silence.is_silence() => {
-                let beyond = (failures + 1).checked_sub(self.config.host_failures_max);
-                beyond.map(|n| self.doubled(self.config.busy_delay_ms, u32::from(n)))
+            Settlement::Busy(asked) => {
+                Some(self.busy_wait(*asked, (lease.host, &host), busy, finished))
+            }
+            _ if failures > 0 => {
+                failures.checked_sub(self.config.host_failures_max).map(|beyond| {
+                    let wait = self.doubled(self.config.busy_delay_ms, u32::from(beyond));
+                    self.scattered(wait, (lease.host, finished))
+                })
             }
             _ => None,
         };
+        let delay = self.config.delay(&host);
         let live = self.hosts.get(tables, lease.host)?;
         match lease.place {
             Some(place) => live.in_flight.retain(|other| *other != place),
@@ -112,26 +185,27 @@ impl Frontier {
         }
         let row = &mut live.row;
         let before = (row.trouble, row.blocked_until);
-        if !delay.is_zero() {
+        if !delay.is_zero() && lease.purpose != Purpose::Lookup {
             row.next_allowed = row.next_allowed.max(finished.after(delay));
         }
         if settlement.is_silence() {
-            row.failures = row.failures.saturating_add(1);
             row.failed += 1;
         } else {
-            row.failures = 0;
             row.answered += 1;
         }
-        row.busy = match settlement {
-            Settlement::Busy(_) => row.busy.saturating_add(1),
-            _ => 0,
-        };
+        row.breaker_open = failures > 0 && failures >= self.config.host_failures_max;
+        (row.failures, row.busy) = (failures, busy);
         if let Some(block) = block {
             row.blocked_until = row.blocked_until.max(finished.after(block));
             row.trouble = Some(match settlement {
-                Settlement::Failed { reason, .. } => *reason,
+                Settlement::Failed { reason, .. }
+                | Settlement::Robots(RobotsAnswer::Unreachable(reason)) => *reason,
                 _ => Reason::Busy,
             });
+            if let Settlement::Busy(_) = settlement {
+                row.busy = busy.saturating_add(1);
+                row.quiet_since = row.blocked_until;
+            }
             live.hold = true;
         } else if row.trouble != Some(Reason::RobotsUnreachable) && row.failures == 0 {
             row.trouble = None;
@@ -155,15 +229,17 @@ impl Frontier {
             crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
-        address.status = told.status;
+        (address.status, address.cut) = (told.status, told.cut);
         let was = address.state.clone();
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,
         };
         let mut settled = Settled::default();
-        if let Some(wait) = self.another_try(&mut address, &settlement) {
-            address.not_before = finished.after(wait);
+        let host = &self.hosts.get(tables, lease.host)?.row;
+        let (blocked_until, failures) = (host.blocked_until, host.failures);
+        if let Some(wait) = self.another_try(&mut address, &settlement, failures) {
+            address.not_before = finished.after(wait).max(blocked_until);
             address.place.sequence = tables.next_number("next_request")?;
             self.postpone(tables, lease, &address)?;
         } else {
@@ -188,22 +264,33 @@ impl Frontier {
     }
 
     /// Returns the wait before another try, if there is to be one.
-    fn another_try(&self, address: &mut Address, settlement: &Settlement) -> Option<Duration> {
-        let (reason, most) = match settlement {
-            Settlement::Failed { reason, again: true } => (*reason, self.config.retries_max),
-            Settlement::Busy(_) => (Reason::Busy, self.config.busy_retries_max),
-            _ => return None,
-        };
-        address.failures = address.failures.saturating_add(1);
-        address.trouble = Some(reason);
-        if address.failures > most {
-            return None;
+    ///
+    /// A busy host and one that is down are no fault of the address: such tries do not count as its
+    /// own.
+    fn another_try(
+        &self,
+        address: &mut Address,
+        settlement: &Settlement,
+        host_failures: u16,
+    ) -> Option<Duration> {
+        match settlement {
+            Settlement::Failed { reason, again: true } => {
+                address.trouble = Some(*reason);
+                if settlement.is_silence() && self.is_down(host_failures) {
+                    return Some(Duration::ZERO);
+                }
+                address.failures = address.failures.saturating_add(1);
+                let tries = u32::from(address.failures) - 1;
+                (address.failures <= self.config.retries_max)
+                    .then(|| self.doubled(self.config.retry_delay_ms, tries))
+            }
+            Settlement::Busy(_) => {
+                address.trouble = Some(Reason::Busy);
+                address.busy = address.busy.saturating_add(1);
+                (address.busy <= self.config.busy_retries_max).then_some(Duration::ZERO)
+            }
+            _ => None,
         }
-        let before = address.failures - 1;
-        Some(match settlement {
-            Settlement::Busy(asked) => self.busy_wait(*asked, u16::from(before)),
-            _ => self.doubled(self.config.retry_delay_ms, u32::from(before)),
-        })
     }
 
     /// Lets an address wait outside the queue, so that others of its host go before it.
@@ -221,15 +308,54 @@ impl Frontier {
         Ok(())
     }
 
-    fn busy_wait(&self, asked: Option<Duration>, before: u16) -> Duration {
-        let longest = Duration::from_millis(self.config.block_ms_max);
-        let own = self.doubled(self.config.busy_delay_ms, u32::from(before));
-        asked.map_or(own, |asked| asked.min(longest))
+    /// Returns for how long a busy host is left alone: as long as it asks, and no less than its
+    /// delay, doubled with each such answer up to the wait for one that does not ask, lest one that
+    /// asks for no time is asked again and again.
+    fn busy_wait(
+        &self,
+        asked: Option<Duration>,
+        (number, host): (u32, &Host),
+        before: u16,
+        now: Timestamp,
+    ) -> Duration {
+        let Some(asked) = asked else {
+            let wait = self.doubled(self.config.busy_delay_ms, u32::from(before));
+            return self.scattered(wait, (number, now));
+        };
+        let delay = self.config.delay(host);
+        let own = Duration::from_millis(self.config.busy_delay_ms).max(delay);
+        let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        let least = self.doubled(delay, u32::from(before)).min(own);
+        asked.max(least).min(Duration::from_millis(self.config.block_ms_max))
+    }
+
+    /// Tells whether a host is down as a whole, by its failures in a row. One that stays so until
+    /// it is asked but once in the longest block counts for its addresses again, or those that
+    /// alone are left and never answer would wait for ever.
+    fn is_down(&self, failures: u16) -> bool {
+        let Some(beyond) = failures.checked_sub(self.config.host_failures_max) else {
+            return false;
+        };
+        let wait = self.doubled(self.config.busy_delay_ms, u32::from(beyond));
+        beyond > 0 && wait < Duration::from_millis(self.config.block_ms_max)
+    }
+
+    fn forgiven(&self) -> Duration {
+        Duration::from_millis(self.config.busy_forgiven_ms)
     }
 
     /// Returns `millis` doubled `times` times, at most the longest block.
     pub(super) fn doubled(&self, millis: u64, times: u32) -> Duration {
         let wait = millis.saturating_mul(1 << times.min(DOUBLINGS_MAX));
         Duration::from_millis(wait.min(self.config.block_ms_max))
+    }
+
+    /// Returns a wait that is up to a tenth shorter or longer, by chance that host and time decide.
+    pub(super) fn scattered(&self, wait: Duration, (host, now): (u32, Timestamp)) -> Duration {
+        let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let span = millis / SCATTER_PART;
+        let chance = xxhash_rust::xxh3::xxh3_64_with_seed(&now.0.to_be_bytes(), host.into());
+        let millis = (millis - span).saturating_add(chance % (2 * span + 1));
+        Duration::from_millis(millis.min(self.config.block_ms_max))
     }
 }

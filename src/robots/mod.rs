@@ -250,10 +250,12 @@ fn folder_of_index(path: &str) -> Option<String> {
 }
 
 /// Reads `Crawl-delay`: seconds, perhaps with a fraction and an `s`. Values that make no sense
-/// are passed over.
+/// are passed over; a number without measure is the longest time there is, not none.
 fn crawl_delay(value: &str) -> Option<Duration> {
-    let seconds: f64 = value.trim().trim_end_matches(['s', 'S']).trim_end().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let value = value.trim().trim_end_matches(['s', 'S']).trim_end();
+    let is_number = value.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '+'));
+    let seconds: f64 = value.parse().ok().filter(|_| is_number)?;
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 #[derive(Default)]

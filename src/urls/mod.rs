@@ -11,6 +11,7 @@ mod sessions;
 mod shape;
 
 use std::fmt;
+use std::net::IpAddr;
 
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -163,6 +164,25 @@ impl HostKey {
         // A damaged store may have a key that is none.
         let page = PageUrl::parse_stored(&format!("{}/", self.0));
         page.map_or_else(|| self.0.clone(), |page| registrable_domain(&page))
+    }
+
+    /// Returns the IP address of a host that is named by it; none for a name.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        match Url::parse(&self.0).ok()?.host()? {
+            url::Host::Ipv4(ip) => Some(ip.into()),
+            url::Host::Ipv6(ip) => Some(ip.to_canonical()),
+            url::Host::Domain(_) => None,
+        }
+    }
+
+    /// Returns the registrable domain of the host; none for IP addresses and names without one.
+    #[must_use]
+    pub fn registrable_domain(&self) -> Option<String> {
+        match Url::parse(&self.0).ok()?.host()? {
+            url::Host::Domain(name) => scope::domain_of(name),
+            _ => None,
+        }
     }
 
     /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.

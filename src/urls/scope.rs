@@ -62,12 +62,14 @@ impl Scope {
 #[must_use]
 pub fn registrable_domain(url: &PageUrl) -> String {
     match url.url().host() {
-        Some(Host::Domain(name)) => match psl::domain_str(name) {
-            Some(domain) => domain.to_owned(),
-            None => host_name(url),
-        },
+        Some(Host::Domain(name)) => domain_of(name).unwrap_or_else(|| host_name(url)),
         _ => host_name(url),
     }
+}
+
+/// Returns the registrable domain of a host name; none if the name has none.
+pub(super) fn domain_of(name: &str) -> Option<String> {
+    psl::domain_str(name).map(str::to_owned)
 }
 
 /// The host with its port, if that is not the one of the scheme.

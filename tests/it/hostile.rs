@@ -29,6 +29,20 @@ fn outcome(hostile: Page, change: impl FnOnce(&mut Config)) -> (String, Option<&
     (found.state.to_owned(), found.reason)
 }
 
+/// Crawls a hostile page with room for `bytes` of a body. Returns its state, and whether it is
+/// marked as cut.
+fn cut(hostile: Page, bytes: usize) -> (String, bool) {
+    let web = Web::one(Site::new().page("/", hostile));
+    let crawled = Crawled::new();
+    let mut config = config();
+    config.frontier.retries_max = 0;
+    config.fetch.body_bytes_max = bytes;
+    config.fetch.total_timeout_ms = 20_000;
+    crawled.run(&config, &web.seeds());
+    let found = crawled.explain(&web.url(0, "/"));
+    (found.state.to_owned(), found.facts.iter().any(|(name, _)| name == "truncated"))
+}
+
 fn refused(hostile: Page) -> Option<&'static str> {
     let (state, reason) = outcome(hostile, |_| {});
     assert_eq!(state, "refused");
@@ -141,4 +155,126 @@ fn odd_markup_is_read_in_bounded_time() {
         assert_eq!((state.as_str(), reason), ("stored", None));
     }
     assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
+}
+
+/// 64 MiB of the letter `a` after the start of a page.
+const BROTLI_BOMB: &str = "cbffff3f00a47d78c2e026218cbc56486a49c8f4b0eafd9f6ef8ffff078004401c1680eefd1fffffff\
+    00900088c302d0bdffe3ffff1f001200715800baf77ffcffff034002200e0b40f7fe8fffff7f004800\
+    c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07bff170e0000240042880002";
+
+#[test]
+fn bombs_of_every_coding_are_refused_and_pages_that_shrink_well_are_not() {
+    let brotli: Vec<u8> = (0..BROTLI_BOMB.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&BROTLI_BOMB[at..at + 2], 16).unwrap())
+        .collect();
+    let deflate = |bytes: &[u8]| {
+        let level = flate2::Compression::best();
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), level);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = |bytes: &[u8]| zstd::bulk::compress(bytes, 3).unwrap();
+    let zeros = vec![b'a'; 64 << 20];
+    for (coding, bomb) in [("br", brotli), ("zstd", zstd(&zeros)), ("deflate", deflate(&zeros))] {
+        assert!(bomb.len() < 70_000, "{coding}");
+        assert_eq!(refused(encoded(coding, bomb)), Some("decompression_bomb"), "{coding}");
+    }
+    let small = page("Small", &"word word ".repeat(50_000), &[]).into_bytes();
+    for (coding, bytes) in [("zstd", zstd(&small)), ("deflate", deflate(&small))] {
+        assert!(bytes.len() * 200 < small.len(), "{coding}");
+        assert_eq!(outcome(encoded(coding, bytes), |_| {}).0, "stored", "{coding}");
+    }
+}
+
+#[test]
+fn a_body_is_cut_at_the_limit_and_marked_and_one_of_that_length_is_whole() {
+    let stored = |cut: bool| ("stored".to_owned(), cut);
+    let text = page("Long", &prose(4, 2_000), &[]);
+    let whole = Page::html(text.clone());
+    assert_eq!(cut(whole.clone(), text.len()), stored(false));
+    assert_eq!(cut(whole, text.len() - 1), stored(true));
+    // Ten gigabytes that are only promised.
+    let much = Body::Lying { declared: 10 << 30, bytes: text.clone().into_bytes() };
+    assert_eq!(cut(html(much), text.len() / 2), stored(true));
+    let line = format!("<p>{}</p>\n", prose(9, 200));
+    assert_eq!(cut(html(Body::Endless(line.clone().into_bytes())), 100_000), stored(true));
+    let chunk = format!("{:x}\r\n{line}\r\n", line.len());
+    let chunked = html(Body::Endless(chunk.into_bytes())).header("Transfer-Encoding", "chunked");
+    assert_eq!(cut(chunked, 100_000), stored(true));
+}
+
+#[test]
+fn a_length_that_is_too_small_ends_the_page_there() {
+    let text = page("Short", &prose(4, 60), &[]);
+    let mut bytes = text.clone().into_bytes();
+    bytes.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad");
+    let lying = Body::Lying { declared: text.len(), bytes };
+    assert_eq!(cut(html(lying), 1 << 20), ("stored".to_owned(), false));
+}
+
+#[test]
+fn chunks_that_break_off_or_are_none_are_bad_responses() {
+    let chunked = |body: &str| {
+        let head = "Content-Type: text/html\r\nConnection: close\r\nTransfer-Encoding: chunked";
+        Page::body(Body::Raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").into_bytes()))
+    };
+    let text = page("Chunks", &prose(4, 60), &[]);
+    let whole = format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());
+    assert_eq!(outcome(chunked(&whole), |_| {}).0, "stored");
+    let huge = "ffffffffffffffffff\r\nabc\r\n0\r\n\r\n";
+    let cut_short = &whole[..whole.len() - 5];
+    for broken in [cut_short, "5\r\nabc", "zz\r\nabc\r\n0\r\n\r\n", "", "-1\r\n", huge] {
+        assert_eq!(refused(chunked(broken)), Some("bad_response"), "{broken:.20}");
+    }
+}
+
+#[test]
+fn an_answer_without_a_head_is_a_bad_response() {
+    // HTTP/0.9 knows nothing but the body.
+    let text = page("Old", &prose(4, 60), &[]).into_bytes();
+    assert_eq!(refused(Page::body(Body::Raw(text))), Some("bad_response"));
+}
+
+#[test]
+fn a_flood_of_headers_is_refused_by_number_and_by_bytes() {
+    let text = page("Headers", &prose(4, 60), &[]);
+    let flooded = |lines: usize, bytes: usize| {
+        let lines: String =
+            (0..lines).map(|n| format!("X-{n}: {}\r\n", "y".repeat(bytes))).collect();
+        let head = format!("Connection: close\r\nContent-Length: {}", text.len());
+        let answer = format!("HTTP/1.1 200 OK\r\n{lines}{head}\r\n\r\n{text}");
+        Page::body(Body::Raw(answer.into_bytes()))
+    };
+    // 100 lines, and some 400 KiB, twice that if they come in one read.
+    assert_eq!(outcome(flooded(98, 10), |_| {}).0, "stored");
+    assert_eq!(refused(flooded(99, 10)), Some("bad_response"));
+    assert_eq!(outcome(flooded(1, 300_000), |_| {}).0, "stored");
+    assert_eq!(refused(flooded(1, 2_000_000)), Some("bad_response"));
+    assert_eq!(refused(flooded(90, 20_000)), Some("bad_response"));
+}
+
+#[test]
+fn a_robots_txt_that_means_harm_allows_nothing_and_holds_nobody_up() {
+    let drip = Body::Drip { bytes: vec![b'#'; 1000], every: Duration::from_millis(100) };
+    let bomb = gzip(&vec![b'#'; 64 << 20]);
+    for robots in [Page::body(drip), encoded("gzip", bomb), Page::body(Body::Hang)] {
+        let site = Site::new().page("/robots.txt", robots).html("/", page("F", &prose(1, 60), &[]));
+        let web = Web::one(site);
+        let mut config = config();
+        config.fetch.first_byte_timeout_ms = 300;
+        config.fetch.total_timeout_ms = 500;
+        config.crawl.limits.idle_wait_ms_max = 0;
+        let report = Crawled::new().run(&config, &web.seeds());
+        assert_eq!((report.pages, report.failed_seeds.len(), web.asked("/")), (0, 1, 0));
+    }
+    // One without end is read up to 500 KiB, and its rules hold.
+    let endless = Body::Endless(b"User-agent: *\nDisallow: /no\n".repeat(100));
+    let site = Site::new()
+        .page("/robots.txt", Page::body(endless))
+        .html("/", page("F", &prose(1, 60), &["/no"]))
+        .html("/no", page("No", &prose(2, 60), &[]));
+    let web = Web::one(site);
+    let report = Crawled::new().run(&config(), &web.seeds());
+    assert_eq!((report.pages, web.asked("/no")), (1, 0));
 }

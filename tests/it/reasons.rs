@@ -53,6 +53,7 @@ fn every_reason_is_counted_and_explained_in_words() {
         let settlement = match lease.purpose {
             Purpose::Page => Settlement::Refused(waiting.remove(lease.url.as_str()).unwrap()),
             Purpose::Robots { .. } => Settlement::Robots(RobotsAnswer::None),
+            Purpose::Lookup => unreachable!("without delay there are no groups"),
         };
         frontier.settle(&mut tables, &lease, (settlement, Told::status(404)), now).unwrap();
     }

@@ -181,7 +181,11 @@ fn crawl_delay_is_read_in_all_its_forms() {
     assert_eq!(delay("0.5"), Some(Duration::from_millis(500)));
     assert_eq!(delay("10s"), Some(Duration::from_secs(10)));
     assert_eq!(delay("0"), Some(Duration::ZERO));
-    for bad in ["-1", "soon", "", "1e99", "NaN"] {
+    assert_eq!(delay(".5"), Some(Duration::from_millis(500)));
+    for huge in ["1e99", "99999999999999999999999"] {
+        assert_eq!(delay(huge), Some(Duration::MAX), "what is huge is no reason to be quick");
+    }
+    for bad in ["-1", "soon", "", "NaN", "inf", "-1e99"] {
         assert_eq!(delay(bad), None, "{bad}");
     }
     let two = b"User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nUser-agent: b\nCrawl-delay: 1\n";

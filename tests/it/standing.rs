@@ -19,6 +19,10 @@ const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
+/// After this long, a host that said once that it is busy may be contacted, and the copy of its
+/// robots.txt still holds.
+const BUSY: Duration = Duration::from_millis(25);
+
 const RULES: &str = "User-agent: *\nDisallow: /no\n";
 
 fn html(seed: u64, links: &[&str]) -> String {
@@ -166,6 +170,8 @@ fn what_holds_after_thirty_days_is_a_setting() {
         assert_eq!(slow.run(&web, 0).pages, 0, "{lost:?}: not yet");
         slow.wait(DAY);
         slow.run(&web, 0);
+        slow.wait(BUSY);
+        slow.run(&web, 0);
         assert_eq!((web.asked("/a"), web.asked("/no")), (fetched, fetched), "{lost:?}");
 
         // There was one.
@@ -178,6 +184,10 @@ fn what_holds_after_thirty_days_is_a_setting() {
         slow.config.frontier.robots_lost = lost;
         slow.run(&web, 1);
         slow.wait(30 * DAY);
+        slow.run(&web, 0);
+        // The host said that it is busy, and is left alone for a while.
+        assert_eq!(web.asked("/a"), 0);
+        slow.wait(BUSY);
         slow.run(&web, 0);
         assert_eq!((web.asked("/a"), web.asked("/no")), (1, fetched), "{lost:?}");
     }
