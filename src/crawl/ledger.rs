@@ -254,6 +254,10 @@ impl<'a> Ledger<'a> {
                 self.tally.settled(&settlement);
                 frontier.settle(tables, &lease, (settlement, status), finished)?;
             }
+            Yield::List(list) => {
+                self.tally.requests += 1;
+                frontier.settle_list(tables, &lease, (&list, status), finished)?;
+            }
             Yield::Page(page) => {
                 if self.settings.boilerplate.learn_boilerplate {
                     self.boilerplate.count(tables, lease.host, &page.blocks)?;
@@ -351,6 +355,12 @@ impl<'a> Ledger<'a> {
             if let Offered::MoreLinks { document, links } = frontier.offer(tables, &offer, now)? {
                 risen.insert(url, (document, links));
             }
+        }
+        for (url, nofollow) in &page.feeds {
+            let depth = depth.saturating_add(1);
+            let (rank, from, nofollow) = (Rank::Link, Some(from), *nofollow);
+            let offer = Offer { url, depth, rank, hops: 0, from, nofollow };
+            frontier.offer_feed(tables, &offer, now)?;
         }
         for (url, (document, links)) in risen {
             let took_over = clusters::set_links(tables, document, url.as_str(), links, now)?;

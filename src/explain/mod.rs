@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::documents::{read_copy, read_document};
-use crate::frontier::{Address, Host, Reason, RobotsCopy, State};
+use crate::frontier::{Address, Host, List, Reason, RobotsCopy, State};
 use crate::robots::meta::Terms;
 use crate::store::{Error, ReadTables};
 use crate::urls::PageUrl;
@@ -51,6 +51,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         }
     };
     address_facts(&address, &mut facts);
+    list_facts(tables, url, &mut facts)?;
     host_facts(tables, url, &mut facts)?;
     Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
 }
@@ -120,6 +121,43 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
     if address.failures > 0 {
         fact("failed tries", address.failures.to_string());
     }
+}
+
+/// What is known of an address as a sitemap or feed.
+fn list_facts(
+    tables: &ReadTables,
+    url: &PageUrl,
+    facts: &mut Vec<(String, String)>,
+) -> Result<(), Error> {
+    let Some(list) = List::read(&tables.lists, url.as_str())? else { return Ok(()) };
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    let is_feed = list.kind.is_some_and(|kind| kind.is_feed());
+    if list.admitted && list.hosts.is_empty() && list.level == 0 {
+        fact("asked for", "as a sitemap at the usual place".to_owned());
+    } else if !is_feed {
+        let word = if list.hosts.len() == 1 { "host" } else { "hosts" };
+        fact("named by", format!("robots.txt of {} {word}", list.hosts.len()));
+    }
+    let Some(kind) = list.kind else { return Ok(()) };
+    fact("read as", kind.as_str().to_owned());
+    if list.level > 0 {
+        fact("indexes above it", list.level.to_string());
+    }
+    fact("entries", list.entries.to_string());
+    fact("entries queued", list.queued.to_string());
+    for (name, count) in [
+        ("entries refused", list.refused),
+        ("entries of other sites", list.strangers),
+        ("entries without address", list.bad),
+    ] {
+        if count > 0 {
+            fact(name, count.to_string());
+        }
+    }
+    if let Some(cut) = list.cut {
+        fact("not read to its end", cut.as_str().to_owned());
+    }
+    Ok(())
 }
 
 fn host_facts(

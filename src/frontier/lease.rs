@@ -132,7 +132,7 @@ impl Frontier {
             Standing::Allowed => {
                 let address = Address::read(&tables.addresses, url.as_str())?;
                 let hops = address.map_or(0, |address| address.hops);
-                Ok(lease(url, Some(place), Purpose::Page, hops))
+                Ok(lease(url, Some(place), request.purpose, hops))
             }
         }
     }

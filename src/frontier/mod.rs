@@ -9,6 +9,7 @@
 
 mod hosts;
 mod lease;
+mod lists;
 mod offer;
 mod reason;
 mod robots_copy;
@@ -22,10 +23,12 @@ use std::time::Duration;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
 use crate::clock::Timestamp;
+use crate::discover;
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
 
 pub use lease::Lease;
+pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
 pub use robots_copy::{RobotsAnswer, RobotsCopy, Standing};
@@ -52,6 +55,8 @@ pub struct Config {
     pub host_addresses_max: u64,
     /// Limits on the shape of addresses.
     pub shape: urls::Limits,
+    /// Sitemaps and feeds.
+    pub discover: discover::Config,
     /// Most redirects that may lead to an address.
     pub redirects_max: u8,
     /// Tries of an address after its first one failed.
@@ -88,6 +93,7 @@ impl Default for Config {
             depth_max: u16::MAX,
             host_addresses_max: 1_000_000,
             shape: urls::Limits::default(),
+            discover: discover::Config::default(),
             redirects_max: 10,
             retries_max: 3,
             retry_delay_ms: 30_000,

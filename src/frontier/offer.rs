@@ -24,6 +24,19 @@ pub struct Offer<'a> {
     pub nofollow: bool,
 }
 
+/// How an address was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// By a link, a redirect or as a seed: the host that it is found on speaks for it.
+    Link,
+    /// As a feed that a page links to.
+    Feed,
+    /// As an entry of a sitemap or feed.
+    Entry,
+    /// As an entry of a sitemap that must not name it.
+    Stranger,
+}
+
 /// What became of an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offered {
@@ -50,7 +63,18 @@ impl Frontier {
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<Offered, Error> {
-        let from = offer.from.map(PageUrl::host_key);
+        self.offer_by(tables, offer, By::Link, now)
+    }
+
+    /// Offers an address that was found in another way than by a link.
+    pub(super) fn offer_by(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        by: By,
+        now: Timestamp,
+    ) -> Result<Offered, Error> {
+        let from = offer.from.map(PageUrl::host_key).filter(|_| by == By::Link);
         let hash = offer.url.hash64();
         if let (Some(from), Rank::Link, false) = (&from, offer.rank, offer.nofollow) {
             let source = xxhash_rust::xxh3::xxh3_64(from.as_str().as_bytes());
@@ -59,12 +83,16 @@ impl Frontier {
             }
         }
         let refused = match self.turn_away(offer) {
-            None if offer.rank == Rank::Link => self.over_budget(tables, offer.url)?,
+            None if by == By::Stranger => Some(Reason::OffSite),
+            None if offer.rank == Rank::Link => self.over_budget(tables, offer.url, by)?,
             refused => refused,
         };
         let Some(mut address) = Address::read(&tables.addresses, offer.url.as_str())? else {
-            return self.add(tables, offer, refused, now);
+            return self.add(tables, offer, (refused, by), now);
         };
+        if refused.is_none() && by == By::Link && self.is_sitemap_in_queue(&address) {
+            self.want_as_page(tables, offer)?;
+        }
         let more_links = match &from {
             Some(from) if refused.is_none() && *from != offer.url.host_key() => {
                 let from = self.hosts.number(tables, from)?;
@@ -112,21 +140,26 @@ impl Frontier {
         &mut self,
         tables: &mut Tables<'_>,
         url: &PageUrl,
+        by: By,
     ) -> Result<Option<Reason>, Error> {
-        let most = self.config.host_addresses_max;
-        if most == 0 {
+        let (most, feeds_max) =
+            (self.config.host_addresses_max, self.config.discover.feeds_per_host_max);
+        if most == 0 && by != By::Feed {
             return Ok(None);
         }
         let host = self.hosts.number(tables, &url.host_key())?;
-        let full = self.hosts.get(tables, host)?.row.admitted >= most;
-        Ok(full.then_some(Reason::HostBudget))
+        let row = &self.hosts.get(tables, host)?.row;
+        if by == By::Feed && row.feeds >= feeds_max {
+            return Ok(Some(Reason::FeedLimit));
+        }
+        Ok((most > 0 && row.admitted >= most).then_some(Reason::HostBudget))
     }
 
     fn add(
         &mut self,
         tables: &mut Tables<'_>,
         offer: &Offer<'_>,
-        refused: Option<Reason>,
+        (refused, by): (Option<Reason>, By),
         now: Timestamp,
     ) -> Result<Offered, Error> {
         let place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
@@ -150,7 +183,12 @@ impl Frontier {
             return Ok(Offered::Refused(reason));
         }
         let host_key = offer.url.host_key();
-        if let Some(from) = offer.from.map(PageUrl::host_key).filter(|from| *from != host_key) {
+        if by == By::Feed {
+            let host = self.hosts.number(tables, &host_key)?;
+            self.hosts.get(tables, host)?.row.feeds += 1;
+        }
+        let from = offer.from.map(PageUrl::host_key).filter(|_| by == By::Link);
+        if let Some(from) = from.filter(|from| *from != host_key) {
             let from = self.hosts.number(tables, &from)?;
             add_link(tables, offer.url.hash64(), from, &mut address)?;
         }
@@ -171,6 +209,7 @@ impl Frontier {
                 let was = std::mem::replace(&mut address.state, State::Queued);
                 self.recount(Some(&was), &State::Queued);
             }
+            State::Queued if self.is_sitemap_in_queue(address) => return Ok(false),
             State::Queued if better && address.not_before.0 == 0 => {
                 let key = queue_key(address.host, address.place);
                 if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {

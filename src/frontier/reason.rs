@@ -40,6 +40,12 @@ reasons! {
     RepeatedParameter = 6, "repeated_parameter", "one query parameter repeats, as in a trap";
     Nofollow = 7, "nofollow", "every link to it is marked nofollow";
     HostBudget = 8, "host_budget", "its host has as many addresses as the limit allows";
+    OffSite = 12, "off_site", "named only by a sitemap of another site";
+    SitemapDepth = 13, "sitemap_depth", "a sitemap below more indexes than the limit allows";
+    SitemapLimit = 14, "sitemap_limit", "its host has as many sitemaps as the limit allows";
+    FeedLimit = 15, "feed_limit", "its host has as many feeds as the limit allows";
+    NotASitemap = 16, "not_a_sitemap", "named as a sitemap, and it is none";
+    NoSitemap = 17, "no_sitemap", "there is no sitemap at the usual place";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
@@ -58,6 +64,8 @@ reasons! {
     NoText = 51, "no_text", "the page has no main text";
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
     Expired = 54, "expired", "its document was removed after the time that was set";
+    Sitemap = 60, "sitemap", "it is a sitemap: no document, its entries were offered";
+    Feed = 61, "feed", "it is a feed: no document, its entries were offered";
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 

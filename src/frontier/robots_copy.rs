@@ -161,7 +161,8 @@ impl Frontier {
         let ttl = std::time::Duration::from_millis(self.config.robots_ttl_ms);
         let expires = now.after(ttl);
         let options = Options { google_extras: self.config.google_extras };
-        let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+        let file = Rules::parse(&body, &options);
+        let rules: AgentRules = file.for_agent(&self.config.agent);
         let live = self.hosts.get(tables, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
         live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
@@ -179,7 +180,8 @@ impl Frontier {
         if live.row.contacted {
             live.row.next_allowed = live.row.next_allowed.max(next);
         }
-        self.reschedule(tables, of)
+        self.reschedule(tables, of)?;
+        self.offer_sitemaps(tables, of, file.sitemaps(), now)
     }
 
     fn ask_elsewhere(

@@ -70,17 +70,47 @@ pub enum Rank {
     Redirect = 1,
     /// A seed.
     Seed = 2,
+    /// One of the first sitemaps of a host.
+    Sitemap = 3,
     /// A link.
-    Link = 3,
+    Link = 4,
+    /// A further sitemap: read when the addresses of those before it were visited.
+    LateSitemap = 5,
 }
 
 impl Rank {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Robots, Self::Redirect, Self::Seed, Self::Link].get(usize::from(code)).copied()
+        const ALL: [Rank; 6] = [
+            Rank::Robots,
+            Rank::Redirect,
+            Rank::Seed,
+            Rank::Sitemap,
+            Rank::Link,
+            Rank::LateSitemap,
+        ];
+        ALL.get(usize::from(code)).copied()
     }
 }
 
 impl Address {
+    /// An address that was found just now, on a page or in a list.
+    pub(super) fn found(now: Timestamp, referrer: &str) -> Self {
+        Self {
+            state: State::Queued,
+            host: 0,
+            place: Place { rank: Rank::Link, depth: 0, sequence: 0 },
+            hops: 0,
+            failures: 0,
+            links: 0,
+            status: 0,
+            trouble: None,
+            discovered: now,
+            visited: Timestamp(0),
+            not_before: Timestamp(0),
+            referrer: referrer.to_owned(),
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let (state, number, text) = match &self.state {
             State::Queued => (0u8, 0, ""),
@@ -196,6 +226,10 @@ pub struct Host {
     pub robots_elsewhere: bool,
     /// Its row in the schedule; 0 for none.
     pub scheduled: Timestamp,
+    /// Sitemaps of it that were ever let in.
+    pub sitemaps: u32,
+    /// Feeds of it that were ever let in.
+    pub feeds: u32,
 }
 
 impl Host {
@@ -215,6 +249,8 @@ impl Host {
             failed: 0,
             robots_elsewhere: false,
             scheduled: Timestamp(0),
+            sitemaps: 0,
+            feeds: 0,
         }
     }
 
@@ -234,6 +270,8 @@ impl Host {
             .number(self.failed)
             .number(self.robots_elsewhere)
             .signed(self.scheduled.0)
+            .number(self.sitemaps)
+            .number(self.feeds)
             .finish()
     }
 
@@ -255,6 +293,8 @@ impl Host {
             failed: row.number()?,
             robots_elsewhere: row.number()? != 0,
             scheduled: Timestamp(row.signed()?),
+            sitemaps: row.narrow()?,
+            feeds: row.narrow()?,
         })
     }
 }
@@ -264,6 +304,8 @@ impl Host {
 pub enum Purpose {
     /// A page.
     Page,
+    /// A sitemap.
+    Sitemap,
     /// The robots.txt of the host with this number, after this many redirects.
     Robots {
         /// Number of the host whose rules are wanted.
@@ -285,18 +327,25 @@ pub struct Request {
 impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let (of, hops) = match self.purpose {
-            Purpose::Page => (0, 0),
+            Purpose::Page | Purpose::Sitemap => (0, 0),
             Purpose::Robots { of, hops } => (of, hops),
         };
-        Encoder::new(1).number(of).number(hops).text(&self.url).finish()
+        let is_sitemap = self.purpose == Purpose::Sitemap;
+        Encoder::new(1).number(of).number(hops).text(&self.url).number(is_sitemap).finish()
     }
 
     /// Reads a row. Host numbers start at 1, so that 0 stands for "no robots.txt".
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
         let mut row = Decoder::new("request", 1, row)?;
         let (of, hops) = (row.narrow()?, row.narrow()?);
-        let purpose = if of == 0 { Purpose::Page } else { Purpose::Robots { of, hops } };
-        Ok(Self { purpose, url: row.text()?.to_owned() })
+        let url = row.text()?.to_owned();
+        let purpose = match (of, row.number()?) {
+            (0, 0) => Purpose::Page,
+            (0, 1) => Purpose::Sitemap,
+            (0, _) => return Err(row.bad("its purpose is unknown")),
+            _ => Purpose::Robots { of, hops },
+        };
+        Ok(Self { purpose, url })
     }
 }
 

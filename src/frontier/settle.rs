@@ -147,6 +147,7 @@ impl Frontier {
         address.visited = finished;
         address.status = status;
         let was = address.state.clone();
+        let settlement = self.named_sitemap(tables, lease, settlement)?;
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,
@@ -159,6 +160,9 @@ impl Frontier {
         self.recount(Some(&was), &address.state);
         tables.addresses.insert(lease.url.as_str(), address.encode().as_slice())?;
         if let Some(target) = target {
+            if lease.purpose == Purpose::Sitemap {
+                return self.sitemap_moved(tables, (&lease.url, &target), address.hops, finished);
+            }
             let offer = Offer {
                 url: &target,
                 depth: address.place.depth,
@@ -168,6 +172,9 @@ impl Frontier {
                 nofollow: false,
             };
             self.offer(tables, &offer, finished)?;
+        }
+        if matches!(address.state, State::Refused(Reason::NotASitemap | Reason::NoSitemap)) {
+            self.offer_as_page(tables, &lease.url, finished)?;
         }
         Ok(())
     }
@@ -211,7 +218,7 @@ impl Frontier {
     ) -> Result<(), Error> {
         let mut key = address.not_before.0.max(0).to_be_bytes().to_vec();
         key.extend_from_slice(&queue_key(lease.host, address.place));
-        let request = Request { purpose: Purpose::Page, url: lease.url.as_str().to_owned() };
+        let request = Request { purpose: lease.purpose, url: lease.url.as_str().to_owned() };
         tables.later.insert(key.as_slice(), request.encode().as_slice())?;
         self.queued += 1;
         Ok(())

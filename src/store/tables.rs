@@ -4,8 +4,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS, EXACT,
-    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, META, NEAR, NEAR_LOG, QUEUE, ROBOTS,
-    SCHEDULE, UNSURE,
+    Error, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER, LISTS, META, NEAR, NEAR_LOG, QUEUE,
+    ROBOTS, SCHEDULE, UNSURE,
 };
 
 macro_rules! tables {
@@ -45,6 +45,7 @@ tables! {
     robots: ROBOTS, u32 => &'static [u8];
     addresses: ADDRESSES, &'static str => &'static [u8];
     queue: QUEUE, &'static [u8] => &'static [u8];
+    lists: LISTS, &'static str => &'static [u8];
     schedule: SCHEDULE, &'static [u8] => ();
     later: LATER, &'static [u8] => &'static [u8];
     inlinks: INLINKS, &'static [u8] => ();
