@@ -20,7 +20,7 @@ pub(super) fn sitemap(lease: &Lease, response: &Response, with: With<'_>) -> Yie
         return refused(Reason::BadEncoding);
     };
     match discover::read(reader, body.len(), config, settings.fetch.decoded_ratio_max) {
-        Ok(list) => listed(lease, list, response.cut, (false, settings)),
+        Ok(list) => listed(lease, &list, response.cut, (false, settings)),
         Err(NotAList::Other) => refused(Reason::NotASitemap),
         Err(NotAList::Bomb) => refused(Reason::Bomb),
     }
@@ -44,7 +44,7 @@ pub(super) fn page(
             let nofollow =
                 response.robots_tags.iter().any(|tag| Directives::from_header(tag, agent).nofollow);
             let is_feed = list.kind.is_feed();
-            Some(listed(lease, list, response.cut, (nofollow && is_feed, settings)))
+            Some(listed(lease, &list, response.cut, (nofollow && is_feed, settings)))
         }
         // HTML that is sent as a feed is no page either: no browser shows it.
         Err(_) if discover::is_feed_type(content_type) => {
@@ -54,7 +54,7 @@ pub(super) fn page(
     }
 }
 
-fn listed(lease: &Lease, list: List, cut: bool, (nofollow, settings): (bool, &Settings)) -> Yield {
+fn listed(lease: &Lease, list: &List, cut: bool, (nofollow, settings): (bool, &Settings)) -> Yield {
     let mut bad = list.bad;
     let entries = list.entries.iter().filter_map(|text| {
         let url = lease.url.join(text, settings.normalize).ok();

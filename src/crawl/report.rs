@@ -226,8 +226,8 @@ fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailur
             _ => continue,
         };
         // A page that was fetched and asks not to be stored, or a list, did not fail.
-        use Reason::{Feed, NoText, Noindex, Sitemap};
-        if [Noindex, NoText, Sitemap, Feed].iter().all(|fine| fine.as_str() != reason) {
+        let fine = [Reason::Noindex, Reason::NoText, Reason::Sitemap, Reason::Feed];
+        if fine.iter().all(|fine| fine.as_str() != reason) {
             failed.push(SeedFailure { url: seed.to_string(), reason });
         }
     }

@@ -195,9 +195,10 @@ pub fn read(
     match (list, end.get()) {
         (_, Some(Cut::Bomb)) => Err(NotAList::Bomb),
         (None, _) => Err(NotAList::Other),
-        // Where the stream ends early, the syntax is broken for that reason only.
-        (Some(list), Some(cut)) if list.cut == Some(Cut::Syntax) || list.cut.is_none() => {
-            Ok(List { cut: Some(cut), ..list })
+        // Where the stream ends early, the syntax is broken for that reason only. What follows the
+        // end of a root does not matter.
+        (Some(list), Some(cut)) if list.cut == Some(Cut::Syntax) || list.kind == Kind::Text => {
+            Ok(List { cut: list.cut.filter(|own| *own == Cut::Entries).or(Some(cut)), ..list })
         }
         (Some(list), _) => Ok(list),
     }

@@ -75,10 +75,7 @@ pub(super) fn read(reader: impl BufRead, config: &Config) -> Option<List> {
     let mut reading: Option<Reading<'_>> = None;
     let cut = loop {
         buffer.clear();
-        let event = match reader.read_event_into(&mut buffer) {
-            Ok(event) => event,
-            Err(_) => break Some(Cut::Syntax),
-        };
+        let Ok(event) = reader.read_event_into(&mut buffer) else { break Some(Cut::Syntax) };
         match (&mut reading, event) {
             (_, Event::Eof) => break Some(Cut::Syntax),
             (None, Event::Start(tag) | Event::Empty(tag)) => {

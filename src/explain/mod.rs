@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::discover::Kind;
 use crate::documents::{read_copy, read_document};
 use crate::frontier::{Address, Host, List, Reason, RobotsCopy, State};
 use crate::robots::meta::Terms;
@@ -131,7 +132,7 @@ fn list_facts(
 ) -> Result<(), Error> {
     let Some(list) = List::read(&tables.lists, url.as_str())? else { return Ok(()) };
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
-    let is_feed = list.kind.is_some_and(|kind| kind.is_feed());
+    let is_feed = list.kind.is_some_and(Kind::is_feed);
     if list.admitted && list.hosts.is_empty() && list.level == 0 {
         fact("asked for", "as a sitemap at the usual place".to_owned());
     } else if !is_feed {

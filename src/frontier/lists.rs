@@ -195,17 +195,18 @@ impl Frontier {
             Some(address) => {
                 let wanted = match &address.state {
                     State::Queued => {
-                        !self.is_sitemap_in_queue(&address)
+                        !is_sitemap_in_queue(&address)
                             && is_file(url)
                             && self.take_out(tables, &address)?
                     }
                     State::Refused(Reason::Sitemap) => is_old || more_hosts && list.strangers > 0,
                     // A place that nobody named is asked for once.
                     State::Refused(Reason::NoSitemap) => more_hosts,
-                    State::Refused(Reason::NotASitemap) => false,
-                    State::Refused(reason) => first || reason.before_visit(),
+                    State::Refused(reason) if *reason != Reason::NotASitemap => {
+                        first || reason.before_visit()
+                    }
                     State::Redirect(_) => first,
-                    State::Stored(_) => false,
+                    State::Refused(_) | State::Stored(_) => false,
                 };
                 if !wanted {
                     return list.write(tables, url);
@@ -259,46 +260,6 @@ impl Frontier {
         }
         self.unqueue(tables, host, place)?;
         Ok(true)
-    }
-
-    /// Tells whether an address waits as a sitemap.
-    pub(super) fn is_sitemap_in_queue(&self, address: &Address) -> bool {
-        let rank = address.place.rank;
-        address.state == State::Queued && matches!(rank, Rank::Sitemap | Rank::LateSitemap)
-    }
-
-    /// Notes that a page links to what waits as a sitemap: if it is none, it is a page.
-    pub(super) fn want_as_page(
-        &mut self,
-        tables: &mut Tables<'_>,
-        offer: &Offer<'_>,
-    ) -> Result<(), Error> {
-        if let Some(mut list) = List::read(&tables.lists, offer.url.as_str())? {
-            let depth = offer.depth.saturating_add(1);
-            list.linked = if list.linked == 0 { depth } else { list.linked.min(depth) };
-            list.write(tables, offer.url)?;
-        }
-        Ok(())
-    }
-
-    /// Gives the right reason to a sitemap that there is not.
-    pub(super) fn named_sitemap(
-        &mut self,
-        tables: &mut Tables<'_>,
-        lease: &Lease,
-        settlement: Settlement,
-    ) -> Result<Settlement, Error> {
-        use Reason::{BadRedirect, HttpError, NotAPage, NotASitemap};
-        let none = matches!(
-            settlement,
-            Settlement::Refused(HttpError | NotAPage | NotASitemap | BadRedirect)
-        );
-        if lease.purpose != Purpose::Sitemap || !none {
-            return Ok(settlement);
-        }
-        let list = List::read(&tables.lists, lease.url.as_str())?.unwrap_or_default();
-        let nobody = list.hosts.is_empty() && list.level == 0;
-        Ok(if nobody { Settlement::Refused(Reason::NoSitemap) } else { settlement })
     }
 
     /// Offers the target of a sitemap that redirects.
@@ -384,15 +345,14 @@ impl Frontier {
         let mut hosts: HashMap<HostKey, bool> = HashMap::new();
         for url in &found.entries {
             let key = url.host_key();
-            let may = match hosts.get(&key) {
-                Some(may) => *may,
-                None => {
-                    let number = tables.host_numbers.get(key.as_str())?.map(|row| row.value());
-                    let named = number.is_some_and(|number| list.hosts.contains(&number));
-                    let may = named || found.kind.is_feed() || registrable_domain(url) == site;
-                    hosts.insert(key, may);
-                    may
-                }
+            let may = if let Some(may) = hosts.get(&key) {
+                *may
+            } else {
+                let number = tables.host_numbers.get(key.as_str())?.map(|row| row.value());
+                let named = number.is_some_and(|number| list.hosts.contains(&number));
+                let may = named || found.kind.is_feed() || registrable_domain(url) == site;
+                hosts.insert(key, may);
+                may
             };
             list.strangers += u64::from(!may);
             if found.kind == Kind::Index && may {
@@ -412,6 +372,39 @@ impl Frontier {
         }
         Ok(())
     }
+}
+
+/// Tells whether an address waits as a sitemap.
+pub(super) fn is_sitemap_in_queue(address: &Address) -> bool {
+    let rank = address.place.rank;
+    address.state == State::Queued && matches!(rank, Rank::Sitemap | Rank::LateSitemap)
+}
+
+/// Notes that a page links to what waits as a sitemap: if it is none, it is a page.
+pub(super) fn want_as_page(tables: &mut Tables<'_>, offer: &Offer<'_>) -> Result<(), Error> {
+    if let Some(mut list) = List::read(&tables.lists, offer.url.as_str())? {
+        let depth = offer.depth.saturating_add(1);
+        list.linked = if list.linked == 0 { depth } else { list.linked.min(depth) };
+        list.write(tables, offer.url)?;
+    }
+    Ok(())
+}
+
+/// Gives the right reason to a sitemap that there is not.
+pub(super) fn named_sitemap(
+    tables: &Tables<'_>,
+    lease: &Lease,
+    settlement: Settlement,
+) -> Result<Settlement, Error> {
+    use Reason::{BadRedirect, HttpError, NotAPage, NotASitemap};
+    let none =
+        matches!(settlement, Settlement::Refused(HttpError | NotAPage | NotASitemap | BadRedirect));
+    if lease.purpose != Purpose::Sitemap || !none {
+        return Ok(settlement);
+    }
+    let list = List::read(&tables.lists, lease.url.as_str())?.unwrap_or_default();
+    let nobody = list.hosts.is_empty() && list.level == 0;
+    Ok(if nobody { Settlement::Refused(Reason::NoSitemap) } else { settlement })
 }
 
 /// Tells whether an address looks like that of a file of a list, and not of a page.

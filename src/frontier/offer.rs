@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl};
 
+use super::lists::{is_sitemap_in_queue, want_as_page};
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
 use super::{Frontier, Reason};
 
@@ -90,8 +91,8 @@ impl Frontier {
         let Some(mut address) = Address::read(&tables.addresses, offer.url.as_str())? else {
             return self.add(tables, offer, (refused, by), now);
         };
-        if refused.is_none() && by == By::Link && self.is_sitemap_in_queue(&address) {
-            self.want_as_page(tables, offer)?;
+        if refused.is_none() && by == By::Link && is_sitemap_in_queue(&address) {
+            want_as_page(tables, offer)?;
         }
         let more_links = match &from {
             Some(from) if refused.is_none() && *from != offer.url.host_key() => {
@@ -209,7 +210,7 @@ impl Frontier {
                 let was = std::mem::replace(&mut address.state, State::Queued);
                 self.recount(Some(&was), &State::Queued);
             }
-            State::Queued if self.is_sitemap_in_queue(address) => return Ok(false),
+            State::Queued if is_sitemap_in_queue(address) => return Ok(false),
             State::Queued if better && address.not_before.0 == 0 => {
                 let key = queue_key(address.host, address.place);
                 if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {

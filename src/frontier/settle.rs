@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
+use super::lists::named_sitemap;
 use super::rows::{Address, Purpose, Rank, Request, State, queue_key};
 use super::{Frontier, Lease, Offer, Reason, RobotsAnswer};
 
@@ -147,7 +148,7 @@ impl Frontier {
         address.visited = finished;
         address.status = status;
         let was = address.state.clone();
-        let settlement = self.named_sitemap(tables, lease, settlement)?;
+        let settlement = named_sitemap(tables, lease, settlement)?;
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,

@@ -265,7 +265,7 @@ mod tests {
         let long = "A sentence of a footer, which goes on for a while. ".repeat(12);
         let long = long.trim_end();
         let kept = |texts: &[&str], chances: &[f32], chosen: usize| {
-            let page: String = texts.iter().map(|text| format!("<p>{text}</p>")).collect();
+            let page = format!("<p>{}</p>", texts.join("</p><p>"));
             let html = crate::extract::tree::parse(&page);
             let segments = Segments::new(&Tree::new(&html, usize::MAX));
             let mut kept: Vec<bool> = (0..texts.len()).map(|at| at == chosen).collect();
