@@ -11,7 +11,7 @@ use crate::documents::{
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
 
-use super::{Joint, Place, elect, free_id, must_read, note, rank};
+use super::{Joint, Place, free_id, must_read, note, ranked, stand};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,10 +255,8 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let mut document = must_read(tables, number)?;
     let was = document.canonical.clone();
     let copies = copies_of(&tables.copies, number)?;
-    let best = copies
-        .iter()
-        .min_by(|(one, a), (other, b)| rank(a.popularity, one).cmp(&rank(b.popularity, other)));
-    let Some((address, copy)) = best else {
+    let best = ranked(&copies).min_by(|(one, ..), (other, ..)| one.cmp(other));
+    let Some((_, address, copy)) = best else {
         document.copies = 0;
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
@@ -267,8 +265,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     };
     document.gone = Timestamp(0);
     document.copies = copies.len() as u64;
-    document.canonical.clone_from(address);
-    elect(&mut document, address, copy);
+    stand(&mut document, address, copy);
     let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
     document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);

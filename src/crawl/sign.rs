@@ -14,7 +14,7 @@ use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
-use crate::fetch::{Failure, Response};
+use crate::fetch::{Failure, Response, canonical_link};
 use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
@@ -194,6 +194,7 @@ fn page(
     let repeated = known.of(lease.host);
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
+    let declared = declared(lease, &found, response, &settings.normalize);
     let links = found.links.into_iter().filter_map(|link| {
         let url = PageUrl::from_url(link.url, &settings.normalize).ok()?;
         Some((url, link.nofollow || directives.nofollow))
@@ -217,11 +218,21 @@ fn page(
         left_out: blocks.left_out,
         score: found.popularity,
         terms: directives.terms(),
+        declared,
     };
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
     Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole, cut }))
+}
+
+/// The address that a page names as canonical, in its head or else in a header; empty for none, its
+/// own, or one that is no web address.
+fn declared(lease: &Lease, page: &extract::Page, response: &Response, rules: &Normalize) -> String {
+    let in_header = || response.links.iter().find_map(|value| canonical_link(value));
+    let Some(named) = page.canonical.as_deref().or_else(in_header) else { return String::new() };
+    let named = lease.url.join(named, rules).ok().filter(|named| *named != lease.url);
+    named.map_or(String::new(), |named| named.as_str().to_owned())
 }
 
 fn facts(said: Metadata) -> Facts {

@@ -1,5 +1,7 @@
 //! Why an address was crawled or not: everything the store knows of it, in words.
 
+mod canonical;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,6 +13,8 @@ use crate::robots::meta::Terms;
 use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
 use crate::urls::{PageUrl, pattern};
+
+pub use canonical::declared;
 
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
@@ -158,6 +162,9 @@ fn stored(
         fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
         if copy.left_out > 0 {
             fact("boilerplate removed", format!("{} blocks", copy.left_out));
+        }
+        if let Some(declared) = declared(tables, (number, &document), copy)? {
+            fact("names as canonical", declared);
         }
     }
     if document.canonical == url.as_str() {

@@ -9,7 +9,7 @@ use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::clusters::rank;
+use crate::clusters::ranked;
 use crate::documents::{Copy, Document, copies_of, read_body};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
@@ -102,6 +102,8 @@ pub struct Dropped {
     pub popularity: u64,
     /// Its title.
     pub title: String,
+    /// Address that its page names as canonical; empty for none or its own.
+    pub declared_canonical: String,
     /// When it came.
     pub seen: String,
 }
@@ -235,13 +237,11 @@ fn allowed<'a>(
     if canonical.is_none_or(|(_, copy)| forbids(copy).is_none() && !hides(copy)) {
         return Allowed::Canonical;
     }
-    let free = copies.iter().filter(|(_, copy)| forbids(copy).is_none());
-    let best = free.min_by(|(one, a), (other, b)| {
-        let first = (hides(a), rank(a.popularity, one));
-        first.cmp(&(hides(b), rank(b.popularity, other)))
-    });
+    let free = ranked(copies).filter(|(_, _, copy)| forbids(copy).is_none());
+    let best = free
+        .min_by(|(one, _, a), (other, _, b)| hides(a).cmp(&hides(b)).then_with(|| one.cmp(other)));
     match (best, canonical) {
-        (Some((address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
+        (Some((_, address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
         (None, Some((_, copy))) => Allowed::Nothing(forbids(copy).unwrap_or("noarchive")),
         (None, None) => Allowed::Canonical,
     }
@@ -296,6 +296,7 @@ pub fn dropped_of(
             similarity: f64::from(copy.similarity) / 1000.0,
             popularity: copy.popularity,
             title: copy.title,
+            declared_canonical: copy.declared,
             seen: copy.arrival.to_string(),
         })
         .collect())
