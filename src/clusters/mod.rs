@@ -25,7 +25,7 @@ use canonical::{elect, stand};
 
 pub use canonical::{defers, rank, ranked};
 pub use leave::{Left, change, leave, refresh};
-pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
+pub use moves::{Ended, Moved, end, expire, merge, recount, replace, unsure};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]

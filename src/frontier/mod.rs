@@ -299,6 +299,20 @@ impl Frontier {
         Ok(())
     }
 
+    /// Notes that what was stored or followed at an address was no page of it.
+    pub fn take_back(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &str,
+        reason: Reason,
+    ) -> Result<(), Error> {
+        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+        let was = std::mem::replace(&mut address.state, State::Refused(reason));
+        self.recount(Some(&was), &address.state);
+        tables.addresses.insert(url, address.encode().as_slice())?;
+        Ok(())
+    }
+
     /// Moves an address from one counter to another.
     fn recount(&mut self, from: Option<&State>, to: &State) {
         if let Some(from) = from {
