@@ -48,6 +48,8 @@ pub(super) enum Yield {
 pub(super) struct Page {
     pub article: Article,
     pub links: Vec<(PageUrl, bool)>,
+    /// Links beyond the limit of a page.
+    pub links_beyond: u64,
     pub noindex: bool,
     /// Hashes of the blocks of its main text.
     pub blocks: Vec<u64>,
@@ -75,7 +77,10 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
-        told.cut = matches!(&yielded, Yield::Page(page) if page.cut);
+        if let Yield::Page(page) = &yielded {
+            told.cut = page.cut;
+            told.links_beyond = Some(page.links_beyond);
+        }
         if signed.send(Signed { lease, finished, told, yielded }).is_err() {
             return;
         }
@@ -195,6 +200,7 @@ fn page(
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
+    let links_beyond = found.links_beyond;
     let links = found.links.into_iter().filter_map(|link| {
         let url = PageUrl::from_url(link.url, &settings.normalize).ok()?;
         Some((url, link.nofollow || directives.nofollow))
@@ -223,7 +229,9 @@ fn page(
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole, cut }))
+    let blocks = blocks.keys;
+    let page = Page { article, links, links_beyond, noindex, blocks, whole, cut };
+    Yield::Page(Box::new(page))
 }
 
 /// The address that a page names as canonical, in its head or else in a header; empty for none, its

@@ -222,6 +222,10 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
     if address.cut {
         fact("truncated", "longer than a limit, or it broke off".to_owned());
     }
+    if address.links_beyond > 0 {
+        let told = format!("{}, more than the limit of a page", address.links_beyond);
+        fact("links not followed", told);
+    }
 }
 
 /// What of its domain and its pattern was let in.

@@ -189,6 +189,9 @@ impl Config {
     }
 }
 
+/// Counter of links that stand on pages beyond the limit, as of the last visit of each page.
+pub const LINKS_BEYOND: &str = "links.beyond_limit";
+
 /// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
 const CLOSED: &str = "last_contact";
 
@@ -311,6 +314,15 @@ impl Frontier {
         self.recount(Some(&was), &address.state);
         tables.addresses.insert(url, address.encode().as_slice())?;
         Ok(())
+    }
+
+    /// Notes how many links of a page are beyond the limit.
+    fn count_beyond(&mut self, address: &mut Address, beyond: u64) {
+        if beyond != address.links_beyond {
+            let change = beyond.cast_signed().saturating_sub(address.links_beyond.cast_signed());
+            *self.tally.entry(LINKS_BEYOND.to_owned()).or_default() += change;
+            address.links_beyond = beyond;
+        }
     }
 
     /// Moves an address from one counter to another.

@@ -130,6 +130,7 @@ impl Frontier {
             busy: 0,
             cut: false,
             revisit: Revisit::default(),
+            links_beyond: 0,
         };
         self.recount(None, &address.state);
         events::refused(offer.url, &address.state);

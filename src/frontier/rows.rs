@@ -64,6 +64,8 @@ pub struct Address {
     pub cut: bool,
     /// Its further visits.
     pub revisit: Revisit,
+    /// Links of its page that were beyond the limit, and not followed.
+    pub links_beyond: u64,
 }
 
 /// Order in the queue of a host: the smaller place is served first.
@@ -128,7 +130,7 @@ impl Address {
             .text(&self.referrer)
             .number(self.busy)
             .number(self.cut);
-        self.revisit.encode(row).finish()
+        self.revisit.encode(row).number(self.links_beyond).finish()
     }
 
     /// Reads what is known of an address.
@@ -188,6 +190,7 @@ impl Address {
             busy: row.narrow()?,
             cut: row.number()? != 0,
             revisit: Revisit::decode(&mut row)?,
+            links_beyond: row.number()?,
         })
     }
 }

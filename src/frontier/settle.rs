@@ -230,6 +230,9 @@ impl Frontier {
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
         (address.status, address.cut) = (told.status, told.cut);
+        if let Some(beyond) = told.links_beyond {
+            self.count_beyond(&mut address, beyond);
+        }
         let was = address.state.clone();
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
