@@ -39,6 +39,9 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
     println!("{} documents in {}", number(summary.documents), summary.path.display());
     let path = summary.duplicates_path.display();
     println!("{} dropped copies in {path}", number(summary.duplicates));
+    if summary.skipped > 0 {
+        println!("  {} of them not fetched, by a rule", number(summary.skipped));
+    }
     for (reason, count) in &summary.withheld {
         let what = if *reason == "noarchive" { "without their text" } else { "left out" };
         println!("{} documents {what}: {reason}", number(*count));

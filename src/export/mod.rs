@@ -1,6 +1,8 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
-use std::collections::BTreeMap;
+mod skipped;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -92,8 +94,12 @@ pub struct Dropped {
     pub doc_id: String,
     /// Address of the copy that was kept.
     pub canonical: String,
-    /// By which key it was recognised; `first` if it was the first and lost to a better copy.
+    /// By which key it was recognised; `first` if it was the first and lost to a better copy;
+    /// `skipped_by_rule` if it was not fetched, so that nothing else is known of it.
     pub reason: &'static str,
+    /// Number of the rule by which it was not fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<u64>,
     /// Bits between the fingerprints.
     pub distance: u8,
     /// Estimated similarity of the texts, 0 to 1.
@@ -103,6 +109,7 @@ pub struct Dropped {
     /// Its title.
     pub title: String,
     /// Address that its page names as canonical; empty for none or its own.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub declared_canonical: String,
     /// When it came.
     pub seen: String,
@@ -113,8 +120,10 @@ pub struct Dropped {
 pub struct Summary {
     /// Documents.
     pub documents: u64,
-    /// Dropped copies.
+    /// Dropped copies, those that were not fetched among them.
     pub duplicates: u64,
+    /// Addresses that were not fetched, because by a rule they are stored pages.
+    pub skipped: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<&'static str, u64>,
     /// The file of documents.
@@ -163,6 +172,7 @@ pub fn export(
     let mut summary = Summary {
         documents: 0,
         duplicates: 0,
+        skipped: 0,
         withheld: BTreeMap::new(),
         path: folder.join(format!("documents.{}", format.ending())),
         duplicates_path: folder.join("duplicates.jsonl"),
@@ -172,6 +182,8 @@ pub fn export(
     let mut kept = create(&summary.path, format)?;
     let mut dropped = create(&summary.duplicates_path, Format::Jsonl)?;
     let mut withheld = create(&summary.withheld_path, Format::Jsonl)?;
+    // Documents of which another copy is shown than the canonical one, or none.
+    let mut shown: Shown = HashMap::new();
     for row in tables.documents.iter().map_err(store::Error::from)? {
         let (number, row) = row.map_err(store::Error::from)?;
         let mut document = Document::decode(row.value()).map_err(store::Error::from)?;
@@ -181,6 +193,7 @@ pub fn export(
             let row = Withheld { doc_id, url, reason: "gone" };
             withheld.write(&row).map_err(io(&summary.withheld_path))?;
             *summary.withheld.entry("gone").or_default() += 1;
+            shown.insert(number.value(), None);
             continue;
         }
         let hidden = match allowed(&document, &copies, honour, now) {
@@ -189,10 +202,12 @@ pub fn export(
                 let row = Withheld { doc_id, url, reason };
                 withheld.write(&row).map_err(io(&summary.withheld_path))?;
                 *summary.withheld.entry(reason).or_default() += 1;
+                shown.insert(number.value(), None);
                 continue;
             }
             Allowed::Copy { address, copy, hidden } => {
                 stand_for(&mut document, address, copy);
+                shown.insert(number.value(), Some(address.to_owned()));
                 hidden
             }
             Allowed::Canonical => false,
@@ -209,11 +224,20 @@ pub fn export(
             summary.duplicates += 1;
         }
     }
+    for skipped in skipped::all(&tables, &shown)? {
+        dropped.write(&skipped?).map_err(io(&summary.duplicates_path))?;
+        summary.duplicates += 1;
+        summary.skipped += 1;
+    }
     kept.finish().map_err(io(&summary.path))?;
     dropped.finish().map_err(io(&summary.duplicates_path))?;
     withheld.finish().map_err(io(&summary.withheld_path))?;
     Ok(summary)
 }
+
+/// The address that is shown of a document, none if it is left out; those that are not named here
+/// show their canonical copy.
+type Shown = HashMap<u64, Option<String>>;
 
 /// What the pages of a document allow.
 enum Allowed<'a> {
@@ -292,6 +316,7 @@ pub fn dropped_of(
             doc_id: document.id.to_string(),
             canonical: document.canonical.clone(),
             reason: copy.key.as_str(),
+            rule: None,
             distance: copy.distance,
             similarity: f64::from(copy.similarity) / 1000.0,
             popularity: copy.popularity,
