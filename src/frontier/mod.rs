@@ -262,6 +262,7 @@ impl Frontier {
             frontier.reschedule(tables, number)?;
         }
         frontier.reopen(tables)?;
+        frontier.reopen_left(tables)?;
         Ok(frontier)
     }
 
@@ -312,6 +313,7 @@ impl Frontier {
         let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
         let was = std::mem::replace(&mut address.state, State::Refused(reason));
         self.recount(Some(&was), &address.state);
+        self.note_left(tables)?;
         tables.addresses.insert(url, address.encode().as_slice())?;
         Ok(())
     }

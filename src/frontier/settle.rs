@@ -248,6 +248,9 @@ impl Frontier {
         } else {
             let news = (settlement, told);
             settled = self.note_visit(tables, (lease, &was), &mut address, news)?;
+            if settled.left.is_some() {
+                self.note_left(tables)?;
+            }
         }
         self.recount(Some(&was), &address.state);
         events::refused(&lease.url, &address.state);

@@ -10,6 +10,7 @@ use uniqcrawl::localweb::Site;
 use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::urls::PageUrl;
 
+use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};
 
 /// Articles of the site.
@@ -261,4 +262,38 @@ fn without_brakes_every_copy_is_fetched() {
     let crawled = Crawled::new();
     crawled.run(&rules_only(), &web.seeds());
     assert_eq!(stored(&crawled, &web, "copy", 0..500), 500);
+}
+
+#[test]
+fn an_article_is_fetched_under_a_skipped_address_when_its_stored_one_is_gone() {
+    let lab = Lab::new(1);
+    let path = |article: u64, sid: u64| format!("/a/{article}.html?sid={sid}");
+    let paths: Vec<String> =
+        (0..3).flat_map(|sid| (0..60).map(move |article| path(article, sid))).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    lab.html(0, "/", page("Front", &prose(1, 80), &links));
+    for article in 0..60 {
+        let html = page(&format!("Article {article}"), &prose(100 + article, 80), &[]);
+        for sid in 0..3 {
+            lab.html(0, &path(article, sid), html.clone());
+        }
+    }
+    lab.run();
+    let state = |article: u64, sid: u64| lab.address(0, &path(article, sid)).state;
+    let is_skipped = |article: u64, sid: u64| matches!(state(article, sid), State::Skipped { .. });
+    // An article of which one address is stored and two are skipped.
+    let alone = |article: &u64| is_skipped(*article, 1) && is_skipped(*article, 2);
+    let article = (0..60).find(alone).expect("some are skipped twice");
+    let id = lab.document(0, &path(article, 0)).id;
+    // Its session is over.
+    lab.remove(0, &path(article, 0));
+    lab.much_later();
+    lab.much_later();
+    assert_eq!(lab.crawled.explain(&lab.url(0, &path(article, 0))).reason, Some("gone"));
+    lab.next_day();
+    let State::Stored(_) = state(article, 1) else { panic!("{:?}", state(article, 1)) };
+    let document = lab.document(0, &path(article, 1));
+    assert_eq!((document.id, document.gone.0), (id, 0), "it is the document that it was");
+    let other = (0..60).rfind(alone).expect("others stay skipped");
+    assert_ne!(other, article);
 }
