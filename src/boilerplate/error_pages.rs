@@ -39,6 +39,8 @@ pub enum ErrorPage {
     Asked,
     /// The answer to the probe.
     Page(Box<Answer>),
+    /// The probe was sent to this address.
+    Target(String),
 }
 
 impl Answer {
@@ -72,14 +74,18 @@ impl ErrorPage {
                 let row = row.number(1u8).wide(*hash).fixed(*title);
                 row.bytes(sketch.0.as_slice()).finish()
             }
+            Self::Target(target) => row.number(2u8).text(target).finish(),
         }
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
         let mut row = Decoder::new("error page", 1, row)?;
-        if row.number()? == 0 {
-            return Ok(Self::Asked);
+        match row.number()? {
+            0 => return Ok(Self::Asked),
+            1 => {}
+            2 => return Ok(Self::Target(row.text()?.to_owned())),
+            _ => return Err(row.bad("its kind is unknown")),
         }
         let (hash, title) = (row.wide()?, row.fixed()?);
         let slots: Box<[u8]> = row.bytes()?.into();
@@ -130,6 +136,27 @@ impl ErrorPages {
         answer: Answer,
     ) -> Result<(), Error> {
         self.set(tables, host, ErrorPage::Page(Box::new(answer)))
+    }
+
+    /// Learns where a host sends addresses that it does not have.
+    pub fn learn_target(
+        &mut self,
+        tables: &mut Tables<'_>,
+        host: u32,
+        target: &PageUrl,
+    ) -> Result<(), Error> {
+        self.set(tables, host, ErrorPage::Target(target.as_str().to_owned()))
+    }
+
+    /// Tells whether a host sends addresses that it does not have to this one.
+    pub fn is_target(
+        &mut self,
+        tables: &Tables<'_>,
+        host: u32,
+        target: &PageUrl,
+    ) -> Result<bool, Error> {
+        let known = self.of(tables, host)?;
+        Ok(matches!(known, Some(ErrorPage::Target(known)) if known == target.as_str()))
     }
 
     /// Tells whether a page is the error page of its host.

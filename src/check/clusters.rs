@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redb::ReadableTable as _;
 
 use super::{Findings, hex};
-use crate::clusters::rank;
+use crate::clusters::{defers, rank};
 use crate::documents::{Content, Copy, Document};
 use crate::store::{BadRow, Decoder, Error, ReadTables};
 
@@ -13,7 +13,8 @@ use crate::store::{BadRow, Decoder, Error, ReadTables};
 #[derive(Default)]
 struct Copies {
     count: u64,
-    best: Option<(String, Copy)>,
+    /// Its address, whether it defers, and itself.
+    best: Option<(String, bool, Copy)>,
     /// One of them cannot be read: it may be the best.
     unread: bool,
 }
@@ -36,11 +37,12 @@ pub(super) fn documents(tables: &ReadTables, findings: &mut Findings) -> Result<
             copies.unread = true;
             continue;
         };
-        let better = copies.best.as_ref().is_none_or(|(other, held)| {
-            rank(copy.popularity, address) < rank(held.popularity, other)
+        let defers = defers(&tables.copies, number, &copy)?;
+        let better = copies.best.as_ref().is_none_or(|(other, held, best)| {
+            rank(copy.popularity, defers, address) < rank(best.popularity, *held, other)
         });
         if better {
-            copies.best = Some((address.to_owned(), copy));
+            copies.best = Some((address.to_owned(), defers, copy));
         }
     }
     for row in tables.documents.iter()? {
@@ -80,7 +82,7 @@ fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
         findings
             .fault("documents", || format!("{id} counts {} of {count} copies", document.copies));
     }
-    if let Some((address, best)) = best.filter(|_| !unread)
+    if let Some((address, _, best)) = best.filter(|_| !unread)
         && (address != document.canonical || best.content != document.content)
     {
         findings.fault("documents", || format!("{id} keeps {}, not {address}", document.canonical));

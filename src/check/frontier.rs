@@ -9,8 +9,8 @@ use crate::boilerplate::Counts;
 use crate::clock::Timestamp;
 use crate::documents::copy_key;
 use crate::frontier::{
-    Address, Host, List, Purpose, Request, RobotsCopy, State, split_queue_key, split_revisit_key,
-    split_time_key,
+    Address, Host, LINKS_BEYOND, List, Purpose, Request, RobotsCopy, State, split_queue_key,
+    split_revisit_key, split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
 use crate::urls::{HostKey, Normalize};
@@ -246,6 +246,9 @@ pub(super) fn addresses(
             continue;
         };
         *counted.entry(address.state.counter()).or_default() += 1;
+        if address.links_beyond > 0 {
+            *counted.entry(LINKS_BEYOND.to_owned()).or_default() += address.links_beyond;
+        }
         match &address.state {
             State::Queued if !waits && !waiting.unread => {
                 findings.fault("addresses", || format!("{url} is queued and in no queue"));
@@ -280,7 +283,8 @@ pub(super) fn addresses(
         let (name, count) = row?;
         findings.look("counters");
         let found = counted.remove(name.value()).unwrap_or(0);
-        if name.value().starts_with("addresses.") && found != count.value() {
+        let is_checked = name.value().starts_with("addresses.") || name.value() == LINKS_BEYOND;
+        if is_checked && found != count.value() {
             findings.fault("counters", || {
                 format!("counter {} is {}, not {found}", name.value(), count.value())
             });

@@ -96,6 +96,9 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     if report.retries > 0 {
         facts.push(("tries to be repeated", number(report.retries)));
     }
+    if report.links_beyond_limit > 0 {
+        facts.push(("links beyond the limit of a page", number(report.links_beyond_limit)));
+    }
     facts.extend(revisits(report));
     if let Some(peak) = screen::peak_memory() {
         facts.push(("peak memory", screen::bytes(peak)));

@@ -6,7 +6,7 @@ use uniqcrawl::check;
 use uniqcrawl::clock::Clock;
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::documents::{DocId, read_document};
+use uniqcrawl::documents::{DocId, read_copy, read_document};
 use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format};
 use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
@@ -39,6 +39,9 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
     println!("{} documents in {}", number(summary.documents), summary.path.display());
     let path = summary.duplicates_path.display();
     println!("{} dropped copies in {path}", number(summary.duplicates));
+    if summary.skipped > 0 {
+        println!("  {} of them not fetched, by a rule", number(summary.skipped));
+    }
     for (reason, count) in &summary.withheld {
         let what = if *reason == "noarchive" { "without their text" } else { "left out" };
         println!("{} documents {what}: {reason}", number(*count));
@@ -85,8 +88,15 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
     let row = export::row_of(&tables, &document)?;
     let dropped = export::dropped_of(&tables, number, &document)?;
+    let copy = read_copy(&tables.copies, number, &document.canonical)?;
+    let declared = match &copy {
+        Some(copy) => explain::declared(&tables, (number, &document), copy)?.unwrap_or_default(),
+        None => String::new(),
+    };
     if json {
-        return screen::json(&serde_json::json!({"document": row, "dropped": dropped}));
+        return screen::json(&serde_json::json!({
+            "document": row, "dropped": dropped, "namesAsCanonical": declared
+        }));
     }
     println!("{}", row.title);
     let gone = if document.gone.0 == 0 { String::new() } else { document.gone.to_string() };
@@ -95,6 +105,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     let facts = [
         ("docId", row.doc_id),
         ("canonical", row.url),
+        ("names as canonical", declared),
         ("popularity", row.popularity.to_string()),
         ("language", row.language),
         ("author", row.author),
@@ -110,8 +121,10 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     // What the page does not say is left out.
     screen::facts(facts.into_iter().filter(|(_, value)| !value.is_empty()))?;
     for copy in dropped {
+        let named = &copy.declared_canonical;
+        let named = if named.is_empty() { String::new() } else { format!(", names {named}") };
         println!(
-            "  copy  {}  ({}, {} bits, similarity {:.2}, popularity {})",
+            "  copy  {}  ({}, {} bits, similarity {:.2}, popularity {}{named})",
             copy.url, copy.reason, copy.distance, copy.similarity, copy.popularity
         );
     }

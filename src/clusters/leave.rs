@@ -12,7 +12,7 @@ use crate::index::stored;
 use crate::store::{Error, Tables};
 
 use super::moves::{recount, remove_content};
-use super::{Article, Joined, Place, add_content, elect, join, must_read, note};
+use super::{Article, Joined, Place, add_content, join, must_read, note, stand};
 
 /// What a copy has left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,17 +96,20 @@ pub fn refresh(
         language: article.language.clone(),
         facts: article.facts.clone(),
         terms: article.terms,
+        declared: article.declared.clone(),
         ..was.clone()
     };
     if copy == was {
         return Ok(());
     }
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
-    if copy.popularity != was.popularity {
+    if (copy.popularity, &copy.declared) != (was.popularity, &was.declared) {
         return recount(tables, document, now);
     }
     let mut row = must_read(tables, document)?;
-    elect(&mut row, &article.address, &copy);
+    if row.canonical == article.address {
+        stand(&mut row, &article.address, &copy);
+    }
     write_document(&mut tables.documents, document, &row)
 }
 
@@ -137,11 +140,11 @@ fn renew(
         terms: article.terms,
         left_out: article.left_out,
         arrival: now,
+        declared: article.declared.clone(),
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     let was = row.canonical.clone();
-    article.address.clone_into(&mut row.canonical);
-    elect(&mut row, &article.address, &copy);
+    stand(&mut row, &article.address, &copy);
     row.last_arrival = now;
     note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;

@@ -6,6 +6,7 @@
 //!
 //! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
 
+mod canonical;
 mod leave;
 mod moves;
 
@@ -20,8 +21,11 @@ use crate::features::Signed;
 use crate::robots::meta::Terms;
 use crate::store::{BadRow, Error, Tables};
 
+use canonical::{elect, stand};
+
+pub use canonical::{defers, rank, ranked};
 pub use leave::{Left, change, leave, refresh};
-pub use moves::{Ended, Moved, expire, merge, recount, replace, unsure};
+pub use moves::{Ended, Moved, end, expire, merge, recount, replace, unsure};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +46,8 @@ pub struct Article {
     pub score: Option<u64>,
     /// What its page allows to be done with the text.
     pub terms: Terms,
+    /// Address that its page names as canonical; empty for none or its own.
+    pub declared: String,
     /// Its keys.
     pub signed: Signed,
 }
@@ -132,6 +138,7 @@ pub fn join(
         terms: article.terms,
         left_out: article.left_out,
         arrival: now,
+        declared: article.declared.clone(),
     };
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     if joint.is_none() {
@@ -150,9 +157,15 @@ pub fn join(
         row.gone = Timestamp(0);
         article.address.clone_into(&mut row.canonical);
     }
-    let canonical = elect(&mut row, &article.address, &copy);
+    let mut canonical = elect(tables, (document, &mut row), &article.address, &copy)?;
+    let held = read_copy(&tables.copies, document, &was)?;
     note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;
+    if held.is_some_and(|held| held.declared == article.address) {
+        // The copy that was canonical defers from here on: any other one may be better.
+        recount(tables, document, now)?;
+        canonical = must_read(tables, document)?.canonical == article.address;
+    }
     let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
     Ok(Joined { document, id: row.id, canonical, content })
 }
@@ -194,18 +207,10 @@ pub fn set_links(
     write_copy(&mut tables.copies, document, address, &copy)?;
     let mut row = must_read(tables, document)?;
     let was = row.canonical.clone();
-    let canonical = elect(&mut row, address, &copy) && was != address;
+    let canonical = elect(tables, (document, &mut row), address, &copy)? && was != address;
     note(tables, document, was, &row, now)?;
     write_document(&mut tables.documents, document, &row)?;
     Ok(canonical)
-}
-
-/// Orders copies: the better one is the smaller. Most popular first, then the shorter address,
-/// then the order of the addresses; none of it depends on which copy came first, so that a crawl
-/// that was interrupted ends with the same canonical copies.
-#[must_use]
-pub fn rank(popularity: u64, address: &str) -> impl Ord + use<'_> {
-    (std::cmp::Reverse(popularity), address.len(), address)
 }
 
 /// Notes that another copy than `was` is canonical, if that is so.
@@ -221,21 +226,6 @@ fn note(
         note_change(&mut tables.history, document, &change)?;
     }
     Ok(())
-}
-
-/// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
-fn elect(row: &mut Document, address: &str, copy: &Copy) -> bool {
-    let better = rank(copy.popularity, address) < rank(row.popularity, &row.canonical);
-    if row.canonical == address || better {
-        address.clone_into(&mut row.canonical);
-        row.content = copy.content;
-        row.title.clone_from(&copy.title);
-        row.language.clone_from(&copy.language);
-        row.facts.clone_from(&copy.facts);
-        row.popularity = copy.popularity;
-        return true;
-    }
-    false
 }
 
 /// The identifier of a new document. A page may say again what it said when another document that

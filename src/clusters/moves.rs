@@ -11,7 +11,7 @@ use crate::documents::{
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
 
-use super::{Joint, Place, elect, free_id, must_read, note, rank};
+use super::{Joint, Left, Place, free_id, must_read, note, ranked, stand};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,34 +182,56 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
     let (documents, mut addresses) = (ended.len() as u64, Vec::new());
     let mut changes = Vec::new();
     for (number, document) in ended {
-        let mut contents = vec![document.root];
-        if !document.merged.is_empty() {
-            // Texts that no copy carries may have stayed because others are packed against them.
-            for row in tables.contents.iter()? {
-                let (content, row) = row?;
-                if Content::decode(row.value())?.document == number {
-                    contents.push(content.value());
-                }
-            }
-        }
-        for (address, copy) in copies_of(&tables.copies, number)? {
-            tables.copies.remove(copy_key(number, &address).as_slice())?;
-            contents.push(copy.content);
+        for (address, _) in copies_of(&tables.copies, number)? {
             addresses.push(address);
         }
-        contents.sort_unstable();
-        contents.dedup();
-        for content in contents {
-            changes.extend(remove_content(tables, content)?);
-        }
-        for id in ids_of(tables, number)? {
-            tables.doc_ids.remove(id)?;
-        }
-        tables.documents.remove(number)?;
-        forget_changes(&mut tables.history, number)?;
+        changes.extend(end_one(tables, number, &document)?.1);
     }
     stored::append(&mut tables.near_log, changes)?;
     Ok(Ended { documents, addresses })
+}
+
+/// Ends a document that no address carries any more, as if it had never been.
+pub fn end(tables: &mut Tables<'_>, number: u64, left: &mut Left) -> Result<(), Error> {
+    let document = must_read(tables, number)?;
+    let (contents, changes) = end_one(tables, number, &document)?;
+    left.contents.extend(contents);
+    left.changes.extend(changes);
+    Ok(())
+}
+
+/// Removes a document with all its copies and contents, and tells the contents.
+fn end_one(
+    tables: &mut Tables<'_>,
+    number: u64,
+    document: &Document,
+) -> Result<(Vec<u64>, Vec<stored::Change>), Error> {
+    let mut contents = vec![document.root];
+    if !document.merged.is_empty() {
+        // Texts that no copy carries may have stayed because others are packed against them.
+        for row in tables.contents.iter()? {
+            let (content, row) = row?;
+            if Content::decode(row.value())?.document == number {
+                contents.push(content.value());
+            }
+        }
+    }
+    for (address, copy) in copies_of(&tables.copies, number)? {
+        tables.copies.remove(copy_key(number, &address).as_slice())?;
+        contents.push(copy.content);
+    }
+    contents.sort_unstable();
+    contents.dedup();
+    let mut changes = Vec::new();
+    for content in &contents {
+        changes.extend(remove_content(tables, *content)?);
+    }
+    for id in ids_of(tables, number)? {
+        tables.doc_ids.remove(id)?;
+    }
+    tables.documents.remove(number)?;
+    forget_changes(&mut tables.history, number)?;
+    Ok((contents, changes))
 }
 
 pub(super) fn remove_content(
@@ -255,10 +277,8 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let mut document = must_read(tables, number)?;
     let was = document.canonical.clone();
     let copies = copies_of(&tables.copies, number)?;
-    let best = copies
-        .iter()
-        .min_by(|(one, a), (other, b)| rank(a.popularity, one).cmp(&rank(b.popularity, other)));
-    let Some((address, copy)) = best else {
+    let best = ranked(&copies).min_by(|(one, ..), (other, ..)| one.cmp(other));
+    let Some((_, address, copy)) = best else {
         document.copies = 0;
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
@@ -267,8 +287,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     };
     document.gone = Timestamp(0);
     document.copies = copies.len() as u64;
-    document.canonical.clone_from(address);
-    elect(&mut document, address, copy);
+    stand(&mut document, address, copy);
     let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
     document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{Answer, ErrorPages, Hosts, Known, is_probe, probe_of};
+use crate::boilerplate::{ErrorPages, Hosts, Known, is_probe};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
 use crate::dedup::{self, Finder};
@@ -27,6 +27,9 @@ use super::sign::{Page, Signed, Yield};
 use super::{Context, Error, Settings};
 
 mod again;
+mod errors;
+
+use errors::{answer_of, is_front};
 
 /// Longest time for which the ledger does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -259,7 +262,8 @@ impl<'a> Ledger<'a> {
     ) -> Result<(), Error> {
         self.in_flight -= 1;
         let Signed { lease, finished, mut told, yielded } = signed;
-        let yielded = self.probed(tables, &lease, yielded)?;
+        let pair = (&mut *frontier, &mut *tables);
+        let yielded = self.probed(pair, &lease, yielded, finished)?;
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {
@@ -303,49 +307,6 @@ impl<'a> Ledger<'a> {
         self.part((frontier, tables), lease.url.as_str(), settled, finished)
     }
 
-    /// Sends a host its probe when the first page of it is stored.
-    fn probe(
-        &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
-        lease: &Lease,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        if !self.settings.limits.probe_error_page || !self.error_pages.ask(tables, lease.host)? {
-            return Ok(());
-        }
-        if let Some(url) = probe_of(&lease.url) {
-            let rank = Rank::Redirect;
-            let offer = Offer { url: &url, depth: 0, rank, hops: 0, from: None, nofollow: false };
-            frontier.offer(tables, &offer, now)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the answer to a probe for what it is: no page, wherever it leads.
-    fn probed(
-        &mut self,
-        tables: &mut Tables<'_>,
-        lease: &Lease,
-        yielded: Yield,
-    ) -> Result<Yield, Error> {
-        if !is_probe(&lease.url) {
-            return Ok(yielded);
-        }
-        let is_final = !matches!(
-            yielded,
-            Yield::Settled(Settlement::Busy(_) | Settlement::Failed { again: true, .. })
-        );
-        if let Yield::Page(page) = &yielded {
-            let article = page.whole.as_deref().unwrap_or(&page.article);
-            if article.signed.text.words > 0 {
-                self.error_pages.learn(tables, lease.host, answer_of(article))?;
-            }
-        }
-        let probe = Yield::Settled(Settlement::Refused(Reason::Probe));
-        Ok(if is_final { probe } else { yielded })
-    }
-
     /// Judges a page and stores it at its place. Returns what became of it, and whether it says
     /// something else than at its last visit.
     fn keep(
@@ -357,6 +318,7 @@ impl<'a> Ledger<'a> {
         let live = &self.context.live;
         live.pages.fetch_add(1, Ordering::Relaxed);
         self.tally.pages += 1;
+        self.tally.links_beyond += page.links_beyond;
         let whole = page.whole.as_deref().unwrap_or(&page.article);
         let is_error = !is_front(&whole.address)
             && self.error_pages.is_error(tables, host, &answer_of(whole))?;
@@ -475,17 +437,6 @@ impl<'a> Ledger<'a> {
 fn is_first(tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
     let address = Address::read(&tables.addresses, url.as_str())?;
     Ok(address.is_none_or(|address| address.state == State::Queued))
-}
-
-/// What a host answered, with the boilerplate of its pages.
-fn answer_of(article: &Article) -> Answer {
-    let text = &article.signed.text;
-    Answer::new(&article.title, text.hash, &text.sketch)
-}
-
-/// Some hosts answer with their front page, which is a page.
-fn is_front(address: &str) -> bool {
-    PageUrl::parse_stored(address).is_some_and(|url| url.path_and_query() == "/")
 }
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that

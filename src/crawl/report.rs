@@ -31,6 +31,7 @@ pub(super) struct Tally {
     pub boilerplate: Boilerplate,
     pub redirects: u64,
     pub retries: u64,
+    pub links_beyond: u64,
     pub revisits: Revisits,
 }
 
@@ -165,6 +166,8 @@ pub struct Report {
     pub redirects: u64,
     /// Tries in this run that will be, or were, made again.
     pub retries: u64,
+    /// Links in this run that stand on their pages beyond the limit, and were not followed.
+    pub links_beyond_limit: u64,
     /// Further visits in this run.
     pub revisits: Revisits,
     /// Addresses that are not in the corpus since this run, by reason.
@@ -239,6 +242,7 @@ impl Report {
             boilerplate_removed: tally.boilerplate,
             redirects: tally.redirects,
             retries: tally.retries,
+            links_beyond_limit: tally.links_beyond,
             revisits: tally.revisits,
             refused,
             addresses: states(&tables)?,

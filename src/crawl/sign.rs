@@ -14,7 +14,7 @@ use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
-use crate::fetch::{Failure, Response};
+use crate::fetch::{Failure, Response, canonical_link};
 use crate::frontier::{Lease, Listed, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
@@ -52,6 +52,8 @@ pub(super) struct Page {
     pub links: Vec<(PageUrl, bool)>,
     /// Feeds that it links to, and whether they are marked nofollow.
     pub feeds: Vec<(PageUrl, bool)>,
+    /// Links beyond the limit of a page.
+    pub links_beyond: u64,
     pub noindex: bool,
     /// Hashes of the blocks of its main text.
     pub blocks: Vec<u64>,
@@ -81,8 +83,11 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
-        told.cut = matches!(&yielded, Yield::Page(page) if page.cut);
         drop(permit);
+        if let Yield::Page(page) = &yielded {
+            told.cut = page.cut;
+            told.links_beyond = Some(page.links_beyond);
+        }
         if signed.send(Signed { lease, finished, told, yielded }).is_err() {
             return;
         }
@@ -205,6 +210,8 @@ fn page(
     let repeated = known.of(lease.host);
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
+    let declared = declared(lease, &found, response, &settings.normalize);
+    let links_beyond = found.links_beyond;
     let (mut links, mut feeds) = (Vec::new(), Vec::new());
     for link in found.links {
         let Ok(url) = PageUrl::from_url(link.url, &settings.normalize) else { continue };
@@ -229,19 +236,30 @@ fn page(
         left_out: blocks.left_out,
         score: found.popularity,
         terms: directives.terms(),
+        declared,
     };
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
     let said = without_digits(&article.text);
     let blocks = blocks.keys;
-    Yield::Page(Box::new(Page { article, links, feeds, noindex, blocks, whole, cut, said }))
+    let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
+    Yield::Page(Box::new(page))
 }
 
 /// Hash of a text that is the same for texts which differ in numbers only.
 fn without_digits(text: &str) -> u64 {
     let rest: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
     xxhash_rust::xxh3::xxh3_64(rest.as_bytes())
+}
+
+/// The address that a page names as canonical, in its head or else in a header; empty for none, its
+/// own, or one that is no web address.
+fn declared(lease: &Lease, page: &extract::Page, response: &Response, rules: &Normalize) -> String {
+    let in_header = || response.links.iter().find_map(|value| canonical_link(value));
+    let Some(named) = page.canonical.as_deref().or_else(in_header) else { return String::new() };
+    let named = lease.url.join(named, rules).ok().filter(|named| *named != lease.url);
+    named.map_or(String::new(), |named| named.as_str().to_owned())
 }
 
 fn facts(said: Metadata) -> Facts {

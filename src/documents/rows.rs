@@ -181,6 +181,8 @@ pub struct Copy {
     pub left_out: u32,
     /// When it came.
     pub arrival: Timestamp,
+    /// Address that its page names as canonical; empty for none or its own.
+    pub declared: String,
 }
 
 impl Copy {
@@ -201,6 +203,7 @@ impl Copy {
             .signed(unavailable_after.map_or(0, |end| end.0))
             .number(self.left_out)
             .signed(self.arrival.0)
+            .text(&self.declared)
             .finish()
     }
 
@@ -230,6 +233,7 @@ impl Copy {
             },
             left_out: row.narrow()?,
             arrival: Timestamp(row.signed()?),
+            declared: row.text()?.to_owned(),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Why an address was crawled or not: everything the store knows of it, in words.
 
+mod canonical;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,6 +14,8 @@ use crate::robots::meta::Terms;
 use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
 use crate::urls::{PageUrl, pattern};
+
+pub use canonical::declared;
 
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
@@ -161,6 +165,9 @@ fn stored(
         if copy.left_out > 0 {
             fact("boilerplate removed", format!("{} blocks", copy.left_out));
         }
+        if let Some(declared) = declared(tables, (number, &document), copy)? {
+            fact("names as canonical", declared);
+        }
     }
     if document.canonical == url.as_str() {
         return Ok(("stored", "it is the canonical copy of its document".to_owned()));
@@ -216,6 +223,10 @@ fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
     }
     if address.cut {
         fact("truncated", "longer than a limit, or it broke off".to_owned());
+    }
+    if address.links_beyond > 0 {
+        let told = format!("{}, more than the limit of a page", address.links_beyond);
+        fact("links not followed", told);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
-use std::collections::BTreeMap;
+mod skipped;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::clusters::rank;
+use crate::clusters::ranked;
 use crate::documents::{Copy, Document, copies_of, read_body};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
@@ -92,8 +94,12 @@ pub struct Dropped {
     pub doc_id: String,
     /// Address of the copy that was kept.
     pub canonical: String,
-    /// By which key it was recognised; `first` if it was the first and lost to a better copy.
+    /// By which key it was recognised; `first` if it was the first and lost to a better copy;
+    /// `skipped_by_rule` if it was not fetched, so that nothing else is known of it.
     pub reason: &'static str,
+    /// Number of the rule by which it was not fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<u64>,
     /// Bits between the fingerprints.
     pub distance: u8,
     /// Estimated similarity of the texts, 0 to 1.
@@ -102,6 +108,9 @@ pub struct Dropped {
     pub popularity: u64,
     /// Its title.
     pub title: String,
+    /// Address that its page names as canonical; empty for none or its own.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub declared_canonical: String,
     /// When it came.
     pub seen: String,
 }
@@ -111,8 +120,10 @@ pub struct Dropped {
 pub struct Summary {
     /// Documents.
     pub documents: u64,
-    /// Dropped copies.
+    /// Dropped copies, those that were not fetched among them.
     pub duplicates: u64,
+    /// Addresses that were not fetched, because by a rule they are stored pages.
+    pub skipped: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<&'static str, u64>,
     /// The file of documents.
@@ -161,6 +172,7 @@ pub fn export(
     let mut summary = Summary {
         documents: 0,
         duplicates: 0,
+        skipped: 0,
         withheld: BTreeMap::new(),
         path: folder.join(format!("documents.{}", format.ending())),
         duplicates_path: folder.join("duplicates.jsonl"),
@@ -170,6 +182,8 @@ pub fn export(
     let mut kept = create(&summary.path, format)?;
     let mut dropped = create(&summary.duplicates_path, Format::Jsonl)?;
     let mut withheld = create(&summary.withheld_path, Format::Jsonl)?;
+    // Documents of which another copy is shown than the canonical one, or none.
+    let mut shown: Shown = HashMap::new();
     for row in tables.documents.iter().map_err(store::Error::from)? {
         let (number, row) = row.map_err(store::Error::from)?;
         let mut document = Document::decode(row.value()).map_err(store::Error::from)?;
@@ -179,6 +193,7 @@ pub fn export(
             let row = Withheld { doc_id, url, reason: "gone" };
             withheld.write(&row).map_err(io(&summary.withheld_path))?;
             *summary.withheld.entry("gone").or_default() += 1;
+            shown.insert(number.value(), None);
             continue;
         }
         let hidden = match allowed(&document, &copies, honour, now) {
@@ -187,10 +202,12 @@ pub fn export(
                 let row = Withheld { doc_id, url, reason };
                 withheld.write(&row).map_err(io(&summary.withheld_path))?;
                 *summary.withheld.entry(reason).or_default() += 1;
+                shown.insert(number.value(), None);
                 continue;
             }
             Allowed::Copy { address, copy, hidden } => {
                 stand_for(&mut document, address, copy);
+                shown.insert(number.value(), Some(address.to_owned()));
                 hidden
             }
             Allowed::Canonical => false,
@@ -207,11 +224,20 @@ pub fn export(
             summary.duplicates += 1;
         }
     }
+    for skipped in skipped::all(&tables, &shown)? {
+        dropped.write(&skipped?).map_err(io(&summary.duplicates_path))?;
+        summary.duplicates += 1;
+        summary.skipped += 1;
+    }
     kept.finish().map_err(io(&summary.path))?;
     dropped.finish().map_err(io(&summary.duplicates_path))?;
     withheld.finish().map_err(io(&summary.withheld_path))?;
     Ok(summary)
 }
+
+/// The address that is shown of a document, none if it is left out; those that are not named here
+/// show their canonical copy.
+type Shown = HashMap<u64, Option<String>>;
 
 /// What the pages of a document allow.
 enum Allowed<'a> {
@@ -235,13 +261,11 @@ fn allowed<'a>(
     if canonical.is_none_or(|(_, copy)| forbids(copy).is_none() && !hides(copy)) {
         return Allowed::Canonical;
     }
-    let free = copies.iter().filter(|(_, copy)| forbids(copy).is_none());
-    let best = free.min_by(|(one, a), (other, b)| {
-        let first = (hides(a), rank(a.popularity, one));
-        first.cmp(&(hides(b), rank(b.popularity, other)))
-    });
+    let free = ranked(copies).filter(|(_, _, copy)| forbids(copy).is_none());
+    let best = free
+        .min_by(|(one, _, a), (other, _, b)| hides(a).cmp(&hides(b)).then_with(|| one.cmp(other)));
     match (best, canonical) {
-        (Some((address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
+        (Some((_, address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
         (None, Some((_, copy))) => Allowed::Nothing(forbids(copy).unwrap_or("noarchive")),
         (None, None) => Allowed::Canonical,
     }
@@ -292,10 +316,12 @@ pub fn dropped_of(
             doc_id: document.id.to_string(),
             canonical: document.canonical.clone(),
             reason: copy.key.as_str(),
+            rule: None,
             distance: copy.distance,
             similarity: f64::from(copy.similarity) / 1000.0,
             popularity: copy.popularity,
             title: copy.title,
+            declared_canonical: copy.declared,
             seen: copy.arrival.to_string(),
         })
         .collect())

@@ -90,12 +90,13 @@ fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
     Some(url)
 }
 
-/// Returns the links in the order of the page, each address once. A link that stands there both
-/// with and without nofollow is one without.
-pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Vec<Link> {
+/// Returns the links in the order of the page, each address once, and how many there are beyond
+/// `links_max`. A link that stands there both with and without nofollow is one without.
+pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> (Vec<Link>, u64) {
     let mut links: Vec<Link> = Vec::new();
+    let mut beyond = 0;
     if links_max == 0 {
-        return links;
+        return (links, beyond);
     }
     let mut seen: HashSet<(&str, bool)> = HashSet::new();
     for item in &tree.items {
@@ -105,11 +106,12 @@ pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Ve
         if !seen.insert((href, nofollow)) {
             continue;
         }
+        if links.len() >= links_max {
+            beyond += u64::from(may_lead(href));
+            continue;
+        }
         let Some(url) = resolve(base, href) else { continue };
         links.push(Link { url, nofollow, feed: item.name() == "link" && is_feed(item) });
-        if links.len() >= links_max {
-            break;
-        }
     }
     let followed: HashSet<Url> =
         links.iter().filter(|link| !link.nofollow).map(|link| link.url.clone()).collect();
@@ -117,7 +119,18 @@ pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Ve
     links.retain(|link| {
         (!link.nofollow || !followed.contains(&link.url)) && kept.insert(link.url.clone())
     });
-    links
+    (links, beyond)
+}
+
+/// Tells whether a link leads to a page, as far as that can be seen without making it absolute:
+/// what is beyond the limit is counted, and must not cost what the limit saves.
+fn may_lead(href: &str) -> bool {
+    let href = href.trim();
+    let same_page = href.starts_with('#') && !href.starts_with("#!");
+    let scheme = href.split_once(':').map_or("", |(scheme, _)| scheme);
+    let named = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    !href.is_empty() && !same_page && href.len() <= LINK_BYTES_MAX && (web || !named)
 }
 
 fn target<'a>(item: &Item<'a>) -> Option<&'a str> {

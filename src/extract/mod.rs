@@ -95,6 +95,8 @@ pub struct Page {
     pub charset: Charset,
     /// Links, in the order of the page, each address once.
     pub links: Vec<Link>,
+    /// About how many more it has, which are beyond the limit.
+    pub links_beyond: u64,
     /// Address that the page calls its canonical one.
     pub canonical: Option<String>,
     /// Directives for crawlers: name and content of the `<meta>` elements.
@@ -208,12 +210,14 @@ fn read<T>(
     );
     let title = metadata.title.as_ref().map(|title| title.value.as_str());
     let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref(), title });
+    let (links, links_beyond) = links::links(&tree, base.as_ref(), limits.links_max);
     let page = Page {
         title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
         metadata,
         language,
         popularity: popularity::of(&tree, &head),
-        links: links::links(&tree, base.as_ref(), limits.links_max),
+        links,
+        links_beyond,
         canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
         meta_robots: head.robots,
         kind: judged.kind,
@@ -248,6 +252,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
         text,
         charset,
         links: Vec::new(),
+        links_beyond: 0,
         canonical: None,
         meta_robots: Vec::new(),
         popularity: None,

@@ -11,6 +11,7 @@ mod failure;
 pub mod guard;
 pub mod http_date;
 mod inflate;
+mod link_header;
 mod own_headers;
 mod post;
 mod proxy;
@@ -32,6 +33,7 @@ use crate::urls::PageUrl;
 pub use auth::{Auth, AuthConfig};
 pub use body::{Response, Want};
 pub use failure::Failure;
+pub use link_header::canonical_link;
 pub use proxy::masked;
 
 use cookies::Cookies;

@@ -237,7 +237,8 @@ fn is_lesser(tables: &Tables<'_>, document: u64, url: &str) -> Result<bool, Erro
 fn is_miss(settlement: &Settlement, status: u16) -> bool {
     match settlement {
         Settlement::Refused(Reason::HttpError) => matches!(status, 404 | 410),
-        Settlement::Refused(Reason::NotAPage | Reason::NoText) | Settlement::Redirect(_) => true,
+        Settlement::Refused(Reason::NotAPage | Reason::NoText | Reason::SoftNotFound)
+        | Settlement::Redirect(_) => true,
         _ => false,
     }
 }

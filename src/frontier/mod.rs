@@ -195,6 +195,9 @@ impl Config {
     }
 }
 
+/// Counter of links that stand on pages beyond the limit, as of the last visit of each page.
+pub const LINKS_BEYOND: &str = "links.beyond_limit";
+
 /// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
 const CLOSED: &str = "last_contact";
 
@@ -265,6 +268,7 @@ impl Frontier {
             frontier.reschedule(tables, number)?;
         }
         frontier.reopen(tables)?;
+        frontier.reopen_left(tables)?;
         Ok(frontier)
     }
 
@@ -303,6 +307,30 @@ impl Frontier {
             tables.count(&address.state.counter(), 1)?;
         }
         Ok(())
+    }
+
+    /// Notes that what was stored or followed at an address was no page of it.
+    pub fn take_back(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &str,
+        reason: Reason,
+    ) -> Result<(), Error> {
+        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+        let was = std::mem::replace(&mut address.state, State::Refused(reason));
+        self.recount(Some(&was), &address.state);
+        self.note_left(tables)?;
+        tables.addresses.insert(url, address.encode().as_slice())?;
+        Ok(())
+    }
+
+    /// Notes how many links of a page are beyond the limit.
+    fn count_beyond(&mut self, address: &mut Address, beyond: u64) {
+        if beyond != address.links_beyond {
+            let change = beyond.cast_signed().saturating_sub(address.links_beyond.cast_signed());
+            *self.tally.entry(LINKS_BEYOND.to_owned()).or_default() += change;
+            address.links_beyond = beyond;
+        }
     }
 
     /// Moves an address from one counter to another.

@@ -225,6 +225,8 @@ pub struct Told {
     pub cut: bool,
     /// Of the answer.
     pub validators: Validators,
+    /// Links of the page beyond the limit; none if no page was read.
+    pub links_beyond: Option<u64>,
     /// The page says something else than at the last visit, or links to new addresses.
     pub changed: bool,
 }

@@ -64,6 +64,8 @@ pub struct Address {
     pub cut: bool,
     /// Its further visits.
     pub revisit: Revisit,
+    /// Links of its page that were beyond the limit, and not followed.
+    pub links_beyond: u64,
 }
 
 /// Order in the queue of a host: the smaller place is served first.
@@ -139,6 +141,7 @@ impl Address {
             busy: 0,
             cut: false,
             revisit: Revisit::default(),
+            links_beyond: 0,
         }
     }
 
@@ -169,7 +172,7 @@ impl Address {
             .text(&self.referrer)
             .number(self.busy)
             .number(self.cut);
-        self.revisit.encode(row).finish()
+        self.revisit.encode(row).number(self.links_beyond).finish()
     }
 
     /// Reads what is known of an address.
@@ -229,6 +232,7 @@ impl Address {
             busy: row.narrow()?,
             cut: row.number()? != 0,
             revisit: Revisit::decode(&mut row)?,
+            links_beyond: row.number()?,
         })
     }
 }

@@ -231,6 +231,9 @@ impl Frontier {
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
         (address.status, address.cut) = (told.status, told.cut);
+        if let Some(beyond) = told.links_beyond {
+            self.count_beyond(&mut address, beyond);
+        }
         let was = address.state.clone();
         let settlement = named_sitemap(tables, lease, settlement)?;
         let target = match &settlement {
@@ -247,6 +250,9 @@ impl Frontier {
         } else {
             let news = (settlement, told);
             settled = self.note_visit(tables, (lease, &was), &mut address, news)?;
+            if settled.left.is_some() {
+                self.note_left(tables)?;
+            }
         }
         self.recount(Some(&was), &address.state);
         events::refused(&lease.url, &address.state);

@@ -1,5 +1,7 @@
 //! Addresses that are not fetched, because a rule says which stored page they are.
 
+use redb::ReadableTable as _;
+
 use crate::rules::Pair;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
@@ -9,6 +11,9 @@ use super::{Frontier, Reason};
 
 /// Addresses of a rule that ceased to hold that are let in again in one step.
 const REOPENED_MAX: usize = 1_000;
+
+/// Row of `meta` that tells that pages are stored no more, to which rules may have linked others.
+const LEFT: &str = "pages_left";
 
 /// The document of an address whose page is stored.
 fn document_of(tables: &Tables<'_>, address: &str) -> Result<Option<u64>, Error> {
@@ -72,6 +77,38 @@ impl Frontier {
                     self.let_in_again(tables, &address)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Notes that a page is stored no more.
+    pub(super) fn note_left(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        if self.rules.have_skipped() {
+            tables.meta.insert(LEFT, [1].as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Lets addresses in again that are, by a rule, a page that is stored no more: the page may
+    /// still be there under them.
+    pub(super) fn reopen_left(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        if tables.meta.remove(LEFT)?.is_none() {
+            return Ok(());
+        }
+        let mut stranded = Vec::new();
+        for row in tables.skipped.iter()? {
+            let (key, _) = row?;
+            let url = String::from_utf8_lossy(key.value().get(8..).unwrap_or_default());
+            let address = Address::read(&tables.addresses, &url)?;
+            if let Some(State::Skipped { rule, of }) = address.map(|address| address.state)
+                && document_of(tables, &of)?.is_none()
+            {
+                stranded.push((rule, url.into_owned()));
+            }
+        }
+        for (rule, url) in stranded {
+            self.rules.release(tables, rule, &url)?;
+            self.let_in_again(tables, &url)?;
         }
         Ok(())
     }

@@ -206,6 +206,27 @@ impl Rules {
         Ok(found)
     }
 
+    /// Takes one address out of the list of those that a rule has skipped.
+    pub fn release(
+        &mut self,
+        tables: &mut Tables<'_>,
+        rule: u64,
+        address: &str,
+    ) -> Result<(), Error> {
+        let known = tables.skipped.remove(skip_key(rule, address).as_slice())?.is_some();
+        if let (true, Some(known)) = (known, self.all.get_mut(&rule)) {
+            known.skipped = known.skipped.saturating_sub(1);
+            self.changed.insert(rule);
+        }
+        Ok(())
+    }
+
+    /// Tells whether any rule has skipped addresses.
+    #[must_use]
+    pub fn have_skipped(&self) -> bool {
+        self.all.values().any(|rule| rule.skipped > 0)
+    }
+
     /// Returns the rules that are not active and still have skipped addresses.
     #[must_use]
     pub fn to_reopen(&self) -> Vec<u64> {

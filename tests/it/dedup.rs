@@ -45,6 +45,7 @@ impl Judge {
             left_out: 0,
             score: None,
             terms: Terms::default(),
+            declared: String::new(),
             signed: self.signer.sign_article(title, text, ""),
         }
     }

@@ -270,6 +270,7 @@ fn limits_cut_and_say_so() {
         Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
     let cut = page(&input, &limits);
     assert!(cut.truncated && cut.links.len() == 2);
+    assert_eq!((cut.links_beyond, page(&input, &Limits::default()).links_beyond), (1, 0));
     assert!(!page(&input, &Limits::default()).truncated);
     let nodes = Limits { nodes_max: 5, ..Limits::default() };
     assert!(page(&input, &nodes).truncated);

@@ -7,6 +7,7 @@
 mod batch;
 mod boilerplate;
 mod bounds;
+mod canonical;
 mod changes;
 mod charset;
 mod check;

@@ -57,6 +57,7 @@ impl Shelf {
             left_out: 0,
             score: None,
             terms: Terms::default(),
+            declared: String::new(),
             signed: self.signer.sign_article("", text, ""),
         };
         let signed = &article.signed;

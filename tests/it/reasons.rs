@@ -14,6 +14,7 @@ use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::{Store, Tables};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
+use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};
 
 #[test]
@@ -228,4 +229,37 @@ fn the_log_tells_visits_refusals_and_hosts_that_are_left_alone() {
     ] {
         assert_eq!(all.iter().filter(|found| *found == line).count(), 1, "{line}: {all:#?}");
     }
+}
+
+#[test]
+fn links_beyond_the_limit_of_a_page_are_counted_and_told() {
+    let mut lab = Lab::new(1);
+    lab.config.extract.limits.links_max = 10;
+    let front = |links: u64| {
+        let paths: Vec<String> = (0..links).map(|link| format!("/{link}.html")).collect();
+        // What is no link, and what was there before, does not count.
+        let other = ["/0.html", "#top", "mailto:a@b", "javascript:void(0)", ""];
+        let links: Vec<&str> = paths.iter().map(String::as_str).chain(other).collect();
+        page("Front", &prose(1, 80), &links)
+    };
+    let counted = || {
+        let tables = lab.crawled.store.read().unwrap();
+        tables.counters.get("links.beyond_limit").unwrap().map_or(0, |row| row.value())
+    };
+    lab.html(0, "/", front(10));
+    let report = lab.run();
+    assert_eq!((report.links_beyond_limit, counted()), (0, 0));
+    lab.html(0, "/", front(32));
+    let report = lab.much_later();
+    assert_eq!((report.links_beyond_limit, counted()), (22, 22));
+    let told = lab.crawled.explain(&lab.url(0, "/"));
+    let fact = ("links not followed".to_owned(), "22, more than the limit of a page".to_owned());
+    assert!(told.facts.contains(&fact), "{told:?}");
+    // An error says nothing of the links that the page has; fewer links are fewer.
+    lab.put(0, "/", Page::status(500));
+    lab.much_later();
+    assert_eq!(counted(), 22);
+    lab.html(0, "/", front(11));
+    lab.much_later();
+    assert_eq!(counted(), 1);
 }

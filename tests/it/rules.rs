@@ -2,10 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use uniqcrawl::clock::Timestamp;
 use uniqcrawl::config::Config;
+use uniqcrawl::export::{Format, export};
 use uniqcrawl::frontier::{Reason, State};
 use uniqcrawl::localweb::{Page, Request, Site};
+use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::urls::PageUrl;
 
+use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};
 
 /// Articles of the site.
@@ -85,6 +90,75 @@ fn a_session_is_learned_and_its_addresses_are_linked_unfetched() {
     assert_eq!((told.state, told.reason), ("skipped", Some("skipped_by_rule")));
     assert!(told.facts.iter().any(|(name, _)| name == "docId"), "{told:?}");
     assert!(told.facts.iter().any(|(_, value)| value.contains("drop the parameter `sid`")));
+    // The export lists each with its document and its rule.
+    let listed = duplicates(&crawled, &Honour::default());
+    let mut left: BTreeSet<String> =
+        skipped.iter().map(|path| web.url(0, path).to_string()).collect();
+    for row in listed.iter().filter(|row| row["reason"] == "skipped_by_rule") {
+        let url = row["url"].as_str().unwrap();
+        assert!(left.remove(url), "{url} was skipped, and is listed once");
+        let article = url.split("?sid=").next().unwrap();
+        let canonical = row["canonical"].as_str().unwrap();
+        assert!(canonical.starts_with(&format!("{article}?sid=")), "{row}");
+        let told = crawled.explain(&PageUrl::parse(url).unwrap());
+        let id = ("docId".to_owned(), row["docId"].as_str().unwrap().to_owned());
+        let rule = format!("{}: drop the parameter `sid`", row["rule"]);
+        assert!(told.facts.contains(&id), "{told:?}");
+        assert!(told.facts.contains(&("rule".to_owned(), rule)), "{told:?}");
+        assert_eq!(crawled.explain(&PageUrl::parse(canonical).unwrap()).state, "stored");
+    }
+    assert_eq!(left, BTreeSet::new());
+    let fetched = listed.iter().filter(|row| row.get("rule").is_none()).count() as u64;
+    assert_eq!(fetched, articles - ARTICLES);
+}
+
+/// The list of duplicates of an export.
+fn duplicates(crawled: &Crawled, honour: &Honour) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let form = (Format::Jsonl, folder.path());
+    let summary = export(&crawled.store, form, honour, Timestamp(0)).unwrap();
+    let text = std::fs::read_to_string(folder.path().join("duplicates.jsonl")).unwrap();
+    let rows: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let by_rule = rows.iter().filter(|row| row["reason"] == "skipped_by_rule").count();
+    assert_eq!((summary.duplicates, summary.skipped), (rows.len() as u64, by_rule as u64));
+    rows
+}
+
+#[test]
+fn what_is_skipped_is_not_listed_where_its_document_is_withheld() {
+    let mut site = Site::new();
+    let links: Vec<String> = (0..3)
+        .flat_map(|sid| (0..60).map(move |article| format!("/a/{article}.html?sid={sid}")))
+        .collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    site = site.html("/", page("Front", &prose(1, 80), &links));
+    for (number, link) in (0_u64..).zip(&links) {
+        let article = number % 60;
+        let html = page(&format!("Article {article}"), &prose(100 + article, 80), &[]);
+        let html = if article < 30 {
+            html.replace("<head>", "<head><meta name=robots content=noarchive>")
+        } else {
+            html.replace("<head>", "<head><meta name=robots content=noai>")
+        };
+        site = site.html(link, html);
+    }
+    let web = Web::one(site);
+    let crawled = Crawled::new();
+    crawled.run(&rules_only(), &web.seeds());
+    let all = duplicates(&crawled, &Honour { noarchive: false, noai: false, ..Honour::default() });
+    let skipped = |rows: &[serde_json::Value]| {
+        rows.iter().filter(|row| row["reason"] == "skipped_by_rule").count()
+    };
+    assert!(skipped(&all) > 40, "{}", skipped(&all));
+    let some = duplicates(&crawled, &Honour { noarchive: false, noai: true, ..Honour::default() });
+    let number = |row: &serde_json::Value| -> u64 {
+        let url = row["url"].as_str().unwrap();
+        url.split("/a/").nth(1).unwrap().split('.').next().unwrap().parse().unwrap()
+    };
+    assert!(some.iter().all(|row| number(row) < 30));
+    let expected = all.iter().filter(|row| number(row) < 30).count();
+    assert_eq!(some.len(), expected);
 }
 
 #[test]
@@ -218,4 +292,38 @@ fn pages_that_say_the_same_but_for_numbers_are_nothing_new() {
     let asked = |folder: &str| targets.keys().filter(|path| path.starts_with(folder)).count();
     assert_eq!((asked("/event/"), report.refused["no_yield"]), (300, 1));
     assert!((200..220).contains(&asked("/day/")), "{}", asked("/day/"));
+}
+
+#[test]
+fn an_article_is_fetched_under_a_skipped_address_when_its_stored_one_is_gone() {
+    let lab = Lab::new(1);
+    let path = |article: u64, sid: u64| format!("/a/{article}.html?sid={sid}");
+    let paths: Vec<String> =
+        (0..3).flat_map(|sid| (0..60).map(move |article| path(article, sid))).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    lab.html(0, "/", page("Front", &prose(1, 80), &links));
+    for article in 0..60 {
+        let html = page(&format!("Article {article}"), &prose(100 + article, 80), &[]);
+        for sid in 0..3 {
+            lab.html(0, &path(article, sid), html.clone());
+        }
+    }
+    lab.run();
+    let state = |article: u64, sid: u64| lab.address(0, &path(article, sid)).state;
+    let is_skipped = |article: u64, sid: u64| matches!(state(article, sid), State::Skipped { .. });
+    // An article of which one address is stored and two are skipped.
+    let alone = |article: &u64| is_skipped(*article, 1) && is_skipped(*article, 2);
+    let article = (0..60).find(alone).expect("some are skipped twice");
+    let id = lab.document(0, &path(article, 0)).id;
+    // Its session is over.
+    lab.remove(0, &path(article, 0));
+    lab.much_later();
+    lab.much_later();
+    assert_eq!(lab.crawled.explain(&lab.url(0, &path(article, 0))).reason, Some("gone"));
+    lab.next_day();
+    let State::Stored(_) = state(article, 1) else { panic!("{:?}", state(article, 1)) };
+    let document = lab.document(0, &path(article, 1));
+    assert_eq!((document.id, document.gone.0), (id, 0), "it is the document that it was");
+    let other = (0..60).rfind(alone).expect("others stay skipped");
+    assert_ne!(other, article);
 }

@@ -1,8 +1,12 @@
 //! Error pages that are sent as pages.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{Page, Request, Site};
 
+use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};
 
 /// A site of ten articles with `links` to pages that it does not have.
@@ -112,4 +116,153 @@ fn what_an_error_page_links_to_is_not_followed() {
     let lost = report.refused["soft_404"] + report.refused.get("host_budget").unwrap_or(&0);
     assert!(lost < 40, "{:?}", report.refused);
     assert_eq!(crawled.clusters().len(), 11);
+}
+
+/// An error page that names the address.
+fn apology(request: &Request) -> Page {
+    let text = format!("Nothing is at {}. {}", request.target, prose(7, 60));
+    Page::html(page("Oops", &text, &[]))
+}
+
+#[test]
+fn pages_that_were_stored_before_the_error_page_was_known_are_taken_out_again() {
+    let answer = |request: &Request| is_lost(request).then(|| apology(request));
+    let web = Web::start(2, |_| {
+        // On another host the words are an article, of which the lost pages seem to be copies.
+        let text = format!("Nothing is at /lost/77.html. {}", prose(7, 60));
+        let story = page("The story of a page that nobody could find", &text, &[]);
+        let other = Site::new().html("/", page("Other", &prose(2, 80), &["/a/story.html"]));
+        vec![site(40).handler(answer), other.html("/a/story.html", story)]
+    });
+    let crawled = Crawled::new();
+    let mut config = config();
+    // Without a probe, half of the lost pages are stored.
+    config.crawl.limits.pages_max = 35;
+    crawled.run(&config, &web.seeds());
+    let lost = |clusters: &BTreeMap<String, BTreeSet<String>>| {
+        clusters.values().flatten().filter(|url| url.contains("/lost/")).count()
+    };
+    let before = crawled.clusters();
+    assert!(lost(&before) > 15, "{before:?}");
+    assert!(
+        before.keys().any(|canonical| canonical.contains("/lost/")),
+        "they stand for a cluster"
+    );
+    let mut config = probing();
+    config.frontier.connections_per_host = 4;
+    let report = crawled.run(&config, &web.seeds());
+    let after = crawled.clusters();
+    assert_eq!(lost(&after), 0, "{after:?}");
+    assert_eq!((after.len(), report.documents), (13, 13));
+    let story = after.get(web.url(1, "/a/story.html").as_str()).expect("it stands for itself");
+    assert_eq!(story.len(), 1);
+    assert_eq!(report.refused["soft_404"], 40);
+    let told = crawled.explain(&web.url(0, "/lost/3.html"));
+    assert_eq!(told.reason, Some("soft_404"));
+    probe(&web, 0);
+    // The texts are forgotten, so that nothing is found to be a copy of them.
+    let report = crawled.run(&config, &[web.url(0, "/lost/99.html")]);
+    assert_eq!((report.documents, report.refused["soft_404"]), (13, 1));
+}
+
+#[test]
+fn pages_in_flight_while_the_probe_is_answered_end_as_errors_too() {
+    let answer = |request: &Request| {
+        let slow = if request.target.starts_with("/lost/") { 0 } else { 150 };
+        is_lost(request).then(|| apology(request).after(Duration::from_millis(slow)))
+    };
+    let web = Web::start(1, |_| vec![site(40).handler(answer)]);
+    let crawled = Crawled::new();
+    let mut config = probing();
+    config.frontier.connections_per_host = 8;
+    let report = crawled.run(&config, &web.seeds());
+    let clusters = crawled.clusters();
+    assert_eq!((clusters.len(), report.documents), (11, 11), "{clusters:?}");
+    assert_eq!(report.refused["soft_404"], 40);
+    assert!(report.new > 11, "some were stored first: {}", report.new);
+}
+
+/// Checks a host that sends what it does not have to `target`, after a crawl that began with some
+/// of it.
+#[track_caller]
+fn assert_sent(site: Site, target: &'static str, documents: usize) -> (Web, Crawled) {
+    let answer = move |request: &Request| is_lost(request).then(|| Page::redirect(301, target));
+    let web = Web::start(1, |_| vec![site.handler(answer)]);
+    let crawled = Crawled::new();
+    // Two are asked for before any page is stored, the others after the probe.
+    let seeds = ["/lost/0.html", "/lost/1.html", "/"].map(|path| web.url(0, path));
+    let report = crawled.run(&probing(), &seeds);
+    let clusters = crawled.clusters();
+    assert_eq!(clusters.len(), documents, "{clusters:?}");
+    assert_eq!((report.refused["soft_404"], report.refused["probe"]), (20, 1));
+    for lost in 0..20 {
+        let told = crawled.explain(&web.url(0, &format!("/lost/{lost}.html")));
+        assert_eq!((told.state, told.reason), ("refused", Some("soft_404")), "{lost}: {told:?}");
+        assert!(told.facts.iter().all(|(name, _)| name != "alias of docId"), "{told:?}");
+    }
+    (web, crawled)
+}
+
+#[test]
+fn addresses_that_lead_to_the_front_page_as_any_other_does_are_no_aliases() {
+    let (web, crawled) = assert_sent(site(20), "/", 11);
+    assert_eq!(crawled.explain(&web.url(0, "/")).state, "stored");
+}
+
+#[test]
+fn addresses_that_lead_to_one_error_address_are_no_aliases_of_it() {
+    // What stands there cannot be told from a page, and is one at most.
+    let site = site(20).html("/oops.html", page("Oops", &prose(7, 60), &[]));
+    assert_sent(site, "/oops.html", 12);
+}
+
+#[test]
+fn a_front_page_that_is_elsewhere_is_found_though_errors_lead_there_too() {
+    let paths: Vec<String> = (0..20).map(|lost| format!("/lost/{lost}.html")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let home = page("Home", &prose(1, 80), &links);
+    let site = Site::new().page("/", Page::redirect(301, "/home")).html("/home", home);
+    let (web, crawled) = assert_sent(site, "/home", 1);
+    assert_eq!(crawled.explain(&web.url(0, "/home")).state, "stored");
+    let told = crawled.explain(&web.url(0, "/"));
+    assert!(told.facts.iter().any(|(name, _)| name == "alias of docId"), "{told:?}");
+}
+
+#[test]
+fn redirects_of_their_own_stay_aliases() {
+    let answer = |request: &Request| is_lost(request).then(|| Page::redirect(302, "/"));
+    let web = Web::start(1, |_| {
+        let moved = Page::redirect(301, "/article/3.html");
+        let site = site(3).page("/moved.html", moved);
+        vec![site.html("/list", page("List", &prose(5, 80), &["/moved.html"])).handler(answer)]
+    });
+    let crawled = Crawled::new();
+    crawled.run(&probing(), &[web.url(0, "/"), web.url(0, "/list")]);
+    let told = crawled.explain(&web.url(0, "/moved.html"));
+    assert!(told.facts.iter().any(|(name, _)| name == "alias of docId"), "{told:?}");
+    assert_eq!(crawled.explain(&web.url(0, "/lost/2.html")).reason, Some("soft_404"));
+}
+
+#[test]
+fn a_stored_page_that_turns_into_an_error_page_is_gone_at_the_second_visit() {
+    let mut lab = Lab::new(1);
+    lab.config.crawl.limits.probe_error_page = true;
+    lab.html(0, "/", page("Front", &prose(1, 80), &["/a"]));
+    lab.html(0, "/a", page("A", &prose(2, 80), &[]));
+    lab.run();
+    let mut probes = lab.web.web.targets(0).into_keys();
+    let probe = probes.find(|target| target.ends_with("-no-such-page")).expect("it is probed");
+    // The host told errors by their status; another one sends them to its front page.
+    let txn = lab.crawled.store.db().begin_write().unwrap();
+    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
+    let mut known = uniqcrawl::boilerplate::ErrorPages::default();
+    let host = lab.address(0, &probe).host;
+    known.learn_target(&mut tables, host, &lab.url(0, "/")).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    lab.put(0, "/a", Page::redirect(302, "/"));
+    lab.much_later();
+    assert_eq!(lab.document(0, "/a").copies, 1, "it may be an error");
+    lab.much_later();
+    assert_eq!(lab.crawled.explain(&lab.url(0, "/a")).reason, Some("soft_404"));
 }

@@ -76,7 +76,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    fn drop_left(
+    pub(super) fn drop_left(
         &mut self,
         frontier: &mut Frontier,
         tables: &mut Tables<'_>,
