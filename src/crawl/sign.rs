@@ -61,8 +61,8 @@ pub(super) struct Page {
     pub whole: Option<Box<Article>>,
     /// The body was cut at a limit, or broke off.
     pub cut: bool,
-    /// Hash of its main text without digits.
-    pub said: u64,
+    /// Hash of its main text without digits, if it is too short for a near-duplicate.
+    pub said: Option<u64>,
 }
 
 /// What signers share.
@@ -241,7 +241,8 @@ fn page(
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    let said = without_digits(&article.text);
+    let short = article.signed.text.words < settings.dedup.rule.words_min;
+    let said = short.then(|| without_digits(&article.text));
     let blocks = blocks.keys;
     let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
     Yield::Page(Box::new(page))

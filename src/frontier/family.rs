@@ -1,6 +1,6 @@
 //! What kinds of addresses of a host yield: a kind that gives nothing but duplicates is slowed,
-//! then stopped. So is a kind whose pages say the same but for numbers, such as the empty days of a
-//! calendar.
+//! then stopped. So is one whose pages are too short to be compared and say the same but for
+//! numbers, such as the empty days of a calendar.
 //!
 //! The kind of an address, its *family*, is its path with numbers and hashes replaced, and the
 //! names of its parameters. A family that has given nothing new for long goes to the end of the
@@ -48,7 +48,7 @@ pub struct Family {
     pub stopped: u64,
     /// Addresses that were visited although it was stopped.
     pub explored: u64,
-    /// What the last of its pages said, numbers aside: hashes, the newest last.
+    /// What the last of its short pages said, numbers aside: hashes, the newest last.
     pub said: Vec<u64>,
 }
 
@@ -181,19 +181,19 @@ impl Frontier {
         change_family(tables, url, |family| family.stopped += 1)
     }
 
-    /// Counts a page that was read, whether it is a new document, and the hash of what it says,
-    /// numbers aside. If it gives anything new, the addresses of its family that were stopped are
-    /// let in again.
+    /// Counts a page that was read, whether it is a new document, and, if it is short, the hash of
+    /// what it says, numbers aside. If it gives anything new, the addresses of its family that were
+    /// stopped are let in again.
     pub fn count_yield(
         &mut self,
         tables: &mut Tables<'_>,
         url: &PageUrl,
-        (is_new, said): (bool, u64),
+        (is_new, said): (bool, Option<u64>),
     ) -> Result<(), Error> {
         let mut reopen = false;
         change_family(tables, url, |family| {
             family.pages += 1;
-            let is_new = family.hears(said) && is_new;
+            let is_new = said.is_none_or(|said| family.hears(said)) && is_new;
             family.new += u64::from(is_new);
             family.since_new = if is_new { 0 } else { family.since_new + 1 };
             reopen = is_new && family.stopped > 0;
