@@ -260,6 +260,8 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
         .min_by(|(one, a), (other, b)| rank(a.popularity, one).cmp(&rank(b.popularity, other)));
     let Some((address, copy)) = best else {
         document.copies = 0;
+        // The text of its last copy may be removed; that of its root is kept.
+        document.content = document.root;
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
         }

@@ -75,6 +75,7 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
+        tracing::trace!(url = %lease.url, "signed");
         told.cut = matches!(&yielded, Yield::Page(page) if page.cut);
         if signed.send(Signed { lease, finished, told, yielded }).is_err() {
             return;

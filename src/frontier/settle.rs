@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
-use super::rows::{Address, Host, Purpose, Rank, Request, queue_key};
+use super::rows::{Address, Host, Purpose, Rank, Request, State, queue_key};
 use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
 /// What became of a visit.
@@ -229,8 +229,14 @@ impl Frontier {
             crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
-        (address.status, address.cut) = (told.status, told.cut);
+        address.status = told.status;
         let was = address.state.clone();
+        let is_kept =
+            matches!(was, State::Stored(_)) && !matches!(settlement, Settlement::Stored(_));
+        if !is_kept {
+            // What is stored was cut or not, whatever a further visit was answered.
+            address.cut = told.cut;
+        }
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,

@@ -26,6 +26,7 @@ mod jobs;
 mod jobs_day;
 mod judge;
 mod kill;
+mod kill_points;
 mod lab;
 mod layouts;
 mod main_text;

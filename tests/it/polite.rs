@@ -205,6 +205,38 @@ fn a_busy_host_without_header_is_asked_less_and_less_and_forgiven_when_it_is_qui
 }
 
 #[test]
+fn a_busy_answer_holds_back_its_whole_host_over_a_restart_and_no_other_host() {
+    let web = Web::start(2, |_| {
+        let busy = |host: u64| {
+            let tries = AtomicUsize::new(0);
+            site(4).handler(move |request| {
+                let is_busy = host == 0 && request.target == "/1";
+                let first = is_busy && tries.fetch_add(1, Ordering::SeqCst) == 0;
+                first.then(|| Page::status(429).header("Retry-After", "3600"))
+            })
+        };
+        vec![busy(0), busy(1)]
+    });
+    let (crawled, clock) = (Crawled::new(), Clock::hand(Timestamp(1_800_000_000_000)));
+    let mut config = config();
+    config.frontier.retries_max = 0;
+    let run = || {
+        web.web.forget();
+        run_at(&crawled.store, &config, &web.seeds(), &clock);
+        let asked = web.web.requests_of(0).into_iter().map(|request| request.target);
+        (asked.collect::<Vec<_>>(), web.web.requests_of(1).len())
+    };
+    assert_eq!(run(), (["/robots.txt", "/", "/1"].map(str::to_owned).to_vec(), 6));
+    // Each run opens the frontier anew.
+    clock.advance(Duration::from_mins(60).saturating_sub(ms(1)));
+    assert_eq!(run(), (vec![], 0));
+    clock.advance(ms(1));
+    // The address that met it has lost none of its tries, and goes after those that wait longer.
+    assert_eq!(run(), (["/2", "/3", "/4", "/1"].map(str::to_owned).to_vec(), 0));
+    assert_eq!(crawled.explain(&web.url(0, "/1")).state, "stored");
+}
+
+#[test]
 fn busy_answers_and_failures_are_counted_apart() {
     let tries = AtomicUsize::new(0);
     // Busy three times, then an error, then well: with one try after a failure it is stored.

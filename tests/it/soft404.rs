@@ -91,3 +91,34 @@ fn no_host_is_probed_unless_that_is_set() {
     crawled.run(&config(), &web.seeds());
     assert!(web.web.targets(0).keys().all(|target| !target.ends_with("-no-such-page")));
 }
+
+#[test]
+fn lost_pages_that_lead_to_the_front_page_are_no_copies_of_it() {
+    for status in [301, 302] {
+        let answer = move |request: &Request| is_lost(request).then(|| Page::redirect(status, "/"));
+        let web = Web::start(1, |_| vec![site(8).handler(answer)]);
+        let crawled = Crawled::new();
+        let report = crawled.run(&probing(), &web.seeds());
+        assert_eq!((report.redirects, report.refused["probe"], web.asked("/")), (8, 1, 1));
+        let clusters = crawled.clusters();
+        assert_eq!(clusters.len(), 11);
+        assert_eq!(clusters[web.url(0, "/").as_str()].len(), 1, "it is canonical, and alone");
+        assert_eq!(crawled.explain(&web.url(0, "/lost/3.html")).state, "redirect");
+        probe(&web, 0);
+    }
+}
+
+#[test]
+fn an_error_page_is_never_canonical_however_many_link_to_it() {
+    let apology = Page::html(page("Oops", &prose(7, 60), &[]));
+    let answer = move |request: &Request| is_lost(request).then(|| apology.clone());
+    let web = Web::start(4, |bases| {
+        let lost = format!("{}/lost/1.html", bases[0]);
+        let linking = |n: u64| Site::new().html("/", page("L", &prose(n, 80), &[&lost]));
+        vec![site(3).handler(answer), linking(21), linking(22), linking(23)]
+    });
+    let crawled = Crawled::new();
+    let report = crawled.run(&probing(), &web.seeds());
+    assert_eq!(report.refused["soft_404"], 3);
+    assert!(crawled.clusters().values().flatten().all(|url| !url.contains("/lost/")));
+}
