@@ -18,6 +18,7 @@ pub mod index;
 pub mod robots;
 pub mod rules;
 
+pub mod discover;
 pub mod documents;
 pub mod forest;
 

@@ -9,7 +9,7 @@ use crate::boilerplate::Counts;
 use crate::clock::Timestamp;
 use crate::documents::copy_key;
 use crate::frontier::{
-    Address, Host, Purpose, Request, RobotsCopy, State, split_queue_key, split_revisit_key,
+    Address, Host, List, Purpose, Request, RobotsCopy, State, split_queue_key, split_revisit_key,
     split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
@@ -118,7 +118,7 @@ fn budgets(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
 impl Waiting {
     fn add(&mut self, findings: &mut Findings, (table, key): (&'static str, &[u8]), row: &[u8]) {
         match findings.read(table, hex(key), Request::decode(row)) {
-            Some(Request { purpose: Purpose::Page, url }) => {
+            Some(Request { purpose: Purpose::Page | Purpose::Sitemap, url }) => {
                 if let Some(url) = self.addresses.replace(url) {
                     findings.fault(table, || format!("{url} waits twice"));
                 }
@@ -142,6 +142,15 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         let copy = row_of(RobotsCopy::read(&tables.robots, host))?;
         findings.read("robots", host, copy);
         known(tables, findings, ("robots", &host.to_string()), host)?;
+    }
+    for row in tables.lists.iter()? {
+        let (url, row) = row?;
+        let url = url.value();
+        findings.look("lists");
+        findings.read("lists", url, List::decode(row.value()));
+        if tables.addresses.get(url)?.is_none() {
+            findings.fault("lists", || format!("{url} is a list and has no address row"));
+        }
     }
     for row in tables.boilerplate.iter()? {
         let (host, row) = row?;

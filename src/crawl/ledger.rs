@@ -271,6 +271,11 @@ impl<'a> Ledger<'a> {
                 self.tally.settled(&settlement);
                 settlement
             }
+            Yield::List(list) => {
+                self.tally.requests += 1;
+                let settled = frontier.settle_list(tables, &lease, (&list, told), finished)?;
+                return self.part((frontier, tables), lease.url.as_str(), settled, finished);
+            }
             Yield::Page(page) => {
                 let is_first = is_first(tables, &lease.url)?;
                 let before = self.tally.new;
@@ -456,6 +461,12 @@ impl<'a> Ledger<'a> {
                 Offered::Queued => new = true,
                 Offered::Known | Offered::Refused(_) => {}
             }
+        }
+        for (url, nofollow) in &page.feeds {
+            let depth = depth.saturating_add(1);
+            let (rank, from, nofollow) = (Rank::Link, Some(from), *nofollow);
+            let offer = Offer { url, depth, rank, hops: 0, from, nofollow };
+            frontier.offer_feed(tables, &offer, now)?;
         }
         for (url, (document, links)) in risen {
             let took_over = clusters::set_links(tables, document, url.as_str(), links, now)?;

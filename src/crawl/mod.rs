@@ -10,6 +10,7 @@
 //! stored with all its keys and links, or not at all.
 
 mod ledger;
+mod lists;
 mod report;
 mod sign;
 mod visitor;
@@ -32,6 +33,9 @@ use crate::store::{self, Store};
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
+
+/// Sitemaps that are in memory at a time: each may have 50 MB.
+const SITEMAPS_AT_A_TIME: usize = 4;
 
 /// Settings of a crawl: those of the modules it joins, and its own limits.
 #[derive(Debug, Clone, Default)]
@@ -203,12 +207,15 @@ pub fn run(
     let (visits, visited) = async_channel::bounded(signers * 8);
     let (signed, news) = sync_channel(signers * 16);
 
+    let sitemaps = Arc::new(tokio::sync::Semaphore::new(SITEMAPS_AT_A_TIME));
     for _ in 0..requests {
         let visitor = visitor::Visitor {
             fetcher: fetcher.clone(),
             context: context.clone(),
             leases: handed.clone(),
             visits: visits.clone(),
+            sitemap_bytes_max: settings.frontier.discover.bytes_max,
+            sitemaps: Arc::clone(&sitemaps),
         };
         runtime.spawn(visitor.run());
     }

@@ -315,8 +315,9 @@ fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailur
             }
             _ => continue,
         };
-        // A page that was fetched and asks not to be stored did not fail.
-        if reason != Reason::Noindex.as_str() && reason != Reason::NoText.as_str() {
+        // A page that was fetched and asks not to be stored, or a list, did not fail.
+        let fine = [Reason::Noindex, Reason::NoText, Reason::Sitemap, Reason::Feed];
+        if fine.iter().all(|fine| fine.as_str() != reason) {
             failed.push(SeedFailure { url: seed.to_string(), reason });
         }
     }

@@ -15,12 +15,12 @@ use crate::features::{Signer, site_of};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
 use crate::fetch::{Failure, Response};
-use crate::frontier::{Lease, Purpose, Reason, RobotsAnswer, Settlement, Told};
+use crate::frontier::{Lease, Listed, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
-use super::Settings;
 use super::visitor::{Answer, ROBOTS_BYTES_MAX, Visit};
+use super::{Settings, lists};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
@@ -39,6 +39,8 @@ pub(super) struct Signed {
 pub(super) enum Yield {
     /// A page.
     Page(Box<Page>),
+    /// A sitemap or feed.
+    List(Box<Listed>),
     /// Nothing to judge.
     Settled(Settlement),
 }
@@ -48,6 +50,8 @@ pub(super) enum Yield {
 pub(super) struct Page {
     pub article: Article,
     pub links: Vec<(PageUrl, bool)>,
+    /// Feeds that it links to, and whether they are marked nofollow.
+    pub feeds: Vec<(PageUrl, bool)>,
     pub noindex: bool,
     /// Hashes of the blocks of its main text.
     pub blocks: Vec<u64>,
@@ -68,7 +72,7 @@ pub(super) struct With<'a> {
 /// Signs visits until none can come any more, or nobody wants them.
 pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: With<'_>) {
     while let Ok(visit) = visits.recv_blocking() {
-        let Visit { lease, answer, mut told, finished } = visit;
+        let Visit { lease, answer, mut told, finished, permit } = visit;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with)));
         let yielded = yielded.unwrap_or_else(|_| {
@@ -77,6 +81,7 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
         });
         tracing::trace!(url = %lease.url, "signed");
         told.cut = matches!(&yielded, Yield::Page(page) if page.cut);
+        drop(permit);
         if signed.send(Signed { lease, finished, told, yielded }).is_err() {
             return;
         }
@@ -99,6 +104,7 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
         });
     }
     match response.status {
+        200..=299 if lease.purpose == Purpose::Sitemap => lists::sitemap(lease, &response, with),
         200 if response.has_body => page(lease, &response, finished, with),
         200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         304 if !lease.validators.is_empty() => Yield::Settled(Settlement::Unmodified),
@@ -186,6 +192,9 @@ fn page(
         }
         Err(_) => return Yield::Settled(Settlement::Refused(Reason::BadEncoding)),
     };
+    if let Some(yielded) = lists::page(lease, (response, &bytes), settings) {
+        return yielded;
+    }
     let input = extract::Input {
         bytes: &bytes,
         content_type: response.content_type.as_deref(),
@@ -195,11 +204,12 @@ fn page(
     let repeated = known.of(lease.host);
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
     let directives = directives(&found, response, &settings.frontier.agent);
-    let links = found.links.into_iter().filter_map(|link| {
-        let url = PageUrl::from_url(link.url, &settings.normalize).ok()?;
-        Some((url, link.nofollow || directives.nofollow))
-    });
-    let links = links.collect();
+    let (mut links, mut feeds) = (Vec::new(), Vec::new());
+    for link in found.links {
+        let Ok(url) = PageUrl::from_url(link.url, &settings.normalize) else { continue };
+        let to = if link.feed { &mut feeds } else { &mut links };
+        to.push((url, link.nofollow || directives.nofollow));
+    }
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
     let sign = |text: &str| {
@@ -222,7 +232,7 @@ fn page(
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    Yield::Page(Box::new(Page { article, links, noindex, blocks: blocks.keys, whole, cut }))
+    Yield::Page(Box::new(Page { article, links, feeds, noindex, blocks: blocks.keys, whole, cut }))
 }
 
 fn facts(said: Metadata) -> Facts {

@@ -1,10 +1,12 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Timestamp;
 use crate::fetch::{Failure, Fetcher, Response, Want};
@@ -29,6 +31,8 @@ pub(super) struct Visit {
     pub answer: Answer,
     pub told: Told,
     pub finished: Timestamp,
+    /// Held until the sitemap is read.
+    pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// One of many; ends when no more leases can come.
@@ -37,19 +41,33 @@ pub(super) struct Visitor {
     pub context: Context,
     pub leases: Receiver<Lease>,
     pub visits: Sender<Visit>,
+    /// Most bytes of a sitemap.
+    pub sitemap_bytes_max: usize,
+    /// Sitemaps may be large: only so many are in memory at a time.
+    pub sitemaps: Arc<Semaphore>,
 }
 
 impl Visitor {
     pub(super) async fn run(self) {
         while let Ok(lease) = self.leases.recv().await {
+            let permit = match lease.purpose {
+                Purpose::Sitemap => Arc::clone(&self.sitemaps).acquire_owned().await.ok(),
+                _ => None,
+            };
             let want = match lease.purpose {
                 Purpose::Page => Want::Page,
+                Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
                 Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
                 Purpose::Lookup => {
                     let address = self.fetcher.look_up(&lease.url).await;
                     let finished = self.context.clock.now_rounded_up();
                     let (answer, told) = (Answer::Address(address), Told::default());
-                    if self.visits.send(Visit { lease, answer, told, finished }).await.is_err() {
+                    if self
+                        .visits
+                        .send(Visit { lease, answer, told, finished, permit })
+                        .await
+                        .is_err()
+                    {
                         return;
                     }
                     continue;
@@ -82,7 +100,7 @@ impl Visitor {
                 }
             }
             let answer = Answer::Response(answer.map(Box::new));
-            if self.visits.send(Visit { lease, answer, told, finished }).await.is_err() {
+            if self.visits.send(Visit { lease, answer, told, finished, permit }).await.is_err() {
                 return;
             }
         }

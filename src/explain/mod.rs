@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::discover::Kind;
 use crate::documents::{read_copy, read_document};
-use crate::frontier::{Address, Family, Host, Reason, RobotsCopy, State, pattern_key};
+use crate::frontier::{Address, Family, Host, List, Reason, RobotsCopy, State, pattern_key};
 use crate::robots::meta::Terms;
 use crate::rules::Rule;
 use crate::store::{Error, ReadTables};
@@ -67,6 +68,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         let told = format!("{pattern}: {new} new of {pages} pages, none of the last {since_new}");
         facts.push(("kind of address".to_owned(), told));
     }
+    list_facts(tables, url, &mut facts)?;
     host_facts(tables, url, &mut facts)?;
     room_facts(tables, url, &mut facts)?;
     Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
@@ -247,6 +249,43 @@ fn in_words(time: Duration) -> String {
         || format!("{seconds} seconds"),
         |(unit, name)| format!("{:.1} {name}", seconds as f64 / f64::from(unit as u32)),
     )
+}
+
+/// What is known of an address as a sitemap or feed.
+fn list_facts(
+    tables: &ReadTables,
+    url: &PageUrl,
+    facts: &mut Vec<(String, String)>,
+) -> Result<(), Error> {
+    let Some(list) = List::read(&tables.lists, url.as_str())? else { return Ok(()) };
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    let is_feed = list.kind.is_some_and(Kind::is_feed);
+    if list.admitted && list.hosts.is_empty() && list.level == 0 {
+        fact("asked for", "as a sitemap at the usual place".to_owned());
+    } else if !is_feed {
+        let word = if list.hosts.len() == 1 { "host" } else { "hosts" };
+        fact("named by", format!("robots.txt of {} {word}", list.hosts.len()));
+    }
+    let Some(kind) = list.kind else { return Ok(()) };
+    fact("read as", kind.as_str().to_owned());
+    if list.level > 0 {
+        fact("indexes above it", list.level.to_string());
+    }
+    fact("entries", list.entries.to_string());
+    fact("entries queued", list.queued.to_string());
+    for (name, count) in [
+        ("entries refused", list.refused),
+        ("entries of other sites", list.strangers),
+        ("entries without address", list.bad),
+    ] {
+        if count > 0 {
+            fact(name, count.to_string());
+        }
+    }
+    if let Some(cut) = list.cut {
+        fact("not read to its end", cut.as_str().to_owned());
+    }
+    Ok(())
 }
 
 fn host_facts(

@@ -15,7 +15,8 @@ const LINK_BYTES_MAX: usize = 4_096;
 /// Relations of `<link>` elements that lead to pages, and not to parts of this one.
 ///
 /// Source: HTML 4.01, 6.12, and the microformats wiki's registry of relations.
-const PAGE_RELATIONS: [&str; 18] = [
+const PAGE_RELATIONS: [&str; 19] = [
+    "canonical",
     "next",
     "prev",
     "previous",
@@ -36,6 +37,10 @@ const PAGE_RELATIONS: [&str; 18] = [
     "copyright",
 ];
 
+/// Types of feeds.
+const FEED_TYPES: [&str; 4] =
+    ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"];
+
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -43,6 +48,8 @@ pub struct Link {
     pub url: Url,
     /// It is marked `rel=nofollow`.
     pub nofollow: bool,
+    /// It leads to a feed of the site.
+    pub feed: bool,
 }
 
 /// Returns the address that relative links of a page are relative to.
@@ -51,6 +58,8 @@ pub(super) fn base(head: &Head, page: Option<&Url>) -> Option<Url> {
         Some(page) => page.join(href.trim()).ok(),
         None => Url::parse(href.trim()).ok(),
     });
+    // One that leads out of the web is passed over.
+    let own = own.filter(|base| matches!(base.scheme(), "http" | "https"));
     own.or_else(|| page.cloned())
 }
 
@@ -97,7 +106,7 @@ pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> Ve
             continue;
         }
         let Some(url) = resolve(base, href) else { continue };
-        links.push(Link { url, nofollow });
+        links.push(Link { url, nofollow, feed: item.name() == "link" && is_feed(item) });
         if links.len() >= links_max {
             break;
         }
@@ -115,7 +124,11 @@ fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
     match item.name() {
         "a" | "area" => item.attribute("href"),
         "frame" | "iframe" => item.attribute("src"),
-        "link" if PAGE_RELATIONS.iter().any(|word| has_word(item, "rel", word)) => {
+        "link"
+            if PAGE_RELATIONS.iter().any(|word| has_word(item, "rel", word))
+                || is_translation(item)
+                || is_feed(item) =>
+        {
             item.attribute("href")
         }
         "meta" => refresh(item),
@@ -123,15 +136,44 @@ fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
     }
 }
 
-/// The target of `<meta http-equiv="refresh" content="0; url=...">`.
+/// The page in another language.
+fn is_translation(item: &Item<'_>) -> bool {
+    has_word(item, "rel", "alternate") && item.attribute("hreflang").is_some() && !is_feed(item)
+}
+
+/// A feed: `<link rel="alternate" type="application/rss+xml">` and its kind.
+fn is_feed(item: &Item<'_>) -> bool {
+    let media = item.attribute("type").unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    (has_word(item, "rel", "alternate") || has_word(item, "rel", "feed"))
+        && FEED_TYPES.iter().any(|known| media.eq_ignore_ascii_case(known))
+}
+
+/// The target of `<meta http-equiv="refresh" content="0; url=...">`: a time, then a separator,
+/// then the address, with or without `url=` and quotes.
+///
+/// Source: HTML, "shared declarative refresh steps".
 fn refresh<'a>(item: &Item<'a>) -> Option<&'a str> {
     let equiv = item.attribute("http-equiv")?;
     if !equiv.trim().eq_ignore_ascii_case("refresh") {
         return None;
     }
-    let content = item.attribute("content")?;
-    let at = content.to_ascii_lowercase().find("url=")?;
-    Some(content[at + 4..].trim().trim_matches(['"', '\'']))
+    let content = item.attribute("content")?.trim_start();
+    let rest = content.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_separator = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | ',');
+    if !rest.starts_with(is_separator) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start();
+    let has_url = rest.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("url"));
+    let named = has_url.then(|| rest[3..].trim_start().strip_prefix('=')).flatten();
+    let address = named.unwrap_or(rest).trim_start();
+    let address = match address.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        Some(quote) => address[1..].split(quote).next().unwrap_or_default(),
+        None => address,
+    };
+    Some(address.trim())
 }
 
 fn has_word(item: &Item<'_>, attribute: &str, word: &str) -> bool {

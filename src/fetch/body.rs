@@ -10,10 +10,12 @@ const DRAIN_BYTES_MAX: u64 = 64 << 10;
 /// What the body is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Want {
-    /// A page: the body of a 200 that is HTML or plain text.
+    /// A page: the body of a 200 that is HTML, plain text or a feed.
     Page,
     /// A robots.txt: the body of any 2xx, up to this many bytes.
     Robots(usize),
+    /// A sitemap: the body of any 2xx, whatever its type, up to this many bytes.
+    Sitemap(usize),
 }
 
 /// An answer.
@@ -59,7 +61,7 @@ pub(super) async fn read(
         Want::Page if response.status == 200 && may_be_page(response.content_type.as_deref()) => {
             config.body_bytes_max
         }
-        Want::Robots(limit) if answer.status().is_success() => limit,
+        Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
         _ => {
             if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
                 // Only to use the connection again: whether it succeeds changes nothing.
@@ -114,5 +116,9 @@ fn may_be_page(content_type: Option<&str>) -> bool {
             | "application/xml"
             | "text/xml"
             | "application/vnd.wap.xhtml+xml"
+            | "application/rss+xml"
+            | "application/atom+xml"
+            | "application/rdf+xml"
+            | "application/feed+json"
     )
 }

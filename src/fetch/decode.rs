@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, MultiGzDecoder};
 
 use super::inflate::{Brotli, Inflate};
 
@@ -80,6 +80,51 @@ pub fn decode(
     Ok(Decoded { bytes, truncated })
 }
 
+/// Undoes the codings of a body as a stream, in little memory. At most `bytes_max` bytes come out
+/// of each coding. What is not gzip though the header says so is taken as it is: servers say so
+/// of files that they have unpacked, or never packed.
+///
+/// # Errors
+///
+/// If a coding is not known.
+pub fn reader<'a>(
+    raw: &'a [u8],
+    content_encoding: &str,
+    bytes_max: u64,
+) -> Result<Box<dyn Read + 'a>, DecodeError> {
+    let unknown = || DecodeError::Unsupported(content_encoding.to_owned());
+    let names = content_encoding.split(',').map(|name| name.trim().to_ascii_lowercase());
+    let codings: Vec<String> =
+        names.filter(|name| !name.is_empty() && name != "identity").collect();
+    let Some(last) = codings.last() else { return Ok(Box::new(raw)) };
+    if codings.len() > CODINGS_MAX {
+        return Err(unknown());
+    }
+    let first: Box<dyn Read + 'a> = match last.as_str() {
+        "gzip" | "x-gzip" if !raw.starts_with(&GZIP_MAGIC) => Box::new(raw),
+        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(raw)),
+        "br" => Box::new(Brotli::new(raw)),
+        "deflate" => Box::new(Inflate::new(raw, has_zlib_header(raw))),
+        "zstd" => Box::new(unzstd(raw).map_err(|_| DecodeError::Corrupt("zstd"))?),
+        _ => return Err(unknown()),
+    };
+    codings.iter().rev().skip(1).try_fold(first, |inner, coding| {
+        let inner = io::BufReader::new(inner.take(bytes_max.saturating_add(1)));
+        let outer: Box<dyn Read + 'a> = match coding.as_str() {
+            "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(inner)),
+            "zstd" => Box::new(unzstd(inner).map_err(|_| DecodeError::Corrupt("zstd"))?),
+            _ => return Err(unknown()),
+        };
+        Ok(outer)
+    })
+}
+
+fn unzstd<R: io::BufRead>(raw: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    Ok(decoder)
+}
+
 fn undo(
     raw: &[u8],
     coding: &str,
@@ -92,13 +137,7 @@ fn undo(
     let end = match name.as_str() {
         "gzip" | "x-gzip" => gunzip(raw, &mut grow)?,
         "br" => grow(&mut Brotli::new(raw))?,
-        "zstd" => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(raw).and_then(|mut decoder| {
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-                Ok(decoder)
-            });
-            grow(&mut decoder.map_err(|_| DecodeError::Corrupt("zstd"))?)?
-        }
+        "zstd" => grow(&mut unzstd(raw).map_err(|_| DecodeError::Corrupt("zstd"))?)?,
         "deflate" => grow(&mut Inflate::new(raw, has_zlib_header(raw)))?,
         _ => return Err(DecodeError::Unsupported(coding.to_owned())),
     };

@@ -13,7 +13,7 @@ use crate::store::{BadRow, Error, Tables};
 use crate::urls::PageUrl;
 
 use super::revisit::{Fate, Recrawl, Settled, Told, Validators};
-use super::rows::{Address, Purpose, Request, State};
+use super::rows::{Address, Request, State};
 use super::{Frontier, Lease, Reason, Settlement};
 
 /// Due addresses that are queued at a time.
@@ -46,11 +46,12 @@ impl Frontier {
             }
             tables.revisits.remove(revisit_key(due, &url).as_slice())?;
             let Some(mut address) = Address::read(&tables.addresses, &url)? else { continue };
+            let rank = address.place.rank;
             let parsed = PageUrl::parse_stored(&url);
-            if parsed.is_none_or(|url| !self.scope.contains(&url)) {
+            // A sitemap may lie anywhere.
+            if parsed.is_none_or(|url| !rank.is_sitemap() && !self.scope.contains(&url)) {
                 // Another run with other seeds may want it.
-                let wait =
-                    self.recrawl.interval(address.place.rank, address.revisit.interval_ms, false);
+                let wait = self.recrawl.interval(rank, address.revisit.interval_ms, false);
                 plan(tables, &url, &mut address, (wait, self.opened))?;
                 tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
                 continue;
@@ -64,7 +65,7 @@ impl Frontier {
                 tables,
                 address.host,
                 address.place,
-                &Request { purpose: Purpose::Page, url },
+                &Request { purpose: rank.purpose(), url },
             )?;
         }
         Ok(())
@@ -200,6 +201,17 @@ impl Frontier {
         };
         plan(tables, url, address, (wait, now))
     }
+}
+
+/// Takes an address out of those that are due some time.
+pub(super) fn unplan(
+    tables: &mut Tables<'_>,
+    url: &str,
+    address: &mut Address,
+) -> Result<(), Error> {
+    tables.revisits.remove(revisit_key(address.revisit.due, url).as_slice())?;
+    address.revisit.due = Timestamp(0);
+    Ok(())
 }
 
 /// Writes when an address is due; it must not have a row yet.

@@ -6,6 +6,7 @@ use redb::ReadableTable as _;
 use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl, pattern};
 
+use super::offer::By;
 use super::rows::{Address, Rank, State};
 use super::{Frontier, Offer, Reason};
 
@@ -15,6 +16,7 @@ impl Frontier {
         &mut self,
         tables: &mut Tables<'_>,
         offer: &Offer<'_>,
+        by: By,
     ) -> Result<Option<Reason>, Error> {
         if !matches!(offer.rank, Rank::Link | Rank::Redirect) {
             return Ok(None);
@@ -28,8 +30,12 @@ impl Frontier {
         if offer.rank == Rank::Redirect {
             return Ok(None);
         }
+        let row = &self.hosts.get(tables, host)?.row;
+        if by == By::Feed && row.feeds >= self.config.discover.feeds_per_host_max {
+            return Ok(Some(Reason::FeedLimit));
+        }
         let most = self.config.host_addresses_max;
-        if most > 0 && self.hosts.get(tables, host)?.row.admitted >= most {
+        if most > 0 && row.admitted >= most {
             return Ok(Some(Reason::HostBudget));
         }
         let most = self.config.pattern_addresses_max;

@@ -187,11 +187,12 @@ impl Frontier {
                 // What is stored is visited again for what it says now.
                 let is_first =
                     address.as_ref().is_some_and(|address| address.state == State::Queued);
-                if is_first && self.is_held_back(tables, (host, place), &url)? {
+                let is_page = request.purpose == Purpose::Page;
+                if is_first && is_page && self.is_held_back(tables, (host, place), &url)? {
                     return Ok(Head::Again);
                 }
                 let hops = address.as_ref().map_or(0, |address| address.hops);
-                let mut head = lease(url, Some(place), Purpose::Page, hops);
+                let mut head = lease(url, Some(place), request.purpose, hops);
                 if let (Head::Lease(lease), Some(address)) = (&mut head, &address) {
                     lease.validators = self.validators(address, now);
                 }

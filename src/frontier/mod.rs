@@ -14,6 +14,7 @@ mod family;
 mod groups;
 mod hosts;
 mod lease;
+mod lists;
 mod offer;
 mod reason;
 mod revisit;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
 use crate::clock::Timestamp;
+use crate::discover;
 use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
@@ -37,6 +39,7 @@ pub use again::split_revisit_key;
 pub use budgets::pattern_key;
 pub use family::{Family, YieldConfig};
 pub use lease::Lease;
+pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
 pub use reason::Reason;
 pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
@@ -91,6 +94,8 @@ pub struct Config {
     pub hosts_per_domain_max: u64,
     /// Limits on the shape of addresses.
     pub shape: urls::Limits,
+    /// Sitemaps and feeds.
+    pub discover: discover::Config,
     /// Most redirects that may lead to an address.
     pub redirects_max: u8,
     /// Tries of an address after its first one failed.
@@ -155,6 +160,7 @@ impl Default for Config {
             patterns_per_host_max: 4_096,
             hosts_per_domain_max: 10_000,
             shape: urls::Limits::default(),
+            discover: discover::Config::default(),
             redirects_max: 10,
             retries_max: 3,
             retry_delay_ms: 30_000,

@@ -4,8 +4,10 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
+use super::again::unplan;
+use super::lists::{is_sitemap_in_queue, want_as_page};
 use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Reason, Revisit, events};
+use super::{Frontier, Reason, events};
 
 /// An address that was found.
 #[derive(Debug, Clone)]
@@ -22,6 +24,19 @@ pub struct Offer<'a> {
     pub from: Option<&'a PageUrl>,
     /// The link is marked nofollow.
     pub nofollow: bool,
+}
+
+/// How an address was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// By a link, a redirect or as a seed: the host that it is found on speaks for it.
+    Link,
+    /// As a feed that a page links to.
+    Feed,
+    /// As an entry of a sitemap or feed.
+    Entry,
+    /// As an entry of a sitemap that must not name it.
+    Stranger,
 }
 
 /// What became of an offer.
@@ -50,7 +65,18 @@ impl Frontier {
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<Offered, Error> {
-        let from = offer.from.map(PageUrl::host_key);
+        self.offer_by(tables, offer, By::Link, now)
+    }
+
+    /// Offers an address that was found in another way than by a link.
+    pub(super) fn offer_by(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        by: By,
+        now: Timestamp,
+    ) -> Result<Offered, Error> {
+        let from = offer.from.map(PageUrl::host_key).filter(|_| by == By::Link);
         let hash = offer.url.hash64();
         if let (Some(from), Rank::Link, false) = (&from, offer.rank, offer.nofollow) {
             let source = xxhash_rust::xxh3::xxh3_64(from.as_str().as_bytes());
@@ -58,16 +84,20 @@ impl Frontier {
                 return Ok(Offered::Known);
             }
         }
-        let mut refused = self.turn_away(offer, now);
+        let stranger = (by == By::Stranger).then_some(Reason::OffSite);
+        let mut refused = self.turn_away(offer, now).or(stranger);
         let known = Address::read(&tables.addresses, offer.url.as_str())?;
         // What was let in before takes no room.
         let is_in = known.as_ref().is_some_and(|address| address.state.is_in());
         if refused.is_none() && !is_in {
-            refused = self.over_budget(tables, offer)?;
+            refused = self.over_budget(tables, offer, by)?;
         }
         let Some(mut address) = known else {
-            return self.add(tables, offer, refused, now);
+            return self.add(tables, offer, (refused, by), now);
         };
+        if refused.is_none() && by == By::Link && is_sitemap_in_queue(&address) {
+            want_as_page(tables, offer)?;
+        }
         let more_links = match &from {
             Some(from) if refused.is_none() && *from != offer.url.host_key() => {
                 let from = self.hosts.number(tables, from)?;
@@ -110,27 +140,13 @@ impl Frontier {
         &mut self,
         tables: &mut Tables<'_>,
         offer: &Offer<'_>,
-        refused: Option<Reason>,
+        (refused, by): (Option<Reason>, By),
         now: Timestamp,
     ) -> Result<Offered, Error> {
         let place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
-        let mut address = Address {
-            state: refused.map_or(State::Queued, State::Refused),
-            host: 0,
-            place,
-            hops: offer.hops,
-            failures: 0,
-            links: 0,
-            status: 0,
-            trouble: None,
-            discovered: now,
-            visited: Timestamp(0),
-            not_before: Timestamp(0),
-            referrer: offer.from.map_or(String::new(), |from| from.as_str().to_owned()),
-            busy: 0,
-            cut: false,
-            revisit: Revisit::default(),
-        };
+        let found = Address::found(now, offer.from.map_or("", PageUrl::as_str));
+        let state = refused.map_or(State::Queued, State::Refused);
+        let mut address = Address { state, place, hops: offer.hops, ..found };
         self.recount(None, &address.state);
         events::refused(offer.url, &address.state);
         if let Some(reason) = refused {
@@ -138,7 +154,12 @@ impl Frontier {
             return Ok(Offered::Refused(reason));
         }
         let host_key = offer.url.host_key();
-        if let Some(from) = offer.from.map(PageUrl::host_key).filter(|from| *from != host_key) {
+        if by == By::Feed {
+            let host = self.hosts.number(tables, &host_key)?;
+            self.hosts.get(tables, host)?.row.feeds += 1;
+        }
+        let from = offer.from.map(PageUrl::host_key).filter(|_| by == By::Link);
+        if let Some(from) = from.filter(|from| *from != host_key) {
             let from = self.hosts.number(tables, &from)?;
             add_link(tables, offer.url.hash64(), from, &mut address)?;
         }
@@ -157,10 +178,14 @@ impl Frontier {
         let is_new = !address.state.is_in();
         let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
         match address.state {
+            // It waits for another visit as a sitemap.
+            State::Refused(_) if address.revisit.waits => return Ok(false),
             State::Refused(reason) if reason.before_visit() => {
+                unplan(tables, offer.url.as_str(), address)?;
                 let was = std::mem::replace(&mut address.state, State::Queued);
                 self.recount(Some(&was), &State::Queued);
             }
+            State::Queued if is_sitemap_in_queue(address) => return Ok(false),
             State::Queued if better && address.not_before.0 == 0 => {
                 let key = queue_key(address.host, address.place);
                 if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {

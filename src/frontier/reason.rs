@@ -47,6 +47,12 @@ reasons! {
     HostInPath = 13, "host_in_path", "its path repeats the name of its host, as in a trap";
     DomainHosts = 14, "domain_hosts", "its domain has as many hosts as the limit allows";
     PatternBudget = 15, "pattern_budget", "as many addresses of its pattern as the limit allows";
+    OffSite = 16, "off_site", "named only by a sitemap of another site";
+    SitemapDepth = 17, "sitemap_depth", "a sitemap below more indexes than the limit allows";
+    SitemapLimit = 18, "sitemap_limit", "its host has as many sitemaps as the limit allows";
+    FeedLimit = 19, "feed_limit", "its host has as many feeds as the limit allows";
+    NotASitemap = 25, "not_a_sitemap", "named as a sitemap, and it is none";
+    NoSitemap = 26, "no_sitemap", "there is no sitemap at the usual place";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
@@ -70,6 +76,8 @@ reasons! {
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
     Expired = 54, "expired", "its document was removed after the time that was set";
     Gone = 60, "gone", "the server has said again and again that it is no longer there";
+    Sitemap = 61, "sitemap", "it is a sitemap: no document, its entries were offered";
+    Feed = 62, "feed", "it is a feed: no document, its entries were offered";
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 
@@ -80,11 +88,11 @@ impl Reason {
         Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
     }
 
-    /// Tells whether the address was turned away before any visit, so that new settings or a
-    /// better link can let it in.
+    /// Tells whether the address was turned away before any visit, or was asked for as a sitemap
+    /// only, so that new settings or a better link can let it in.
     #[must_use]
     pub fn before_visit(self) -> bool {
-        (self as u8) < 20
+        (self as u8) < 20 || matches!(self, Self::NotASitemap | Self::NoSitemap)
     }
 }
 

@@ -25,11 +25,12 @@ pub struct Recrawl {
     pub enabled: bool,
     /// Shortest time between two visits; at least one second.
     pub interval_min_ms: u64,
-    /// Time between the first visit of a page and the second one. Seeds begin with the shortest.
+    /// Time between the first visit of a page and the second one. Seeds and sitemaps begin with the
+    /// shortest.
     pub interval_first_ms: u64,
     /// Longest time between two visits.
     pub interval_max_ms: u64,
-    /// The same for seeds, on which new pages are found.
+    /// The same for seeds and sitemaps, on which new pages are found.
     pub seed_interval_max_ms: u64,
     /// The interval is multiplied by this after a change, 0 to 1.
     pub shorten: f64,
@@ -69,7 +70,9 @@ impl Recrawl {
     #[must_use]
     pub fn bounds(&self, rank: Rank) -> (u64, u64) {
         let longest = match rank {
-            Rank::Seed => self.seed_interval_max_ms.min(self.interval_max_ms),
+            Rank::Seed | Rank::Sitemap | Rank::LateSitemap => {
+                self.seed_interval_max_ms.min(self.interval_max_ms)
+            }
             _ => self.interval_max_ms,
         };
         let shortest = self.interval_min_ms.max(INTERVAL_FLOOR_MS);
@@ -82,7 +85,7 @@ impl Recrawl {
     pub fn interval(&self, rank: Rank, before: u64, changed: bool) -> u64 {
         let (shortest, longest) = self.bounds(rank);
         let next = match (before, rank) {
-            (0, Rank::Seed) => shortest,
+            (0, Rank::Seed | Rank::Sitemap | Rank::LateSitemap) => shortest,
             (0, _) => self.interval_first_ms,
             (before, _) if changed => times(before, self.shorten.min(1.0)),
             (before, _) => times(before, self.lengthen.max(1.0)),

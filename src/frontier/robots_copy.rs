@@ -18,7 +18,7 @@ use super::{Frontier, Reason};
 const ROBOTS_REDIRECTS_MAX: u8 = 5;
 
 /// Least time for which a copy is used, whatever is set.
-const ROBOTS_TTL_FLOOR: Duration = Duration::from_secs(1);
+const ROBOTS_TTL_FLOOR: Duration = Duration::from_millis(100);
 
 /// What a request for a robots.txt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,7 +191,8 @@ impl Frontier {
             }
         };
         let options = Options { google_extras: self.config.google_extras };
-        let rules: AgentRules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+        let file = Rules::parse(&body, &options);
+        let rules: AgentRules = file.for_agent(&self.config.agent);
         let ttl = self.robots_ttl(fresh);
         let live = self.hosts.get(tables, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
@@ -215,7 +216,8 @@ impl Frontier {
         if live.row.contacted {
             live.row.next_allowed = live.row.next_allowed.max(next);
         }
-        self.reschedule(tables, of)
+        self.reschedule(tables, of)?;
+        self.offer_sitemaps(tables, of, file.sitemaps(), now)
     }
 
     /// Returns how long a copy may be used: as its server says, within our bounds.

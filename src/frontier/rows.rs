@@ -86,21 +86,62 @@ pub enum Rank {
     Redirect = 1,
     /// A seed.
     Seed = 2,
+    /// One of the first sitemaps of a host.
+    Sitemap = 3,
     /// A link.
-    Link = 3,
+    Link = 4,
+    /// A further sitemap: read when the addresses of those before it were visited.
+    LateSitemap = 5,
     /// A link of a kind that has given nothing new for long.
-    Slow = 4,
+    Slow = 6,
 }
 
 impl Rank {
+    /// Returns what a page, or a sitemap, of this rank is asked for as.
+    pub(super) fn purpose(self) -> Purpose {
+        if self.is_sitemap() { Purpose::Sitemap } else { Purpose::Page }
+    }
+
+    pub(super) fn is_sitemap(self) -> bool {
+        matches!(self, Self::Sitemap | Self::LateSitemap)
+    }
+
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Robots, Self::Redirect, Self::Seed, Self::Link, Self::Slow]
-            .get(usize::from(code))
-            .copied()
+        const ALL: [Rank; 7] = [
+            Rank::Robots,
+            Rank::Redirect,
+            Rank::Seed,
+            Rank::Sitemap,
+            Rank::Link,
+            Rank::LateSitemap,
+            Rank::Slow,
+        ];
+        ALL.get(usize::from(code)).copied()
     }
 }
 
 impl Address {
+    /// An address that was found just now, on a page or in a list.
+    pub(super) fn found(now: Timestamp, referrer: &str) -> Self {
+        Self {
+            state: State::Queued,
+            host: 0,
+            place: Place { rank: Rank::Link, depth: 0, sequence: 0 },
+            hops: 0,
+            failures: 0,
+            links: 0,
+            status: 0,
+            trouble: None,
+            discovered: now,
+            visited: Timestamp(0),
+            not_before: Timestamp(0),
+            referrer: referrer.to_owned(),
+            busy: 0,
+            cut: false,
+            revisit: Revisit::default(),
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let (state, number, text) = match &self.state {
             State::Queued => (0u8, 0, ""),
@@ -236,6 +277,10 @@ pub struct Host {
     pub slow_lane: bool,
     /// It keeps failing: one request at a time finds out whether it is back.
     pub breaker_open: bool,
+    /// Sitemaps of it that were ever let in.
+    pub sitemaps: u32,
+    /// Feeds of it that were ever let in.
+    pub feeds: u32,
 }
 
 impl Host {
@@ -261,6 +306,8 @@ impl Host {
             quiet_since: Timestamp(0),
             slow_lane: false,
             breaker_open: false,
+            sitemaps: 0,
+            feeds: 0,
         }
     }
 
@@ -286,6 +333,8 @@ impl Host {
             .signed(self.quiet_since.0)
             .number(self.slow_lane)
             .number(self.breaker_open)
+            .number(self.sitemaps)
+            .number(self.feeds)
             .finish()
     }
 
@@ -313,6 +362,8 @@ impl Host {
             quiet_since: Timestamp(row.signed()?),
             slow_lane: row.number()? != 0,
             breaker_open: row.number()? != 0,
+            sitemaps: row.narrow()?,
+            feeds: row.narrow()?,
         })
     }
 }
@@ -344,6 +395,8 @@ pub enum Purpose {
     Lookup,
     /// A page.
     Page,
+    /// A sitemap.
+    Sitemap,
     /// The robots.txt of the host with this number, after this many redirects.
     Robots {
         /// Number of the host whose rules are wanted.
@@ -366,18 +419,25 @@ impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let (of, hops) = match self.purpose {
             // A look-up is in no queue.
-            Purpose::Page | Purpose::Lookup => (0, 0),
+            Purpose::Page | Purpose::Sitemap | Purpose::Lookup => (0, 0),
             Purpose::Robots { of, hops } => (of, hops),
         };
-        Encoder::new(1).number(of).number(hops).text(&self.url).finish()
+        let is_sitemap = self.purpose == Purpose::Sitemap;
+        Encoder::new(1).number(of).number(hops).text(&self.url).number(is_sitemap).finish()
     }
 
     /// Reads a row. Host numbers start at 1, so that 0 stands for "no robots.txt".
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
         let mut row = Decoder::new("request", 1, row)?;
         let (of, hops) = (row.narrow()?, row.narrow()?);
-        let purpose = if of == 0 { Purpose::Page } else { Purpose::Robots { of, hops } };
-        Ok(Self { purpose, url: row.text()?.to_owned() })
+        let url = row.text()?.to_owned();
+        let purpose = match (of, row.number()?) {
+            (0, 0) => Purpose::Page,
+            (0, 1) => Purpose::Sitemap,
+            (0, _) => return Err(row.bad("its purpose is unknown")),
+            _ => Purpose::Robots { of, hops },
+        };
+        Ok(Self { purpose, url })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
+use super::lists::named_sitemap;
 use super::rows::{Address, Host, Purpose, Rank, Request, State, queue_key};
 use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
@@ -109,7 +110,7 @@ impl Frontier {
         let robots = match lease.purpose {
             Purpose::Robots { of, hops } => Some((of, hops)),
             Purpose::Lookup => Some((lease.host, 0)),
-            Purpose::Page => None,
+            Purpose::Page | Purpose::Sitemap => None,
         };
         if let Some((of, hops)) = robots {
             if let Some(place) = lease.place {
@@ -231,6 +232,7 @@ impl Frontier {
         address.visited = finished;
         address.status = told.status;
         let was = address.state.clone();
+        let settlement = named_sitemap(tables, lease, settlement)?;
         let is_kept =
             matches!(was, State::Stored(_)) && !matches!(settlement, Settlement::Stored(_));
         if !is_kept {
@@ -256,6 +258,10 @@ impl Frontier {
         events::refused(&lease.url, &address.state);
         tables.addresses.insert(lease.url.as_str(), address.encode().as_slice())?;
         if let Some(target) = target {
+            if lease.purpose == Purpose::Sitemap {
+                self.sitemap_moved(tables, (&lease.url, &target), address.hops, finished)?;
+                return Ok(settled);
+            }
             let offer = Offer {
                 url: &target,
                 depth: address.place.depth,
@@ -265,6 +271,9 @@ impl Frontier {
                 nofollow: false,
             };
             self.offer(tables, &offer, finished)?;
+        }
+        if matches!(address.state, State::Refused(Reason::NotASitemap | Reason::NoSitemap)) {
+            self.offer_as_page(tables, &lease.url, finished)?;
         }
         Ok(settled)
     }
@@ -308,7 +317,7 @@ impl Frontier {
     ) -> Result<(), Error> {
         let mut key = address.not_before.0.max(0).to_be_bytes().to_vec();
         key.extend_from_slice(&queue_key(lease.host, address.place));
-        let request = Request { purpose: Purpose::Page, url: lease.url.as_str().to_owned() };
+        let request = Request { purpose: lease.purpose, url: lease.url.as_str().to_owned() };
         tables.later.insert(key.as_slice(), request.encode().as_slice())?;
         self.queued += 1;
         Ok(())

@@ -35,6 +35,8 @@ pub const ROBOTS: TableDefinition<u32, &[u8]> = TableDefinition::new("robots");
 pub const ADDRESSES: TableDefinition<&str, &[u8]> = TableDefinition::new("addresses");
 /// Host number, rank, depth, sequence -> queued request (`frontier`).
 pub const QUEUE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("queue");
+/// Address -> what a sitemap or feed came to (`frontier`).
+pub const LISTS: TableDefinition<&str, &[u8]> = TableDefinition::new("lists");
 /// Due time, host number: hosts with a queue (`frontier`).
 pub const SCHEDULE: TableDefinition<&[u8], ()> = TableDefinition::new("schedule");
 /// Due time, sequence -> request that waits before it is queued (`frontier`).

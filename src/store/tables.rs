@@ -5,8 +5,8 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
     DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER,
-    META, NEAR, NEAR_LOG, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE, SKIPPED,
-    UNSURE,
+    LISTS, META, NEAR, NEAR_LOG, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
+    SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -48,6 +48,7 @@ tables! {
     robots: ROBOTS, u32 => &'static [u8];
     addresses: ADDRESSES, &'static str => &'static [u8];
     queue: QUEUE, &'static [u8] => &'static [u8];
+    lists: LISTS, &'static str => &'static [u8];
     schedule: SCHEDULE, &'static [u8] => ();
     later: LATER, &'static [u8] => &'static [u8];
     revisits: REVISITS, &'static [u8] => ();

@@ -57,6 +57,18 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// Tells whether any address of the host of `url` may be visited.
+    #[must_use]
+    pub fn has_host(&self, url: &PageUrl) -> bool {
+        if self.kind != ScopeKind::Prefix {
+            return self.contains(url);
+        }
+        let start = format!("{}/", host_name(url));
+        self.roots.range(start.clone()..).next().is_some_and(|root| root.starts_with(&start))
+    }
+}
+
 /// Returns the registrable domain of an address, such as `example.co.uk`; the host itself (with
 /// its port) where there is none, as for IP addresses and single labels.
 #[must_use]

@@ -27,7 +27,7 @@ fn made(folder: &Path) -> Store {
         let links = ["/fails", "/story", "/mirror", "/no", "/1", "/2", "/3", "/4", "/5"];
         let front = page("Front", &prose(5, 80), &links);
         let site = Site::new()
-            .robots("User-agent: *\nDisallow: /no\n")
+            .robots("User-agent: *\nDisallow: /no\nSitemap: /map.xml\n")
             .html("/", front)
             .page("/fails", Page::status(500))
             .html("/story", page("A story of the sea", &text, &[]))
@@ -102,6 +102,7 @@ macro_rules! each_of_bytes {
         $do!(hosts);
         $do!(robots);
         $do!(addresses);
+        $do!(lists);
         $do!(queue);
         $do!(later);
         $do!(documents);

@@ -307,8 +307,8 @@ fn proxies_of_the_environment_are_not_used() {
     }
     let output = command.env_remove("NO_PROXY").current_dir(folder.path()).output().unwrap();
     assert!(output.status.success());
-    // robots.txt, the page, and the probe for the error page.
-    assert_eq!((web.web.requests().len(), proxy.log()), (3, vec![]));
+    // robots.txt, the page, the sitemap at the usual place, and the probe for the error page.
+    assert_eq!((web.web.requests().len(), proxy.log()), (4, vec![]));
 }
 
 #[test]

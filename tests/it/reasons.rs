@@ -39,7 +39,8 @@ fn every_reason_is_counted_and_explained_in_words() {
     let txn = store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
     let scope = Scope::new(ScopeKind::Any, &[]);
-    let settings = Config { delay_ms: 0, ..Config::default() };
+    let mut settings = Config { delay_ms: 0, ..Config::default() };
+    settings.discover.usual_place = false;
     let mut frontier = Frontier::open(&mut tables, settings, scope, now).unwrap();
     for reason in Reason::ALL {
         let url = url(reason);
@@ -53,6 +54,7 @@ fn every_reason_is_counted_and_explained_in_words() {
         let settlement = match lease.purpose {
             Purpose::Page => Settlement::Refused(waiting.remove(lease.url.as_str()).unwrap()),
             Purpose::Robots { .. } => Settlement::Robots(RobotsAnswer::None),
+            Purpose::Sitemap => unreachable!("the usual place is not asked"),
             Purpose::Lookup => unreachable!("without delay there are no groups"),
         };
         frontier.settle(&mut tables, &lease, (settlement, Told::status(404)), now).unwrap();

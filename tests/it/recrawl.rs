@@ -7,6 +7,7 @@ use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{Rank, Recrawl};
 use uniqcrawl::localweb::Page;
 
+use crate::discover::urlset;
 use crate::lab::{DAY, HOUR_MS, Lab, START, cluster, story, tagged};
 use crate::support::{page, prose};
 
@@ -348,4 +349,47 @@ fn a_page_that_was_cut_stays_marked_until_it_is_read_whole() {
     lab.put(0, "/long", tagged(story(4), "\"2\""));
     assert_eq!(lab.much_later().revisits.changed, 1);
     assert!(!is_cut("/long"));
+}
+
+#[test]
+fn sitemaps_and_feeds_are_read_again_and_lead_to_new_pages() {
+    let mut lab = Lab::new(1);
+    lab.config.frontier.discover.usual_place = true;
+    let map = |paths: &[&str], tag: &str| {
+        let base = lab.url(0, "/").to_string();
+        let urls = paths.iter().map(|path| format!("{}{path}", base.trim_end_matches('/')));
+        let map = Page::bytes("application/xml", urlset(urls));
+        if tag.is_empty() { map } else { map.header("ETag", tag) }
+    };
+    let feed = |items: &[&str]| {
+        let items: String =
+            items.iter().map(|path| format!("<item><link>{path}</link></item>")).collect();
+        Page::bytes(
+            "application/rss+xml",
+            format!("<rss version=\"2.0\"><channel>{items}</channel></rss>"),
+        )
+    };
+    let link = "<link rel=\"alternate\" type=\"application/rss+xml\" href=\"/feed\"><title>";
+    lab.html(0, "/", page("Front", &prose(1, 80), &[]).replace("<title>", link));
+    for number in 1..6 {
+        lab.html(0, &format!("/{number}"), story(number + 10));
+    }
+    lab.put(0, "/sitemap.xml", map(&["/1"], "\"m1\""));
+    lab.put(0, "/feed", feed(&["/2"]));
+    assert_eq!(lab.run().new, 3);
+    let again = lab.next_day();
+    assert_eq!((again.new, again.revisits.changed), (0, 0));
+    let asked = lab.requests("/sitemap.xml");
+    assert_eq!(asked[0].header("if-none-match"), Some("\"m1\""));
+    assert_eq!((asked.len(), lab.requests("/feed").len()), (1, 1));
+    lab.put(0, "/sitemap.xml", map(&["/1", "/3"], ""));
+    lab.clock.advance(DAY);
+    lab.put(0, "/feed", feed(&["/2", "/4"]));
+    let new = lab.next_day();
+    assert_eq!((new.new, new.revisits.changed), (2, 2));
+    let (map_seen, feed_seen) =
+        (lab.address(0, "/sitemap.xml").revisit, lab.address(0, "/feed").revisit);
+    assert_eq!((map_seen.changes, feed_seen.changes), (1, 1));
+    assert_eq!(lab.document(0, "/3").copies, 1);
+    assert_eq!(lab.document(0, "/4").copies, 1);
 }
