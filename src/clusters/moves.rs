@@ -143,10 +143,7 @@ pub fn merge(
         write_copy(&mut tables.copies, into, &address, &copy)?;
         addresses.push(address);
     }
-    contents.push(source.root);
-    contents.sort_unstable();
-    contents.dedup();
-    for number in contents {
+    for number in all_contents(tables, (from, &source), contents)? {
         let mut content = must_content(tables, number)?;
         content.document = into;
         write_content(&mut tables.contents, number, &content)?;
@@ -182,24 +179,13 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
     let (documents, mut addresses) = (ended.len() as u64, Vec::new());
     let mut changes = Vec::new();
     for (number, document) in ended {
-        let mut contents = vec![document.root];
-        if !document.merged.is_empty() {
-            // Texts that no copy carries may have stayed because others are packed against them.
-            for row in tables.contents.iter()? {
-                let (content, row) = row?;
-                if Content::decode(row.value())?.document == number {
-                    contents.push(content.value());
-                }
-            }
-        }
+        let mut contents = Vec::new();
         for (address, copy) in copies_of(&tables.copies, number)? {
             tables.copies.remove(copy_key(number, &address).as_slice())?;
             contents.push(copy.content);
             addresses.push(address);
         }
-        contents.sort_unstable();
-        contents.dedup();
-        for content in contents {
+        for content in all_contents(tables, (number, &document), contents)? {
             changes.extend(remove_content(tables, content)?);
         }
         for id in ids_of(tables, number)? {
@@ -210,6 +196,27 @@ pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error
     }
     stored::append(&mut tables.near_log, changes)?;
     Ok(Ended { documents, addresses })
+}
+
+/// Returns every content of a document, of which some are carried by its copies.
+fn all_contents(
+    tables: &Tables<'_>,
+    (number, document): (u64, &Document),
+    mut carried: Vec<u64>,
+) -> Result<Vec<u64>, Error> {
+    carried.push(document.root);
+    if !document.merged.is_empty() {
+        // Texts that no copy carries may have stayed because others are packed against them.
+        for row in tables.contents.iter()? {
+            let (content, row) = row?;
+            if Content::decode(row.value())?.document == number {
+                carried.push(content.value());
+            }
+        }
+    }
+    carried.sort_unstable();
+    carried.dedup();
+    Ok(carried)
 }
 
 pub(super) fn remove_content(

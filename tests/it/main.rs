@@ -34,6 +34,7 @@ mod main_text;
 mod metadata;
 mod moves;
 mod operation;
+mod pace;
 mod polite;
 mod reasons;
 mod recrawl;

@@ -228,7 +228,7 @@ fn a_busy_answer_holds_back_its_whole_host_over_a_restart_and_no_other_host() {
     };
     assert_eq!(run(), (["/robots.txt", "/", "/1"].map(str::to_owned).to_vec(), 6));
     // Each run opens the frontier anew.
-    clock.advance(Duration::from_mins(60).saturating_sub(ms(1)));
+    clock.advance(Duration::from_hours(1).saturating_sub(ms(1)));
     assert_eq!(run(), (vec![], 0));
     clock.advance(ms(1));
     // The address that met it has lost none of its tries, and goes after those that wait longer.
@@ -420,4 +420,22 @@ fn the_operator_is_named_in_every_request() {
     };
     assert_eq!(names(&[]), None);
     assert_eq!(names(&["From: bot@example.org"]).as_deref(), Some("bot@example.org"));
+}
+
+#[test]
+fn everything_that_is_polite_is_on_by_default() {
+    let config = Config::default();
+    let frontier = &config.frontier;
+    assert!(frontier.delay_ms >= 1_000 && frontier.connections_per_host == 1);
+    assert!(frontier.address_delay_ms > 0 && frontier.domain_delay_ms > 0);
+    assert!(frontier.response_factor > 0 && config.crawl.limits.obey_noindex);
+    assert!(!config.fetch.allow_private && config.fetch.contact.starts_with("https://"));
+    // robots.txt is asked for, and cannot be switched off.
+    let web = Web::one(site(1).robots("User-agent: *\nDisallow: /1\n"));
+    let mut config = config;
+    config.fetch.allow_private = true;
+    config.frontier.delay_ms = 0;
+    config.crawl.limits.probe_error_page = false;
+    Crawled::new().run(&config, &web.seeds());
+    assert_eq!((web.asked("/robots.txt"), web.asked("/"), web.asked("/1")), (1, 1, 0));
 }
