@@ -114,16 +114,22 @@ fn a_host_with_many_addresses_is_one_host() {
     let port = PageUrl::parse(&first.url(0)).unwrap().url().port().unwrap();
     let second = format!("127.78.0.2:{port}").parse().unwrap();
     let second = runtime.block_on(LocalWeb::start_at(second, site(3))).unwrap();
-    // A connection goes to the first address that answers: each name prefers another one.
+    // A connection goes to the first address that answers: each name prefers another one, and none
+    // of `c.test` is the first.
     let mut config = config();
     config.frontier.delay_ms = 60;
-    config.frontier.connections_per_host = 1;
-    config.fetch.resolve =
-        vec!["a.test=127.78.0.1,127.78.0.2".into(), "b.test=127.78.0.2,127.78.0.1".into()];
-    let seeds = [named(&first, "a.test", 0), named(&first, "b.test", 0)];
+    // The pace of a host does not hang on groups.
+    (config.frontier.address_delay_ms, config.frontier.connections_per_address) = (0, 0);
+    config.fetch.resolve = vec![
+        "a.test=127.78.0.1,127.78.0.2".into(),
+        "b.test=127.78.0.2,127.78.0.1".into(),
+        "c.test=127.78.0.3,127.78.0.2,127.78.0.1".into(),
+    ];
+    let seeds = ["a.test", "b.test", "c.test"].map(|name| named(&first, name, 0));
     Crawled::new().run(&config, &seeds);
+    assert!(!first.requests().is_empty() && !second.requests().is_empty());
     let all = [first.requests(), second.requests()].concat();
-    for name in ["a.test", "b.test"] {
+    for name in ["a.test", "b.test", "c.test"] {
         let of = of_name(&all, name);
         assert_eq!(of.len(), 5, "{name}");
         assert!(gap(of.clone()) >= ms(60), "{name}: {:?}", gap(of));
