@@ -281,9 +281,12 @@ impl<'a> Ledger<'a> {
                 let before = self.tally.new;
                 let pair = (&mut *frontier, &mut *tables);
                 let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
-                first_read = is_first.then_some(self.tally.new > before);
+                first_read = is_first.then_some((self.tally.new > before, page.said));
                 let depth = lease.place.map_or(0, |place| place.depth);
-                let new = self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
+                // What an error page links to leads to more of them, or is known.
+                let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);
+                let new = !is_error
+                    && self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
                 told.changed = changed || new;
                 settlement
             }
@@ -295,8 +298,8 @@ impl<'a> Ledger<'a> {
         tracing::trace!(url = %lease.url, "kept");
         let settled = frontier.settle(tables, &lease, (settlement, told), finished)?;
         tracing::trace!(url = %lease.url, "settled");
-        if let Some(is_new) = first_read {
-            frontier.count_yield(tables, &lease.url, is_new)?;
+        if let Some(given) = first_read {
+            frontier.count_yield(tables, &lease.url, given)?;
             if let Some(document) = document {
                 self.probe(frontier, tables, &lease, finished)?;
                 let copies = clusters::neighbours(tables, document, lease.url.as_str())?;

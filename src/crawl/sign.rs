@@ -59,6 +59,8 @@ pub(super) struct Page {
     pub whole: Option<Box<Article>>,
     /// The body was cut at a limit, or broke off.
     pub cut: bool,
+    /// Hash of its main text without digits.
+    pub said: u64,
 }
 
 /// What signers share.
@@ -232,7 +234,15 @@ fn page(
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    Yield::Page(Box::new(Page { article, links, feeds, noindex, blocks: blocks.keys, whole, cut }))
+    let said = without_digits(&article.text);
+    let blocks = blocks.keys;
+    Yield::Page(Box::new(Page { article, links, feeds, noindex, blocks, whole, cut, said }))
+}
+
+/// Hash of a text that is the same for texts which differ in numbers only.
+fn without_digits(text: &str) -> u64 {
+    let rest: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+    xxhash_rust::xxh3::xxh3_64(rest.as_bytes())
 }
 
 fn facts(said: Metadata) -> Facts {

@@ -1,5 +1,6 @@
 //! What kinds of addresses of a host yield: a kind that gives nothing but duplicates is slowed,
-//! then stopped.
+//! then stopped. So is a kind whose pages say the same but for numbers, such as the empty days of a
+//! calendar.
 //!
 //! The kind of an address, its *family*, is its path with numbers and hashes replaced, and the
 //! names of its parameters. A family that has given nothing new for long goes to the end of the
@@ -47,6 +48,8 @@ pub struct Family {
     pub stopped: u64,
     /// Addresses that were visited although it was stopped.
     pub explored: u64,
+    /// What the last of its pages said, numbers aside: hashes, the newest last.
+    pub said: Vec<u64>,
 }
 
 /// What is to be done with an address of a family.
@@ -63,19 +66,23 @@ pub(super) enum Brake {
 /// are rules.
 const FAMILY_BIT: u64 = 1 << 63;
 
+/// Texts of a family that are remembered.
+const SAID_MAX: usize = 8;
+
 /// Addresses of a family that are let in again in one step.
 const REOPENED_MAX: usize = 1_000;
 
 impl Family {
     fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        let row = Encoder::new(1)
             .text(&self.pattern)
             .number(self.pages)
             .number(self.new)
             .number(self.since_new)
             .number(self.stopped)
             .number(self.explored)
-            .finish()
+            .number(self.said.len() as u64);
+        self.said.iter().fold(row, |row, hash| row.fixed(*hash)).finish()
     }
 
     /// Reads a row.
@@ -88,7 +95,23 @@ impl Family {
             since_new: row.number()?,
             stopped: row.number()?,
             explored: row.number()?,
+            said: {
+                let count: usize = row.narrow()?;
+                (0..count.min(SAID_MAX)).map(|_| row.fixed()).collect::<Result<_, _>>()?
+            },
         })
+    }
+
+    /// Notes what a page says, numbers aside. Returns whether none of the last ones said that.
+    fn hears(&mut self, said: u64) -> bool {
+        let before = self.said.iter().position(|known| *known == said);
+        if let Some(at) = before {
+            self.said.remove(at);
+        } else if self.said.len() == SAID_MAX {
+            self.said.remove(0);
+        }
+        self.said.push(said);
+        before.is_none()
     }
 
     /// Reads the family of an address.
@@ -158,17 +181,19 @@ impl Frontier {
         change_family(tables, url, |family| family.stopped += 1)
     }
 
-    /// Counts a page that was read, and whether it was anything new. If it was, the addresses of
-    /// its family that were stopped are let in again.
+    /// Counts a page that was read, whether it is a new document, and the hash of what it says,
+    /// numbers aside. If it gives anything new, the addresses of its family that were stopped are
+    /// let in again.
     pub fn count_yield(
         &mut self,
         tables: &mut Tables<'_>,
         url: &PageUrl,
-        is_new: bool,
+        (is_new, said): (bool, u64),
     ) -> Result<(), Error> {
         let mut reopen = false;
         change_family(tables, url, |family| {
             family.pages += 1;
+            let is_new = family.hears(said) && is_new;
             family.new += u64::from(is_new);
             family.since_new = if is_new { 0 } else { family.since_new + 1 };
             reopen = is_new && family.stopped > 0;

@@ -3,8 +3,11 @@
 use super::PageUrl;
 use super::sessions::is_hash;
 
+/// Shortest part of a segment that may be a hexadecimal key.
+const KEY_MIN: usize = 6;
+
 /// Returns the pattern of an address within its host: its path with `0` for each number and `*` for
-/// each hash or UUID, and the names of its parameters in order, each once.
+/// each hash, UUID or hexadecimal key, and the names of its parameters in order, each once.
 ///
 /// Addresses of one pattern are mostly made by one template; a family of them without end is a
 /// trap.
@@ -39,13 +42,21 @@ fn generalise(text: &str, out: &mut String) {
             // The digits of an escape are no number.
             out.push_str(&end[..2]);
             numbers(&end[2..], out);
-        } else if is_hash(end) {
+        } else if is_hash(end) || is_hex_key(end) {
             out.push('*');
         } else {
             numbers(end, out);
         }
         out.push_str(&token[end.len()..]);
     }
+}
+
+/// Tells whether a text is hexadecimal and has letters and digits, as short keys have.
+fn is_hex_key(text: &str) -> bool {
+    text.len() >= KEY_MIN
+        && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 fn numbers(text: &str, out: &mut String) {

@@ -120,6 +120,7 @@ fn a_host_with_many_addresses_is_one_host() {
     config.frontier.delay_ms = 60;
     // The pace of a host does not hang on groups.
     (config.frontier.address_delay_ms, config.frontier.connections_per_address) = (0, 0);
+    (config.frontier.domain_delay_ms, config.frontier.connections_per_domain) = (0, 0);
     config.fetch.resolve = vec![
         "a.test=127.78.0.1,127.78.0.2".into(),
         "b.test=127.78.0.2,127.78.0.1".into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use uniqcrawl::config::Config;
 use uniqcrawl::frontier::{Reason, State};
-use uniqcrawl::localweb::Site;
+use uniqcrawl::localweb::{Page, Request, Site};
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -188,4 +188,34 @@ fn without_brakes_every_copy_is_fetched() {
     let crawled = Crawled::new();
     crawled.run(&rules_only(), &web.seeds());
     assert_eq!(stored(&crawled, &web, "copy", 0..500), 500);
+}
+
+#[test]
+fn pages_that_say_the_same_but_for_numbers_are_nothing_new() {
+    // Days of a calendar without end: each names the next, and each is a document of its own.
+    let day = |number: u64| {
+        let text = format!("Events of day {number}. There are none, {number} times none.");
+        let next = format!("/day/{}", number + 1);
+        page(&format!("Day {number}"), &text, &[&next])
+    };
+    let answer = move |request: &Request| {
+        let number = request.target.strip_prefix("/day/")?.parse().ok()?;
+        Some(Page::html(day(number)))
+    };
+    let links: Vec<String> = (0..300).map(|number| format!("/event/{number}")).collect();
+    let mut links: Vec<&str> = links.iter().map(String::as_str).collect();
+    links.push("/day/1");
+    let mut site = Site::new().html("/", page("Front", &prose(1, 80), &links)).handler(answer);
+    for number in 0..300 {
+        // Their numbers differ, and so do their words.
+        let text = prose(500 + number, 20);
+        site = site.html(&format!("/event/{number}"), page(&format!("Event {number}"), &text, &[]));
+    }
+    let web = Web::start(1, |_| vec![site]);
+    let crawled = Crawled::new();
+    let report = crawled.run(&braked(), &web.seeds());
+    let targets = web.web.targets(0);
+    let asked = |folder: &str| targets.keys().filter(|path| path.starts_with(folder)).count();
+    assert_eq!((asked("/event/"), report.refused["no_yield"]), (300, 1));
+    assert!((200..220).contains(&asked("/day/")), "{}", asked("/day/"));
 }

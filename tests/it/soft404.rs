@@ -122,3 +122,25 @@ fn an_error_page_is_never_canonical_however_many_link_to_it() {
     assert_eq!(report.refused["soft_404"], 3);
     assert!(crawled.clusters().values().flatten().all(|url| !url.contains("/lost/")));
 }
+
+#[test]
+fn what_an_error_page_links_to_is_not_followed() {
+    let asked = std::sync::atomic::AtomicU64::new(0);
+    let answer = move |request: &Request| {
+        is_lost(request).then(|| {
+            let next = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1_000;
+            let links = [format!("/lost/{next}.html"), format!("/lost/{next}x.html")];
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            Page::html(page("Oops", &prose(7, 60), &links))
+        })
+    };
+    let web = Web::start(1, |_| vec![site(5).handler(answer)]);
+    let mut config = probing();
+    config.frontier.host_addresses_max = 500;
+    let crawled = Crawled::new();
+    let report = crawled.run(&config, &web.seeds());
+    // The pages that were read before the probe came back may have been followed one step.
+    let lost = report.refused["soft_404"] + report.refused.get("host_budget").unwrap_or(&0);
+    assert!(lost < 40, "{:?}", report.refused);
+    assert_eq!(crawled.clusters().len(), 11);
+}

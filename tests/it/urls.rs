@@ -272,6 +272,8 @@ fn a_pattern_forgets_numbers_hashes_and_values() {
         (&format!("http://h/x/{id}"), "/x/*"),
         (&format!("http://h/x/{id}.jpg"), "/x/*.jpg"),
         ("http://h/550e8400-e29b-41d4-a716-446655440000/", "/*/"),
+        ("http://h/missing/3f8941ae-2.html", "/missing/*-0.html"),
+        ("http://h/facade/12345678/abc1", "/facade/0/abc0"),
         ("http://h/p?b=1&a=2&a=3", "/p?a&b"),
         ("http://h/p?f[10]=1&f[11]=2", "/p?f[0]&f[0]"),
         ("http://h/%E4%BD%A0-5", "/%E4%BD%A0-0"),
