@@ -72,6 +72,9 @@ fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
     let Some(Copies { count, best, unread }) = copies else {
         if document.gone.0 == 0 || document.copies != 0 {
             findings.fault("documents", || format!("{id} has no copy and is not gone"));
+        } else if document.content != document.root {
+            findings
+                .fault("documents", || format!("{id} is gone and has not the text of its root"));
         }
         return;
     };

@@ -3,6 +3,7 @@
 mod args;
 mod batch;
 mod compare;
+mod crash;
 mod crawl;
 mod dedup;
 mod demo;

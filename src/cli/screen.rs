@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use anyhow::Result;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::exit::Exit;
 
@@ -21,7 +23,11 @@ pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    if json { log.json().init() } else { log.init() }
+    match super::crash::asked_for() {
+        Some(crash) => log.finish().with(crash).init(),
+        None if json => log.json().init(),
+        None => log.init(),
+    }
 }
 
 /// Prints a value as one JSON document.

@@ -143,10 +143,7 @@ pub fn merge(
         write_copy(&mut tables.copies, into, &address, &copy)?;
         addresses.push(address);
     }
-    contents.push(source.root);
-    contents.sort_unstable();
-    contents.dedup();
-    for number in contents {
+    for number in all_contents(tables, (from, &source), contents)? {
         let mut content = must_content(tables, number)?;
         content.document = into;
         write_content(&mut tables.contents, number, &content)?;
@@ -206,22 +203,12 @@ fn end_one(
     number: u64,
     document: &Document,
 ) -> Result<(Vec<u64>, Vec<stored::Change>), Error> {
-    let mut contents = vec![document.root];
-    if !document.merged.is_empty() {
-        // Texts that no copy carries may have stayed because others are packed against them.
-        for row in tables.contents.iter()? {
-            let (content, row) = row?;
-            if Content::decode(row.value())?.document == number {
-                contents.push(content.value());
-            }
-        }
-    }
+    let mut carried = Vec::new();
     for (address, copy) in copies_of(&tables.copies, number)? {
         tables.copies.remove(copy_key(number, &address).as_slice())?;
-        contents.push(copy.content);
+        carried.push(copy.content);
     }
-    contents.sort_unstable();
-    contents.dedup();
+    let contents = all_contents(tables, (number, document), carried)?;
     let mut changes = Vec::new();
     for content in &contents {
         changes.extend(remove_content(tables, *content)?);
@@ -232,6 +219,27 @@ fn end_one(
     tables.documents.remove(number)?;
     forget_changes(&mut tables.history, number)?;
     Ok((contents, changes))
+}
+
+/// Returns every content of a document, of which some are carried by its copies.
+fn all_contents(
+    tables: &Tables<'_>,
+    (number, document): (u64, &Document),
+    mut carried: Vec<u64>,
+) -> Result<Vec<u64>, Error> {
+    carried.push(document.root);
+    if !document.merged.is_empty() {
+        // Texts that no copy carries may have stayed because others are packed against them.
+        for row in tables.contents.iter()? {
+            let (content, row) = row?;
+            if Content::decode(row.value())?.document == number {
+                carried.push(content.value());
+            }
+        }
+    }
+    carried.sort_unstable();
+    carried.dedup();
+    Ok(carried)
 }
 
 pub(super) fn remove_content(
@@ -280,6 +288,8 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let best = ranked(&copies).min_by(|(one, ..), (other, ..)| one.cmp(other));
     let Some((_, address, copy)) = best else {
         document.copies = 0;
+        // The text of its last copy may be removed; that of its root is kept.
+        document.content = document.root;
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
         }

@@ -124,6 +124,7 @@ impl<'a> Ledger<'a> {
                 let offer = Offer { url, depth: 0, rank, hops: 0, from: None, nofollow: false };
                 frontier.offer(&mut tables, &offer, now)?;
             }
+            tracing::trace!(seeds = some.len(), "offered");
             frontier.flush(&mut tables)?;
             drop(tables);
             txn.commit().map_err(store::Error::from)?;
@@ -171,7 +172,9 @@ impl<'a> Ledger<'a> {
         frontier.flush(&mut tables)?;
         self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
         drop(tables);
+        tracing::trace!(pages, "committing");
         txn.commit().map_err(store::Error::from)?;
+        tracing::trace!(pages, "committed");
         for lease in std::mem::take(&mut self.held) {
             if course == Course::On {
                 self.send(lease);
@@ -213,6 +216,7 @@ impl<'a> Ledger<'a> {
             && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
         {
             let Some(lease) = frontier.lease(tables, now)? else { break };
+            tracing::trace!(url = %lease.url, "leased");
             if self.settings.boilerplate.learn_boilerplate {
                 self.boilerplate.load(tables, lease.host)?;
             }
@@ -295,7 +299,9 @@ impl<'a> Ledger<'a> {
             Settlement::Stored(document) => Some(document),
             _ => None,
         };
+        tracing::trace!(url = %lease.url, "kept");
         let settled = frontier.settle(tables, &lease, (settlement, told), finished)?;
+        tracing::trace!(url = %lease.url, "settled");
         if let Some(given) = first_read {
             frontier.count_yield(tables, &lease.url, given)?;
             if let Some(document) = document {
@@ -348,6 +354,7 @@ impl<'a> Ledger<'a> {
         let place =
             dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
         let joined = clusters::join(tables, article, &place, links, now)?;
+        tracing::trace!(url = %article.address, document = joined.document, "joined");
         self.joined(article, &place, &joined);
         Ok((Settlement::Stored(joined.document), true))
     }
@@ -381,6 +388,7 @@ impl<'a> Ledger<'a> {
             let place = dedup::judge_again(tables, &self.finder, again, &self.settings.dedup)?;
             let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
             self.tally.moved += 1;
+            tracing::trace!(content, document = moved.document, "moved");
             left.insert(moved.from);
             for address in moved.addresses {
                 Address::set_document(&mut tables.addresses, &address, moved.document)?;

@@ -83,6 +83,7 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
+        tracing::trace!(url = %lease.url, "signed");
         drop(permit);
         if let Yield::Page(page) = &yielded {
             told.cut = page.cut;

@@ -219,6 +219,7 @@ pub fn export(
         }
         kept.write(&row).map_err(io(&summary.path))?;
         summary.documents += 1;
+        tracing::trace!(url = document.canonical, "exported");
         for lost in dropped_of(&tables, number.value(), &document)? {
             dropped.write(&lost).map_err(io(&summary.duplicates_path))?;
             summary.duplicates += 1;
@@ -368,6 +369,9 @@ impl Writer {
             Sink::Csv(out) => out.into_inner().map_err(csv::IntoInnerError::into_error)?,
         };
         file.sync_all()?;
-        std::fs::rename(&self.partial, &self.path)
+        tracing::trace!(file = %self.path.display(), "written");
+        std::fs::rename(&self.partial, &self.path)?;
+        tracing::trace!(file = %self.path.display(), "renamed");
+        Ok(())
     }
 }

@@ -201,6 +201,9 @@ pub const LINKS_BEYOND: &str = "links.beyond_limit";
 /// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
 const CLOSED: &str = "last_contact";
 
+/// Row of `meta` that keeps, over a clean stop, until when a crash before it hid requests.
+const HIDDEN: &str = "hidden_until";
+
 /// The frontier of one crawl. It lives on the thread that owns the write transaction.
 #[derive(Debug)]
 pub struct Frontier {
@@ -214,7 +217,7 @@ pub struct Frontier {
     tally: BTreeMap<String, i64>,
     opened: Timestamp,
     /// Requests may have been sent until this moment that no row tells of, because a crash hid
-    /// them: no host is contacted until its delay has passed since; 0 after a clean stop.
+    /// them: no host is contacted until its delay has passed since; 0 if there was none.
     hidden_until: Timestamp,
     /// When any host was last contacted, as far as it is known.
     last: Timestamp,
@@ -232,10 +235,13 @@ impl Frontier {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let closed = tables.meta.remove(CLOSED)?.and_then(|row| {
-            let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
-            (millis <= now.0).then_some(Timestamp(millis))
-        });
+        let mut past = |name| -> Result<Option<Timestamp>, Error> {
+            Ok(tables.meta.remove(name)?.and_then(|row| {
+                let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
+                (millis <= now.0).then_some(Timestamp(millis))
+            }))
+        };
+        let (closed, hidden) = (past(CLOSED)?, past(HIDDEN)?);
         let mut frontier = Self {
             hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory_mib << 20),
             groups: Groups::new(&config, None),
@@ -243,7 +249,7 @@ impl Frontier {
             rules: Rules::open(tables, config.rules.clone())?,
             tally: BTreeMap::new(),
             opened: now,
-            hidden_until: if closed.is_some() { Timestamp(0) } else { now },
+            hidden_until: if closed.is_some() { hidden.unwrap_or_default() } else { now },
             last: closed.unwrap_or(now),
             queued: tables.later.len()?,
             recrawl: Recrawl::default(),
@@ -275,6 +281,8 @@ impl Frontier {
     /// Notes that no request is under way and none will be sent before the store is opened anew.
     pub fn close(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
         tables.meta.insert(CLOSED, self.last.0.to_string().as_bytes())?;
+        // A run that was short does not make up for a crash before it.
+        tables.meta.insert(HIDDEN, self.hidden_until.0.to_string().as_bytes())?;
         Ok(())
     }
 

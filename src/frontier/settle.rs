@@ -230,12 +230,18 @@ impl Frontier {
             crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
         address.visited = finished;
-        (address.status, address.cut) = (told.status, told.cut);
+        address.status = told.status;
         if let Some(beyond) = told.links_beyond {
             self.count_beyond(&mut address, beyond);
         }
         let was = address.state.clone();
         let settlement = named_sitemap(tables, lease, settlement)?;
+        let is_kept =
+            matches!(was, State::Stored(_)) && !matches!(settlement, Settlement::Stored(_));
+        if !is_kept {
+            // What is stored was cut or not, whatever a further visit was answered.
+            address.cut = told.cut;
+        }
         let target = match &settlement {
             Settlement::Redirect(target) => Some(target.clone()),
             _ => None,

@@ -268,3 +268,22 @@ fn what_robots_txt_forbids_since_is_kept_and_not_asked_for() {
     assert_eq!(explained.state, "stored");
     assert!(format!("{:?}", explained.facts).contains("robots.txt of the host disallows it"));
 }
+
+#[test]
+fn a_document_whose_last_copy_was_no_root_is_gone_with_a_text() {
+    let lab = Lab::new(3);
+    cluster(&lab);
+    lab.run();
+    let whole = lab.document(0, "/story");
+    // The copies go one after the other; the text of the root is the one that is kept.
+    for host in 0..3 {
+        lab.remove(host, "/story");
+        lab.much_later();
+        lab.much_later();
+    }
+    assert_eq!(lab.crawled.clusters()[&lab.url(2, "/story").to_string()].len(), 0);
+    let tables = lab.crawled.store.read().unwrap();
+    let number = tables.doc_ids.get(whole.id.0).unwrap().unwrap().value();
+    let gone = uniqcrawl::documents::read_document(&tables.documents, number).unwrap().unwrap();
+    assert!(gone.gone.0 > 0 && gone.content == gone.root, "{gone:?}");
+}

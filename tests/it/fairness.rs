@@ -1,5 +1,7 @@
 //! Queues of hosts: an address is queued once and in its best place; no host starves another.
 
+use std::time::Duration;
+
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::frontier::{
     Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told,
@@ -8,7 +10,7 @@ use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
-use crate::support::{Crawled, Web, config, page, prose};
+use crate::support::{Crawled, Web, config, crawl, page, prose};
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
@@ -114,6 +116,24 @@ fn pages_that_link_to_each_other_are_each_asked_for_once() {
 }
 
 #[test]
+fn requests_under_way_are_bounded_over_all_hosts() {
+    let most = |requests_max: usize| {
+        let slow = Duration::from_millis(60);
+        let page = |n: u64| Page::html(page("Front", &prose(n, 60), &[])).after(slow);
+        let web = Web::start(8, |_| (0..8).map(|n| Site::new().page("/", page(n))).collect());
+        let mut config = config();
+        config.crawl.limits.requests_max = requests_max;
+        config.crawl.limits.signers = 1;
+        assert_eq!(Crawled::new().run(&config, &web.seeds()).pages, 8);
+        let requests = web.web.requests();
+        let open = |at| requests.iter().filter(|r| r.started <= at && at < r.finished).count();
+        requests.iter().map(|request| open(request.started)).max().unwrap()
+    };
+    assert_eq!((most(1), most(2)), (1, 2));
+    assert!(most(8) > 2);
+}
+
+#[test]
 fn small_hosts_are_done_while_a_huge_one_has_just_begun() {
     const SMALL: usize = 50;
     const PAGES: u64 = 10;
@@ -155,4 +175,38 @@ fn small_hosts_are_done_while_a_huge_one_has_just_begun() {
     // Its turn came as often as that of any small host, whatever the speed of the machine.
     assert!(before <= 3 * (PAGES + 1), "{before} of {} requests", huge.len());
     assert!(huge.len() as u64 > before, "it goes on when the others are done");
+}
+
+/// Peak memory in MiB of a crawl of so many pages, each with 300 long links of its own.
+fn peak_memory(pages: u64) -> f64 {
+    let web = Web::one(Site::new().handler(|request| {
+        let number: u64 = request.target.trim_start_matches("/next/").parse().unwrap_or(0);
+        let mut links: Vec<String> = vec![format!("/next/{}", number + 1)];
+        let long = "as-long-as-addresses-get-".repeat(56);
+        links.extend((0..300).map(|n| format!("/{long}/{number}/{n}")));
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let is_page = request.target != "/robots.txt";
+        is_page.then(|| Page::html(page("List", &prose(number, 40), &links)))
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
+    let settings = format!(
+        "[crawl]\npages_max = {pages}\nsigners = 1\nrequests_max = 1\nbatch_pages_max = 1\n\
+         probe_error_page = false\n[store]\ncache_mib = 1\n"
+    );
+    std::fs::write(folder.path().join("few.toml"), settings).unwrap();
+    let run = ["--seeds", "seeds.txt", "--allow-private", "--delay", "0", "--config", "few.toml"];
+    let out = crawl(&run, folder.path());
+    let text = String::from_utf8(out.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("peak memory"));
+    let (number, unit) = line.unwrap().trim().split_once(' ').unwrap();
+    assert_eq!(unit, "MiB");
+    number.parse().unwrap()
+}
+
+#[test]
+fn memory_does_not_grow_with_the_addresses_that_are_seen() {
+    // The longer crawl sees 26 MiB more of addresses, which are in the store alone.
+    let (few, many) = (peak_memory(15), peak_memory(80));
+    assert!(many < few + 19.0, "{few} MiB, then {many} MiB");
 }

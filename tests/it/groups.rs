@@ -107,6 +107,37 @@ fn hosts_with_the_same_set_of_addresses_are_one_group() {
 }
 
 #[test]
+fn a_host_with_many_addresses_is_one_host() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let first = runtime.block_on(LocalWeb::start_at("127.78.0.1:0".parse().unwrap(), site(3)));
+    let first = first.unwrap();
+    let port = PageUrl::parse(&first.url(0)).unwrap().url().port().unwrap();
+    let second = format!("127.78.0.2:{port}").parse().unwrap();
+    let second = runtime.block_on(LocalWeb::start_at(second, site(3))).unwrap();
+    // A connection goes to the first address that answers: each name prefers another one, and none
+    // of `c.test` is the first.
+    let mut config = config();
+    config.frontier.delay_ms = 60;
+    // The pace of a host does not hang on groups.
+    (config.frontier.address_delay_ms, config.frontier.connections_per_address) = (0, 0);
+    (config.frontier.domain_delay_ms, config.frontier.connections_per_domain) = (0, 0);
+    config.fetch.resolve = vec![
+        "a.test=127.78.0.1,127.78.0.2".into(),
+        "b.test=127.78.0.2,127.78.0.1".into(),
+        "c.test=127.78.0.3,127.78.0.2,127.78.0.1".into(),
+    ];
+    let seeds = ["a.test", "b.test", "c.test"].map(|name| named(&first, name, 0));
+    Crawled::new().run(&config, &seeds);
+    assert!(!first.requests().is_empty() && !second.requests().is_empty());
+    let all = [first.requests(), second.requests()].concat();
+    for name in ["a.test", "b.test", "c.test"] {
+        let of = of_name(&all, name);
+        assert_eq!(of.len(), 5, "{name}");
+        assert!(gap(of.clone()) >= ms(60), "{name}: {:?}", gap(of));
+    }
+}
+
+#[test]
 fn hosts_of_one_ipv6_address_take_turns() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let start = LocalWeb::start_at("[::1]:0".parse().unwrap(), site(1));

@@ -115,6 +115,28 @@ fn bodies_that_do_not_end_in_time_are_given_up() {
 }
 
 #[test]
+fn slow_answers_are_read_on_one_side_of_each_limit_of_time() {
+    // Nothing for 500 ms, no byte for 400 ms, and 1,000 ms in all are too long.
+    let late = |ms| Page::html(page("Late", &prose(3, 60), &[])).after(Duration::from_millis(ms));
+    assert_eq!(outcome(late(200), |_| {}).0, "stored");
+    assert_eq!(refused(late(800)), Some("timeout"));
+    let drip = |bytes: &[u8], every| {
+        let every = Duration::from_millis(every);
+        html(Body::Drip { bytes: bytes.to_vec(), every })
+    };
+    assert_eq!(outcome(drip(b"a word", 60), |_| {}).0, "stored");
+    assert_eq!(refused(drip(b"ab", 700)), Some("timeout"));
+    assert_eq!(refused(drip(&[b'a'; 20], 100)), Some("timeout"));
+}
+
+#[test]
+fn answers_of_http_1_0_are_read() {
+    let text = page("Old", &prose(4, 60), &[]);
+    let answer = format!("HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n{text}");
+    assert_eq!(outcome(Page::body(Body::Raw(answer.into_bytes())), |_| {}).0, "stored");
+}
+
+#[test]
 fn an_endless_body_is_cut_at_the_limit_and_kept() {
     let endless = Body::Endless(format!("<p>{}</p>\n", prose(9, 200)).into_bytes());
     let started = Instant::now();

@@ -1,5 +1,8 @@
 //! Documents that lose, swallow or outlive their copies.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joint, Place};
@@ -7,9 +10,10 @@ use uniqcrawl::dedup::{self, Config, Finder};
 use uniqcrawl::documents::{
     Facts, Key, changes_of, copies_of, read_body, read_content, read_document,
 };
+use uniqcrawl::export::{Format, export};
 use uniqcrawl::features::Signer;
 use uniqcrawl::index::stored;
-use uniqcrawl::robots::meta::Terms;
+use uniqcrawl::robots::meta::{Honour, Terms};
 use uniqcrawl::store::Tables;
 
 use crate::support::{Crawled, clusters, prose};
@@ -259,4 +263,126 @@ fn the_history_of_canonical_copies_is_kept() {
         .collect();
     let (long, short) = ("http://long.example/article", "http://short/a");
     assert_eq!(changes, [(2, long, short), (70, short, long)]);
+}
+
+#[test]
+fn identifiers_lead_to_the_last_of_a_chain_of_mergers() {
+    let mut shelf = Shelf::new();
+    let numbers: Vec<u64> =
+        (0..4).map(|n| shelf.add(&format!("http://a/{n}"), &prose(n, 80))).collect();
+    let ids: Vec<_> = numbers
+        .iter()
+        .map(|number| {
+            let tables = shelf.crawled.store.read().unwrap();
+            read_document(&tables.documents, *number).unwrap().unwrap().id
+        })
+        .collect();
+    shelf.write(|tables| {
+        for pair in numbers.windows(2) {
+            clusters::merge(tables, pair[0], pair[1], Timestamp(50)).unwrap();
+        }
+        let back = clusters::merge(tables, numbers[3], numbers[0], Timestamp(51));
+        assert!(back.is_err(), "nothing leads back into what was merged");
+    });
+    let tables = shelf.crawled.store.read().unwrap();
+    for id in ids {
+        assert_eq!(tables.doc_ids.get(id.0).unwrap().unwrap().value(), numbers[3]);
+    }
+    assert_eq!(tables.documents.len().unwrap(), 1);
+}
+
+/// What may happen to a shelf of pages.
+#[derive(Debug, Clone)]
+enum Step {
+    Add(u8, u8),
+    Links(u8, u8),
+    Leave(u8),
+    Merge(u8, u8),
+    LookAgain,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let small = 0..9_u8;
+    prop_oneof![
+        6 => (small.clone(), small.clone()).prop_map(|(text, form)| Step::Add(text, form)),
+        6 => (0..30_u8, small.clone()).prop_map(|(copy, links)| Step::Links(copy, links)),
+        2 => (0..30_u8).prop_map(Step::Leave),
+        1 => (small.clone(), small).prop_map(|(from, into)| Step::Merge(from, into)),
+        1 => Just(Step::LookAgain),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn whatever_happens_every_copy_names_one_document_that_is_no_copy_itself(
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let (mut shelf, mut links) = (Shelf::new(), BTreeMap::new());
+        for (number, step) in (1_000..).zip(steps) {
+            let held = copies(&shelf);
+            let now = Timestamp(number);
+            match step {
+                Step::Add(text, form) => {
+                    let form = if form < 4 { String::new() } else { format!(" Form {form}.") };
+                    let text = format!("{}{form}", prose(text.into(), 80));
+                    shelf.add(&format!("http://h/{number}"), &text);
+                }
+                Step::Links(copy, more) if !held.is_empty() => {
+                    let (document, address) = &held[usize::from(copy) % held.len()];
+                    // Links only grow in number.
+                    let links = links.entry(address.clone()).or_insert(0_u64);
+                    *links += u64::from(more);
+                    shelf.write(|tables| {
+                        clusters::set_links(tables, *document, address, *links, now).unwrap();
+                    });
+                }
+                Step::Leave(copy) if !held.is_empty() => {
+                    let (document, address) = &held[usize::from(copy) % held.len()];
+                    let left = shelf.write(|tables| {
+                        let left = clusters::leave(tables, *document, address, now).unwrap();
+                        stored::append(&mut tables.near_log, left.changes.clone()).unwrap();
+                        left
+                    });
+                    for content in left.contents {
+                        shelf.finder.forget(content as u32);
+                    }
+                }
+                Step::Merge(from, into) if !held.is_empty() => {
+                    let from = held[usize::from(from) % held.len()].0;
+                    let into = held[usize::from(into) % held.len()].0;
+                    shelf.write(|tables| {
+                        assert_eq!(clusters::merge(tables, from, into, now).is_ok(), from != into);
+                    });
+                }
+                Step::LookAgain => {
+                    shelf.look_again();
+                }
+                _ => {}
+            }
+        }
+        // What is exported is flat: a dropped copy names a kept page, and no kept page is dropped.
+        let folder = tempfile::tempdir().unwrap();
+        let form = (Format::Jsonl, folder.path());
+        export(&shelf.crawled.store, form, &Honour::default(), Timestamp(9)).unwrap();
+        let rows = |file: &str, field: &str| -> Vec<String> {
+            let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
+            let row = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+            text.lines().map(|line| row(line)[field].as_str().unwrap().to_owned()).collect()
+        };
+        let kept: BTreeSet<String> = rows("documents.jsonl", "url").into_iter().collect();
+        let dropped = rows("duplicates.jsonl", "url");
+        prop_assert!(rows("duplicates.jsonl", "canonical").iter().all(|url| kept.contains(url)));
+        prop_assert!(dropped.iter().all(|url| !kept.contains(url)));
+        prop_assert_eq!(kept.len() + dropped.len(), copies(&shelf).len());
+    }
+}
+
+/// Document and address of every copy.
+fn copies(shelf: &Shelf) -> Vec<(u64, String)> {
+    let tables = shelf.crawled.store.read().unwrap();
+    let rows = tables.documents.iter().unwrap().map(|row| row.unwrap().0.value());
+    let of = |document| copies_of(&tables.copies, document).unwrap().into_iter();
+    rows.flat_map(|document| of(document).map(move |(address, _)| (document, address))).collect()
 }

@@ -205,6 +205,38 @@ fn a_busy_host_without_header_is_asked_less_and_less_and_forgiven_when_it_is_qui
 }
 
 #[test]
+fn a_busy_answer_holds_back_its_whole_host_over_a_restart_and_no_other_host() {
+    let web = Web::start(2, |_| {
+        let busy = |host: u64| {
+            let tries = AtomicUsize::new(0);
+            site(4).handler(move |request| {
+                let is_busy = host == 0 && request.target == "/1";
+                let first = is_busy && tries.fetch_add(1, Ordering::SeqCst) == 0;
+                first.then(|| Page::status(429).header("Retry-After", "3600"))
+            })
+        };
+        vec![busy(0), busy(1)]
+    });
+    let (crawled, clock) = (Crawled::new(), Clock::hand(Timestamp(1_800_000_000_000)));
+    let mut config = config();
+    config.frontier.retries_max = 0;
+    let run = || {
+        web.web.forget();
+        run_at(&crawled.store, &config, &web.seeds(), &clock);
+        let asked = web.web.requests_of(0).into_iter().map(|request| request.target);
+        (asked.collect::<Vec<_>>(), web.web.requests_of(1).len())
+    };
+    assert_eq!(run(), (["/robots.txt", "/", "/1"].map(str::to_owned).to_vec(), 6));
+    // Each run opens the frontier anew.
+    clock.advance(Duration::from_hours(1).saturating_sub(ms(1)));
+    assert_eq!(run(), (vec![], 0));
+    clock.advance(ms(1));
+    // The address that met it has lost none of its tries, and goes after those that wait longer.
+    assert_eq!(run(), (["/2", "/3", "/4", "/1"].map(str::to_owned).to_vec(), 0));
+    assert_eq!(crawled.explain(&web.url(0, "/1")).state, "stored");
+}
+
+#[test]
 fn busy_answers_and_failures_are_counted_apart() {
     let tries = AtomicUsize::new(0);
     // Busy three times, then an error, then well: with one try after a failure it is stored.
@@ -388,4 +420,22 @@ fn the_operator_is_named_in_every_request() {
     };
     assert_eq!(names(&[]), None);
     assert_eq!(names(&["From: bot@example.org"]).as_deref(), Some("bot@example.org"));
+}
+
+#[test]
+fn everything_that_is_polite_is_on_by_default() {
+    let config = Config::default();
+    let frontier = &config.frontier;
+    assert!(frontier.delay_ms >= 1_000 && frontier.connections_per_host == 1);
+    assert!(frontier.address_delay_ms > 0 && frontier.domain_delay_ms > 0);
+    assert!(frontier.response_factor > 0 && config.crawl.limits.obey_noindex);
+    assert!(!config.fetch.allow_private && config.fetch.contact.starts_with("https://"));
+    // robots.txt is asked for, and cannot be switched off.
+    let web = Web::one(site(1).robots("User-agent: *\nDisallow: /1\n"));
+    let mut config = config;
+    config.fetch.allow_private = true;
+    config.frontier.delay_ms = 0;
+    config.crawl.limits.probe_error_page = false;
+    Crawled::new().run(&config, &web.seeds());
+    assert_eq!((web.asked("/robots.txt"), web.asked("/"), web.asked("/1")), (1, 1, 0));
 }

@@ -328,6 +328,30 @@ fn a_second_and_third_run_a_day_later_judge_only_what_has_changed() {
 }
 
 #[test]
+fn a_page_that_was_cut_stays_marked_until_it_is_read_whole() {
+    let mut lab = Lab::new(1);
+    lab.config.fetch.body_bytes_max = 2_000;
+    lab.html(0, "/", page("Front", &prose(1, 80), &["/long", "/whole"]));
+    let long = page("Long", &prose(2, 400), &[]);
+    lab.put(0, "/long", tagged(long.clone(), "\"1\""));
+    lab.put(0, "/whole", tagged(story(3), "\"1\""));
+    lab.run();
+    let is_cut = |path: &str| {
+        let facts = lab.crawled.explain(&lab.url(0, path)).facts;
+        facts.iter().any(|(name, _)| name == "truncated")
+    };
+    assert!(is_cut("/long") && !is_cut("/whole"));
+    assert_eq!(lab.next_day().revisits.unmodified, 2);
+    assert!(is_cut("/long"), "the stored text is the same");
+    lab.put(0, "/long", Page::status(500));
+    lab.much_later();
+    assert!(is_cut("/long"));
+    lab.put(0, "/long", tagged(story(4), "\"2\""));
+    assert_eq!(lab.much_later().revisits.changed, 1);
+    assert!(!is_cut("/long"));
+}
+
+#[test]
 fn sitemaps_and_feeds_are_read_again_and_lead_to_new_pages() {
     let mut lab = Lab::new(1);
     lab.config.frontier.discover.usual_place = true;

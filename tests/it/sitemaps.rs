@@ -492,7 +492,8 @@ fn a_crawl_by_sitemaps_that_is_killed_ends_like_one_that_is_not() {
     let check = run(&["check"], folder.path());
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     let maps_asked: usize = maps.iter().map(|map| web.asked(map)).sum();
-    assert!((10..=14).contains(&maps_asked), "{maps_asked}: a kill repeats one request at most");
+    // Each of four kills repeats what was not committed: as many requests as a batch has time for.
+    assert!((10..=26).contains(&maps_asked), "{maps_asked}");
     web.assert_gaps(0, Duration::from_millis(15));
 }
 

@@ -97,6 +97,21 @@ fn no_host_is_probed_unless_that_is_set() {
 }
 
 #[test]
+fn an_error_page_is_never_canonical_however_many_link_to_it() {
+    let apology = Page::html(page("Oops", &prose(7, 60), &[]));
+    let answer = move |request: &Request| is_lost(request).then(|| apology.clone());
+    let web = Web::start(4, |bases| {
+        let lost = format!("{}/lost/1.html", bases[0]);
+        let linking = |n: u64| Site::new().html("/", page("L", &prose(n, 80), &[&lost]));
+        vec![site(3).handler(answer), linking(21), linking(22), linking(23)]
+    });
+    let crawled = Crawled::new();
+    let report = crawled.run(&probing(), &web.seeds());
+    assert_eq!(report.refused["soft_404"], 3);
+    assert!(crawled.clusters().values().flatten().all(|url| !url.contains("/lost/")));
+}
+
+#[test]
 fn what_an_error_page_links_to_is_not_followed() {
     let asked = std::sync::atomic::AtomicU64::new(0);
     let answer = move |request: &Request| {

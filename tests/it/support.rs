@@ -103,13 +103,16 @@ impl Crawled {
         Address::read(&self.store.read().unwrap().addresses, url.as_str()).unwrap()
     }
 
-    pub(crate) fn clusters(&self) -> BTreeMap<String, BTreeSet<String>> {
+    pub(crate) fn clusters(&self) -> Clusters {
         clusters(&self.store)
     }
 }
 
 /// Every document as its canonical address with the addresses of all its copies.
-pub(crate) fn clusters(store: &Store) -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) type Clusters = BTreeMap<String, BTreeSet<String>>;
+
+/// Every document of a store.
+pub(crate) fn clusters(store: &Store) -> Clusters {
     use redb::ReadableTable as _;
     let tables = store.read().unwrap();
     let mut clusters = BTreeMap::new();

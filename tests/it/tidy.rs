@@ -135,6 +135,56 @@ fn only_the_binary_prints_or_reads_the_environment() {
     }
 }
 
+/// Rows of the table of behaviours: first cell, and all names of tests.
+fn behaviours() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = text.split("\n## Behaviours and their tests\n").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let names = |row: &str| -> Vec<String> {
+        let words = row.split('`').skip(1).step_by(2).map(str::to_owned);
+        words.filter(|word| word.contains("::") && !word.contains(' ')).collect()
+    };
+    rows.map(|row| (row.split(" |").next().unwrap().to_owned(), names(row))).collect()
+}
+
+/// Tells whether there is a test of this name in a file of tests, or in a module of the library.
+fn is_test(name: &str) -> bool {
+    let (module, function) = name.rsplit_once("::").unwrap();
+    let path = module.replace("::", "/");
+    let files = ["tests/it/@.rs", "src/@.rs", "src/@/mod.rs", "src/@/tests.rs"];
+    let texts = files.iter().map(|file| fs::read_to_string(root().join(file.replace('@', &path))));
+    texts.filter_map(Result::ok).any(|text| {
+        let at = text.find(&format!("fn {function}("));
+        at.is_some_and(|at| {
+            let before = text[..at].lines().rev().map(str::trim).filter(|line| !line.is_empty());
+            let mut marks = before.take_while(|line| line.starts_with("#["));
+            marks.any(|line| line == "#[test]")
+        })
+    })
+}
+
+#[test]
+fn every_behaviour_names_tests_that_are_there() {
+    let rows = behaviours();
+    let lost: Vec<&String> =
+        rows.iter().flat_map(|(_, names)| names).filter(|name| !is_test(name)).collect();
+    assert_eq!(lost, Vec::<&String>::new(), "no such tests");
+    assert!(!is_test("tidy::behaviours") && !is_test("tidy::no_such_test"));
+    // The speed has no test, with the reason beside it.
+    let bare = rows.iter().filter(|(line, names)| names.is_empty() && is_line(line));
+    assert_eq!(bare.map(|(line, _)| line.as_str()).collect::<Vec<_>>(), ["24"]);
+    let listed = |line: String| rows.iter().any(|(found, _)| *found == line);
+    let lines = |letter: &'static str, last| (1..=last).map(move |n| format!("{letter}{n}"));
+    let all = lines("R", 16).chain(lines("P", 7)).chain(lines("F", 9)).chain(lines("", 25));
+    assert_eq!(all.filter(|line| !listed(line.clone())).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// The rest are heads of tables.
+fn is_line(cell: &str) -> bool {
+    cell.ends_with(|c: char| c.is_ascii_digit())
+}
+
 #[test]
 fn no_test_file_is_forgotten() {
     let folder = root().join("tests/it");

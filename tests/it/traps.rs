@@ -28,6 +28,8 @@ fn odd_shapes_are_told_on_both_sides_of_each_limit() {
     assert_eq!(odd(&limits, "a/x/a/a"), None);
     assert_eq!(odd(&limits, "a/a/a/a"), Some(OddShape::RepeatedSegment));
     let limits = Limits::default();
+    assert_eq!(odd(&limits, &"a".repeat(1_991)), None, "2,000 bytes with `http://h/`");
+    assert_eq!(odd(&limits, &"a".repeat(1_992)), Some(OddShape::TooLong));
     let deep: Vec<String> = ('a'..='z').map(String::from).collect();
     assert_eq!(odd(&limits, &deep[..20].join("/")), None);
     assert_eq!(odd(&limits, &deep[..21].join("/")), Some(OddShape::TooDeep));

@@ -30,6 +30,7 @@ impl Ledger<'_> {
         let place =
             dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
         let (joined, left) = clusters::change(tables, document, (article, &place), links, now)?;
+        tracing::trace!(url = %article.address, document = joined.document, "changed");
         self.drop_left(frontier, tables, left, now)?;
         self.joined(article, &place, &joined);
         Ok((Settlement::Stored(joined.document), true))
@@ -71,6 +72,7 @@ impl Ledger<'_> {
         }
         if let Some(document) = settled.left {
             let left = clusters::leave(tables, document, url, now)?;
+            tracing::trace!(url, document, "left");
             self.drop_left(frontier, tables, left, now)?;
         }
         Ok(())
