@@ -25,7 +25,7 @@ until [ -s "$work/hosts" ]; do kill -0 "$server"; sleep 0.1; done
 printf '[frontier]\ndelay_ms = %s\n[fetch]\nallow_private = true\n' "$delay" > "$work/config.toml"
 started=$(date +%s%6N)
 "$CRAWL" --config "$work/config.toml" --seeds "$work/seeds" --store "$work/store" \
-  --report "$work/report.json" --quiet > "$work/out" & crawler=$!
+  --report "$work/report.json" --quiet > "$work/out" 2> "$work/err" & crawler=$!
 peak=0 ticks=0 until=$(($(date +%s) + seconds))
 while [ "$(date +%s)" -lt "$until" ] && kill -0 "$crawler" 2> /dev/null; do
   peak=$(awk '/VmHWM/ { print $2 }' "/proc/$crawler/status" 2> /dev/null || echo "$peak")
@@ -37,6 +37,7 @@ code=0; wait "$crawler" || code=$?
 crawler=''
 kill "$server"; wait "$server" || true
 server=''
+[ "$code" = 130 ] || cat "$work/err" >&2
 echo "crawl ended with code $code (130 is stopped) after $(awk '/"seconds"/ { print $2 + 0 }' "$work/report.json") s"
 echo "peak memory of crawl: $((peak / 1024)) MiB; processor time: $((ticks / $(getconf CLK_TCK))) s"
 "$webs/hosts" score "$work" "$delay" "$started"

@@ -21,7 +21,7 @@ end() {
 }
 trap end EXIT
 # The budget ends what has no end when nothing else does; times are short, for the web is ours.
-usual='host_addresses_max = 6000
+usual='host_addresses_max = 4000
 delay_ms = 0
 connections_per_host = 2
 retry_delay_ms = 200

@@ -101,7 +101,8 @@ fn plain(
 }
 
 /// A number that a text always gives.
-fn hash(text: &str) -> u64 {
+#[must_use]
+pub fn hash(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     })
@@ -110,22 +111,22 @@ fn hash(text: &str) -> u64 {
 /// Identifiers of visits: short, so that nothing in them tells that they are.
 const VISITS: [&str; 8] = ["qhkzw", "bmxtr", "vplsd", "gjwny", "tkfcb", "xrzmo", "ldqpu", "wcyhe"];
 
-/// As servers without cookies do: who comes without a session gets one, and keeps it.
-fn with_visit(path: &str, query: &str, of: usize) -> usize {
-    let own = VISITS.iter().position(|visit| value(query, "v") == Some(visit));
-    own.unwrap_or((hash(path) % of as u64) as usize)
+/// The session that the links of a page carry: a new one for most pages, as where sessions end
+/// soon, of `of` that there are in all.
+fn next_visit(path: &str, own: &str, of: u64) -> u64 {
+    hash(&format!("{path} {own}")) % of
 }
 
 fn sessions(path: &str, query: &str) -> Option<Found> {
-    let visit = VISITS[with_visit(path, query, VISITS.len())];
+    let visit = VISITS[next_visit(path, query, 8) as usize];
     plain("sessions", path, 200, &|path| vec![format!("{path}?v={visit}")])
 }
 
 fn folders(path: &str) -> Option<Found> {
     let mut inner = path;
-    let mut visit = VISITS[(hash(path) % 4) as usize];
+    let visit = VISITS[next_visit(path, "", 4) as usize];
     if let Some((first, _)) = path.strip_prefix("/s-").and_then(|rest| rest.split_once('/')) {
-        visit = VISITS.iter().find(|visit| **visit == first)?;
+        VISITS.iter().find(|visit| **visit == first)?;
         inner = &path[first.len() + 3..];
     }
     plain("folders", inner, 200, &|path| vec![format!("/s-{visit}{path}")])
@@ -134,7 +135,7 @@ fn folders(path: &str) -> Option<Found> {
 fn java(path: &str) -> Option<Found> {
     let (inner, session) = path.split_once(";jsessionid=").unwrap_or((path, ""));
     let key = |n: u64| format!("{:016X}{:016X}", hash("java") ^ n, hash("session") ^ n);
-    let session = if session.is_empty() { key(hash(path) % 4) } else { session.to_owned() };
+    let session = key(next_visit(inner, session, 4));
     plain("java", inner, 150, &|path| vec![format!("{path};jsessionid={session}")])
 }
 
@@ -241,18 +242,26 @@ fn origin(host: &str, path: &str) -> Option<Found> {
     }
 }
 
-fn events(path: &str, query: &str) -> Option<Found> {
+/// Months around the present one of which every fourth has an event.
+const MONTHS: std::ops::RangeInclusive<i64> = -36..=6;
+
+fn events(path: &str, query: &str, now: i64) -> Option<Found> {
+    let link = |at: i64| format!("/calendar?month={:04}-{:02}", at / 12, at % 12 + 1);
     if path != "/calendar" {
         let found = plain("events", path, 100, &|path| vec![path.to_owned()])?;
-        let more = if path == "/" { vec!["/calendar?month=2026-11".to_owned()] } else { vec![] };
+        let more = if path == "/" { vec![link(now)] } else { vec![] };
         return Some(Found { links: [found.links, more].concat(), ..found });
     }
     let (year, month) = value(query, "month")?.split_once('-')?;
     let at = year.parse::<i64>().ok()? * 12 + month.parse::<i64>().ok()? - 1;
-    let link = |at: i64| format!("/calendar?month={:04}-{:02}", at / 12, at % 12 + 1);
     let links =
         vec![link(at + 1), link((at - 1).max(0)), format!("/a/{}.html", at.rem_euclid(100))];
-    other(&format!("events month {at}"), links)
+    // Most months are empty, and are one page but for their name.
+    if MONTHS.contains(&(at - now)) && (at - now) % 4 == 0 {
+        article(format!("event {}", at - now), links)
+    } else {
+        other("events empty month", links)
+    }
 }
 
 fn lost(path: &str) -> Option<Found> {
@@ -334,6 +343,8 @@ pub struct Hosts {
     pub port: u16,
     /// Another port, at which `herald.test` has an alias.
     pub second: u16,
+    /// The present month, counted from the year 0.
+    pub month: i64,
 }
 
 impl Hosts {
@@ -356,7 +367,7 @@ impl Hosts {
             "www.store.test" => store(path, query),
             "www.herald.test" | "herald.test" | "m.herald.test" => herald(path, self),
             "www.origin.test" | "www.mirror-a.test" | "www.mirror-b.test" => origin(name, path),
-            "www.events.test" => events(path, query),
+            "www.events.test" => events(path, query, self.month),
             "www.lost.test" => lost(path),
             "www.slow.test" => plain("slow", path, 60, &|path| vec![path.to_owned()]),
             "www.flaky.test" => flaky(path),
@@ -387,7 +398,7 @@ impl Hosts {
             }
             Content::Other(name) => {
                 let seed = hash(&name);
-                let main = if name.starts_with("events month") {
+                let main = if name == "events empty month" {
                     format!("<p>{}: no events. {}</p>", target, prose(hash("no events"), 1))
                 } else {
                     prose(seed, 2)
@@ -432,6 +443,8 @@ impl Hosts {
             }
         }
         articles.extend((0..160).map(|n| format!("long {} {}", n / 4, n % 4 + 1)));
+        articles
+            .extend(MONTHS.filter(|month| month % 4 == 0).map(|month| format!("event {month}")));
         articles.extend((0..150).map(|id| format!("archive {id} 1")));
         articles.extend((80..150).map(|id| format!("archive {id} 2")));
         articles
