@@ -290,14 +290,18 @@ fn flaky(path: &str) -> Option<Found> {
 fn honest(path: &str, query: &str) -> Option<Found> {
     let id = || count(query, "id");
     match path {
-        "/" => other("honest front", (0..6).map(|n| format!("/index?n={n}")).collect()),
+        "/" => other("honest front", (0..12).map(|n| format!("/index?n={n}")).collect()),
         "/index" => {
-            let n = count(query, "n").filter(|n| *n < 6)?;
-            let links = (n * 25..n * 25 + 25).flat_map(|id| {
+            // All first editions are listed before the second ones.
+            let n = count(query, "n").filter(|n| *n < 12)?;
+            if n >= 6 {
+                let second = listed(n - 6, 150).map(|id| format!("/archive?id={id}&ed=2"));
+                return other(&format!("honest index {n}"), second.collect());
+            }
+            let links = listed(n, 150).flat_map(|id| {
                 let story = ["en", "de"].map(|lang| format!("/story?id={id}&lang={lang}"));
                 let long = [1, 2, 3, 4].map(|page| format!("/long?id={id}&page={page}"));
-                let archive = [1, 2].map(|ed| format!("/archive?id={id}&ed={ed}"));
-                let mut links = archive.to_vec();
+                let mut links = vec![format!("/archive?id={id}&ed=1")];
                 if id < 100 {
                     links.extend(story)
                 }
