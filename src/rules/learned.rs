@@ -64,17 +64,19 @@ impl Rules {
         url: &PageUrl,
         document_of: DocumentOf<'_>,
     ) -> Result<Option<Pair>, Error> {
-        let explore = self.config.explore_one_in;
-        if !self.config.learn_rules || explore > 0 && url.hash64().is_multiple_of(explore) {
+        if !self.config.learn_rules {
             return Ok(None);
         }
+        let explore = self.config.explore_one_in;
         for number in self.numbers(url) {
             let rule = &self.all[&number];
             if rule.status != Status::Active {
                 continue;
             }
             if let Some((partner, _)) = self.partner(tables, number, url, document_of)? {
-                return Ok(Some(Pair { rule: number, partner }));
+                // By turn and not by chance: a rule that has ceased to hold is found out in time.
+                let is_turn = explore > 0 && rule.unchecked + 1 >= explore;
+                return Ok((!is_turn).then_some(Pair { rule: number, partner }));
             }
         }
         Ok(None)
@@ -185,6 +187,7 @@ impl Rules {
         tables.skipped.insert(skip_key(rule, url.as_str()).as_slice(), ())?;
         if let Some(known) = self.all.get_mut(&rule) {
             known.skipped += 1;
+            known.unchecked += 1;
             self.changed.insert(rule);
         }
         Ok(())

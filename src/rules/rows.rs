@@ -47,12 +47,15 @@ pub struct Rule {
     pub skipped: u64,
     /// Times that a counter-example ended its activity.
     pub demotions: u8,
+    /// Addresses that were skipped since it was last seen whether it holds.
+    pub unchecked: u64,
 }
 
 impl Rule {
     pub(super) fn new(host: &str, change: Change) -> Self {
         let status = Status::Learning;
-        Self { host: host.to_owned(), change, status, held: 0, failed: 0, skipped: 0, demotions: 0 }
+        let (host, [held, failed, skipped, unchecked]) = (host.to_owned(), [0; 4]);
+        Self { host, change, status, held, failed, skipped, demotions: 0, unchecked }
     }
 
     /// Lower bound of the share of pairs that held.
@@ -66,6 +69,7 @@ impl Rule {
     /// While a rule is active few pairs are seen, so that one counter-example is enough: the rule
     /// has to prove itself anew, on four times as many pairs each time.
     pub(super) fn note(&mut self, held: bool, config: &Config) -> bool {
+        self.unchecked = 0;
         if self.status == Status::Active && !held {
             (self.held, self.failed) = (0, 1);
             self.demotions = self.demotions.saturating_add(1);
@@ -98,6 +102,7 @@ impl Rule {
             .number(self.failed)
             .number(self.skipped)
             .number(self.demotions)
+            .number(self.unchecked)
             .finish()
     }
 
@@ -115,6 +120,7 @@ impl Rule {
             _ => return Err(row.bad("its status is unknown")),
         };
         let (held, failed, skipped) = (row.number()?, row.number()?, row.number()?);
-        Ok(Self { host, change, status, held, failed, skipped, demotions: row.narrow()? })
+        let (demotions, unchecked) = (row.narrow()?, row.number()?);
+        Ok(Self { host, change, status, held, failed, skipped, demotions, unchecked })
     }
 }

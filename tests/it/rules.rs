@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use redb::ReadableTable as _;
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::config::Config;
 use uniqcrawl::export::{Format, export};
 use uniqcrawl::frontier::{Reason, State};
 use uniqcrawl::localweb::{Page, Request, Site};
 use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::rules::Rule;
 use uniqcrawl::urls::PageUrl;
 
 use crate::lab::Lab;
@@ -187,6 +189,42 @@ fn a_rule_that_ceases_to_hold_loses_no_article() {
             assert!(matches!(state, State::Stored(_)), "{url}: {state:?}");
         }
     }
+}
+
+#[test]
+fn a_rule_that_ceases_to_hold_is_found_out_whatever_the_addresses_are() {
+    const FEW: usize = 140;
+    let path = |number: u64, list: u64| format!("/a/{number}.html?sid={list}");
+    let web = Web::start(1, |bases| {
+        // None of these would be chosen if chance, such as a hash, chose one in thirty.
+        let unchosen = |number: &u64| {
+            let url = format!("{}{}", bases[0], path(*number, 1));
+            !PageUrl::parse(&url).unwrap().hash64().is_multiple_of(30)
+        };
+        let numbers: Vec<u64> = (0..).filter(unchosen).take(FEW).collect();
+        let mut site = Site::new();
+        site = site.html("/", page("Front", &prose(1, 80), &["/list/0.html", "/list/1.html"]));
+        for list in 0..2 {
+            let links: Vec<String> = numbers.iter().map(|number| path(*number, list)).collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            let list_path = format!("/list/{list}.html");
+            site = site.html(&list_path, page("List", &prose(50 + list, 80), &links));
+            for (at, number) in numbers.iter().enumerate() {
+                // The last fifty differ.
+                let seed = if at < FEW - 50 { 1000 + number } else { 1000 * (list + 2) + number };
+                let text = page(&format!("Article {seed}"), &prose(seed, 80), &[]);
+                site = site.html(&path(*number, list), text);
+            }
+        }
+        vec![site]
+    });
+    let crawled = Crawled::new();
+    crawled.run(&rules_only(), &web.seeds());
+    assert_eq!(crawled.clusters().len(), FEW + 50 + 3);
+    let tables = crawled.store.read().unwrap();
+    let rules = tables.rules.iter().unwrap();
+    let rules: Vec<Rule> = rules.map(|row| Rule::decode(row.unwrap().1.value()).unwrap()).collect();
+    assert!(rules.iter().any(|rule| rule.demotions == 1), "it was active: {rules:?}");
 }
 
 /// A site of 100 articles and 500 copies of ten texts; from `new_from` on the copies are articles.
