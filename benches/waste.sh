@@ -46,7 +46,8 @@ no_rules='[frontier.rules]
 learn_rules = false
 [frontier.yields]
 slow_after = 0
-stop_after = 0'
+stop_after = 0
+alike_stop_after = 0'
 run off "[frontier.shape]
 path_segments_max = 1000
 segment_repeats_max = 1000

@@ -61,7 +61,7 @@ pub(super) struct Page {
     pub whole: Option<Box<Article>>,
     /// The body was cut at a limit, or broke off.
     pub cut: bool,
-    /// Hash of its main text without digits, if it is too short for a near-duplicate.
+    /// Hash of its main text without digits, if it is too short to be compared with others.
     pub said: Option<u64>,
 }
 
@@ -240,10 +240,11 @@ fn page(
         declared,
     };
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
+    let words = whole.as_ref().map_or(&article.signed, |(signed, _)| signed).text.words;
+    let short = words < settings.dedup.rule.words_min;
+    let said = short.then(|| without_digits(&article.text));
     let whole = whole
         .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
-    let short = article.signed.text.words < settings.dedup.rule.words_min;
-    let said = short.then(|| without_digits(&article.text));
     let blocks = blocks.keys;
     let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
     Yield::Page(Box::new(page))

@@ -1,6 +1,7 @@
 //! What kinds of addresses of a host yield: a kind that gives nothing but duplicates is slowed,
 //! then stopped. So is one whose pages are too short to be compared and say the same but for
-//! numbers, such as the empty days of a calendar.
+//! numbers, such as the empty days of a calendar; but it takes far more of them to stop it, because
+//! a number may be all that two articles of a shop differ in.
 //!
 //! The kind of an address, its *family*, is its path with numbers and hashes replaced, and the
 //! names of its parameters. A family that has given nothing new for long goes to the end of the
@@ -23,13 +24,16 @@ pub struct YieldConfig {
     pub slow_after: u64,
     /// Pages without anything new after which a family is stopped; 0 for never.
     pub stop_after: u64,
+    /// Short pages in a row that say the same but for numbers, after which a family is stopped; 0
+    /// for never.
+    pub alike_stop_after: u64,
     /// Of so many addresses of a stopped family one is visited all the same; 0 for none.
     pub explore_one_in: u64,
 }
 
 impl Default for YieldConfig {
     fn default() -> Self {
-        Self { slow_after: 50, stop_after: 500, explore_one_in: 20 }
+        Self { slow_after: 50, stop_after: 500, alike_stop_after: 5_000, explore_one_in: 20 }
     }
 }
 
@@ -48,6 +52,8 @@ pub struct Family {
     pub stopped: u64,
     /// Addresses that were visited although it was stopped.
     pub explored: u64,
+    /// Short pages in a row that said the same but for numbers.
+    pub alike: u64,
     /// What the last of its short pages said, numbers aside: hashes, the newest last.
     pub said: Vec<u64>,
 }
@@ -81,6 +87,7 @@ impl Family {
             .number(self.since_new)
             .number(self.stopped)
             .number(self.explored)
+            .number(self.alike)
             .number(self.said.len() as u64);
         self.said.iter().fold(row, |row, hash| row.fixed(*hash)).finish()
     }
@@ -95,6 +102,7 @@ impl Family {
             since_new: row.number()?,
             stopped: row.number()?,
             explored: row.number()?,
+            alike: row.number()?,
             said: {
                 let count: usize = row.narrow()?;
                 (0..count.min(SAID_MAX)).map(|_| row.fixed()).collect::<Result<_, _>>()?
@@ -142,17 +150,19 @@ impl Frontier {
         url: &PageUrl,
         rank: Rank,
     ) -> Result<Brake, Error> {
-        let YieldConfig { slow_after, stop_after, explore_one_in } = self.config.yields;
+        let YieldConfig { slow_after, stop_after, alike_stop_after, explore_one_in } =
+            self.config.yields;
+        let over = |count: u64, most: u64| most > 0 && count >= most;
         if rank < Rank::Link {
             return Ok(Brake::Go);
         }
         let Some(family) = Family::of(&tables.families, url)? else { return Ok(Brake::Go) };
-        if stop_after > 0 && family.since_new >= stop_after {
+        if over(family.since_new, stop_after) || over(family.alike, alike_stop_after) {
             let turn = family.stopped + family.explored + 1;
             let explore = explore_one_in > 0 && turn.is_multiple_of(explore_one_in);
             return Ok(if explore { Brake::Explore } else { Brake::Stop });
         }
-        let slow = slow_after > 0 && family.since_new >= slow_after && rank < Rank::Slow;
+        let slow = over(family.since_new.max(family.alike), slow_after) && rank < Rank::Slow;
         Ok(if slow { Brake::Slow } else { Brake::Go })
     }
 
@@ -193,10 +203,11 @@ impl Frontier {
         let mut reopen = false;
         change_family(tables, url, |family| {
             family.pages += 1;
-            let is_new = said.is_none_or(|said| family.hears(said)) && is_new;
+            let is_other = said.is_none_or(|said| family.hears(said));
+            family.alike = if is_other { 0 } else { family.alike + 1 };
             family.new += u64::from(is_new);
             family.since_new = if is_new { 0 } else { family.since_new + 1 };
-            reopen = is_new && family.stopped > 0;
+            reopen = is_new && is_other && family.stopped > 0;
             if reopen {
                 family.stopped = 0;
             }

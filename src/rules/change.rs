@@ -6,6 +6,8 @@ use url::Url;
 
 use crate::urls::{PageUrl, registrable_domain};
 
+use super::language;
+
 /// A change that leads from one address to another one of the same page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
@@ -77,6 +79,7 @@ impl Change {
                 let (from, to) = (from.host_key(), to.host_key());
                 found.push(Self::Host(from.as_str().to_owned(), to.as_str().to_owned()));
             }
+            found.retain(|change| !change.is_of_languages());
             return found;
         }
         match (one.path() == other.path(), one.query() == other.query()) {
@@ -84,8 +87,21 @@ impl Change {
             (false, true) => found.extend(of_paths(one.path(), other.path())),
             _ => {}
         }
-        found.retain(Self::is_short);
+        found.retain(|change| change.is_short() && !change.is_of_languages());
         found
+    }
+
+    /// Tells whether the change leads from one language to another one. Most pages of a language
+    /// may wait for their translation and be copies; the others are articles of their own.
+    fn is_of_languages(&self) -> bool {
+        match self {
+            Self::DropParameter(name) => language::is_parameter(name),
+            Self::DropValue(pair) => language::is_parameter(name_of(pair)),
+            Self::DropFolder(folder) => language::of(folder).is_some(),
+            Self::DropSuffix(suffix) => language::names_one(suffix),
+            Self::SwapFolder(from, to) => language::differ(language::of(from), language::of(to)),
+            Self::Host(from, to) => language_of_host(from) != language_of_host(to),
+        }
     }
 
     fn is_short(&self) -> bool {
@@ -143,6 +159,17 @@ fn name_of(pair: &str) -> &str {
     pair.split_once('=').map_or(pair, |(name, _)| name)
 }
 
+/// Returns the language that the first label of a host names.
+fn language_of_host(key: &str) -> Option<&str> {
+    let (_, name) = key.split_once("://")?;
+    language::of(name.split('.').next()?)
+}
+
+/// Returns the language that a parameter names, if its value is that of one.
+fn value_of(pair: &str) -> Option<&str> {
+    pair.split_once('=').and_then(|(_, value)| language::of(value))
+}
+
 /// Drops the pairs of a query that are meant; none if there is none.
 fn drop_pairs(url: &mut Url, is_meant: impl Fn(&str) -> bool) -> Option<()> {
     let query = url.query()?;
@@ -170,6 +197,9 @@ fn of_queries(from: &Url, to: &Url) -> Vec<Change> {
             ]
         }
         ([pair], [same]) if name_of(pair) == name_of(same) => {
+            if language::differ(value_of(pair), value_of(same)) {
+                return Vec::new();
+            }
             vec![Change::DropParameter(name_of(pair).to_owned())]
         }
         _ => Vec::new(),
@@ -258,6 +288,13 @@ mod tests {
             ("http://a.org/x1.html", "http://a.org/x2.html"),
             ("http://a.org/a", "http://b.org/a"),
             ("http://a.org/12345", "http://a.org/"),
+            // Languages.
+            ("http://a.org/zh_CN/x", "http://a.org/en/x"),
+            ("http://a.org/de/x", "http://a.org/x"),
+            ("http://a.org/x?lang=de", "http://a.org/x"),
+            ("http://a.org/x?v=de", "http://a.org/x?v=fr"),
+            ("http://a.org/x.de.html", "http://a.org/x"),
+            ("http://de.a.org/x", "http://a.org/x"),
         ] {
             assert_eq!(Change::between(&url(from), &url(to)), [], "{from} -> {to}");
         }

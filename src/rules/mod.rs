@@ -11,6 +11,7 @@
 //! Sasturkar, De-duping URLs via rewrite rules (2008).
 
 mod change;
+mod language;
 mod learned;
 mod rows;
 

@@ -4,7 +4,7 @@ use crate::store::{BadRow, Decoder, Encoder};
 
 use super::{Change, Config, lower_bound};
 
-/// Least pairs behind a rule that was refuted once while it was active.
+/// Least pairs behind a rule with one counter-example.
 const REPROOF_PAIRS: u64 = 200;
 
 /// Where a rule stands.
@@ -67,7 +67,8 @@ impl Rule {
     /// Notes a pair of addresses. Returns whether the rule ceased to be active by it.
     ///
     /// While a rule is active few pairs are seen, so that one counter-example is enough: the rule
-    /// has to prove itself anew, on four times as many pairs each time.
+    /// has to prove itself anew. A rule with counter-examples needs four times as many pairs for
+    /// each: what it is wrong about would be lost.
     pub(super) fn note(&mut self, held: bool, config: &Config) -> bool {
         self.unchecked = 0;
         if self.status == Status::Active && !held {
@@ -81,8 +82,10 @@ impl Rule {
         } else {
             self.failed += 1;
         }
-        let again = u32::from(self.demotions).checked_sub(1);
-        let pairs = again.map_or(config.pairs_min, |again| REPROOF_PAIRS << (again * 2).min(32));
+        let counter = u32::try_from(self.failed).unwrap_or(u32::MAX).max(self.demotions.into());
+        let again = counter.checked_sub(1);
+        let pairs = again
+            .map_or(config.pairs_min, |again| REPROOF_PAIRS << again.saturating_mul(2).min(32));
         let holds = self.held + self.failed >= pairs && self.bound() >= config.bound_min;
         if self.status == Status::Learning && holds {
             self.status = Status::Active;
@@ -122,5 +125,36 @@ impl Rule {
         let (held, failed, skipped) = (row.number()?, row.number()?, row.number()?);
         let (demotions, unchecked) = (row.narrow()?, row.number()?);
         Ok(Self { host, change, status, held, failed, skipped, demotions, unchecked })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_counter_example_asks_for_four_times_as_many_pairs() {
+        let config = Config::default();
+        let rule = |failures: u64| {
+            let mut rule = Rule::new("http://a.org", Change::DropParameter("sid".to_owned()));
+            for _ in 0..failures {
+                assert!(!rule.note(false, &config));
+            }
+            rule
+        };
+        let pairs = |failures: u64| {
+            let mut rule = rule(failures);
+            while rule.status == Status::Learning {
+                rule.note(true, &config);
+            }
+            rule.held + rule.failed
+        };
+        assert_eq!([pairs(0), pairs(1), pairs(2), pairs(3)], [52, 200, 800, 3_200]);
+        let mut refuted = rule(0);
+        while refuted.status == Status::Learning {
+            refuted.note(true, &config);
+        }
+        assert!(refuted.note(false, &config));
+        assert_eq!((refuted.status, refuted.held, refuted.failed), (Status::Learning, 0, 1));
     }
 }
