@@ -138,7 +138,7 @@ pub fn join(
         let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
-        write_document(&mut tables.documents, document, &first)?;
+        write_document(tables, document, &first)?;
         return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
     let mut row = must_read(tables, document)?;
@@ -152,7 +152,7 @@ pub fn join(
     }
     let canonical = elect(&mut row, &article.address, &copy);
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
     Ok(Joined { document, id: row.id, canonical, content })
 }
@@ -196,7 +196,7 @@ pub fn set_links(
     let was = row.canonical.clone();
     let canonical = elect(&mut row, address, &copy) && was != address;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     Ok(canonical)
 }
 

@@ -38,6 +38,7 @@ mod reasons;
 mod recrawl;
 mod robots;
 mod rules;
+mod search;
 mod servers;
 mod sitemaps;
 mod soft404;
