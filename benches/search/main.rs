@@ -21,7 +21,7 @@ use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::features::Signer;
 use uniqcrawl::search::{Config, Entry, Search};
 use uniqcrawl::simhash::Fingerprint;
-use uniqcrawl::text::{Normal, Tokens, is_usual, normalize_as};
+use uniqcrawl::text::{Idf, Normal, Tokens, normalize_as};
 
 /// Distances that are tried.
 const DISTANCES: [u32; 4] = [3, 10, 16, 25];
@@ -178,8 +178,10 @@ fn queries(folder: &Path, kind: &str, column: usize) -> Vec<Query> {
 
 fn words(text: &str) -> Vec<u32> {
     let (text, mut words) = (normalize_as(text, Normal::default()), Vec::new());
-    Tokens::of(&text).every_word(|_, hash| {
-        if !is_usual(hash) {
+    let idf = Idf::built_in();
+    Tokens::of(&text).every_word(|word, hash| {
+        // As the search does it.
+        if idf.of(word, hash) >= 3.0 {
             words.push(hash as u32);
         }
     });

@@ -188,7 +188,8 @@ impl Search {
         self.guarded(|| self.keywords_of(&self.reader.searcher(), words_of(text)))
     }
 
-    /// The words of a text by TF-IDF; of equal ones the first comes first.
+    /// The words of a text by TF-IDF; of equal ones the first comes first. Single characters come
+    /// after all others: they are mostly what is left of names that the dictionary does not have.
     ///
     /// jieba's table knows how rare Chinese words are. All others have its median, of which this
     /// index takes the more away the more of its documents have the word.
@@ -205,7 +206,9 @@ impl Search {
             }
             keywords.push(Keyword { word, weight: count as f32 * idf, documents: 0, hash });
         }
-        keywords.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let single = |keyword: &Keyword| keyword.word.chars().nth(1).is_none();
+        keywords
+            .sort_by(|a, b| single(a).cmp(&single(b)).then_with(|| b.weight.total_cmp(&a.weight)));
         keywords.truncate(self.config.keywords);
         for keyword in &mut keywords {
             keyword.documents = self.documents_with(searcher, &keyword.word)?;

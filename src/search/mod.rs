@@ -1,8 +1,8 @@
 //! The most similar texts: keywords name candidates, the cosine of their words decides.
 //!
 //! ```text
-//! text -> words -> 20 keywords by TF-IDF -> 10 asked, 6 of them must match -> 150 candidates by BM25
-//!      -> cosine of the counts of words, of the whole text or of each sentence
+//! text -> words -> 20 keywords by TF-IDF -> 10 asked, 6 of them must match
+//!      -> 150 candidates by BM25 -> cosine of the counts of words, whole or sentence by sentence
 //! ```
 //!
 //! The index lies in a folder of its own beside the store. It can be lost at any moment: the store

@@ -84,7 +84,8 @@ impl<'a> Row<'a> {
         cosine(self.terms(), self.square, query, query_square)
     }
 
-    /// Returns the sentence of the largest cosine: cosine, number from 0, text. Of several the first.
+    /// Returns the sentence of the largest cosine: cosine, number from 0, text. Of several, the
+    /// first.
     pub(super) fn best_sentence(
         &self,
         query: &Counts,

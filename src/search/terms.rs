@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::row::Sentence;
-use crate::text::{Normal, Tokens, is_usual, normalize_as};
+use crate::text::{Idf, Normal, Tokens, normalize_as};
+
+/// Words of a smaller inverse document frequency are usual: more than one in twenty documents has
+/// them, as 的 and 我 do. Those of languages other than Chinese have 0.
+const USUAL_IDF: f32 = 3.0;
 
 /// Longer words are names of nothing that anyone asks for, such as encoded data.
 const WORD_BYTES_MAX: usize = 200;
@@ -52,9 +56,9 @@ pub(super) fn number(hash: u64) -> u32 {
 
 /// Calls `each` with every word of a text that tells anything: usual words do not.
 fn telling(text: &str, mut each: impl FnMut(&str, u64)) {
-    let text = normalize_as(text, Normal::default());
+    let (text, idf) = (normalize_as(text, Normal::default()), Idf::built_in());
     Tokens::of(&text).every_word(|word, hash| {
-        if word.len() <= WORD_BYTES_MAX && !is_usual(hash) {
+        if word.len() <= WORD_BYTES_MAX && idf.of(word, hash) >= USUAL_IDF {
             each(word, hash);
         }
     });
@@ -68,7 +72,7 @@ fn sentence_ends(text: &str) -> Vec<usize> {
     for sentence in tokens.sentences() {
         let (first, end) = (sentence[0].start as usize, sentence[sentence.len() - 1].end as usize);
         if last > 0 {
-            // What stands between two sentences belongs to the first, but for what opens the second.
+            // What stands between two sentences belongs to the first, but for what opens the next.
             let gap = &text[last..first];
             let opens = |c: char| c.is_whitespace() || OPENERS.contains(&c);
             ends.push(last + gap.trim_end_matches(opens).len());
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn usual_words_do_not_count() {
-        let words = words_of("The 系统 and the 去重 系统");
+        let words = words_of("The 系统 and the 去重 的 系统");
         let words: Vec<_> = words.iter().map(|word| (word.text.as_str(), word.count)).collect();
         assert_eq!(words, [("系统", 2), ("去重", 1)]);
     }

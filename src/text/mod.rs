@@ -13,5 +13,5 @@ pub use distinct::Counts;
 pub use idf::{BadIdf, DocumentFrequencies, Idf};
 pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use tokens::{Token, Tokens};
-pub use usual::{USUAL_WORDS, is_usual};
+pub use usual::USUAL_WORDS;
 pub use words::{is_han, words};

@@ -45,10 +45,9 @@ static FILTER: LazyLock<Vec<u64>> = LazyLock::new(|| {
     bits
 });
 
-/// Tells whether a normalised word, given by its [`xxh3_64`], is a usual one of any of the languages, or
+/// Tells whether a normalised word, given by its hash, is a usual one of any of the languages, or
 /// one of jieba's stop words.
-#[must_use]
-pub fn is_usual(hash: u64) -> bool {
+pub(super) fn is_usual(hash: u64) -> bool {
     FILTER[(hash >> 6 & 0x3FF) as usize] >> (hash & 63) & 1 == 1
         && HASHES.binary_search(&hash).is_ok()
 }

@@ -39,6 +39,7 @@ mod recrawl;
 mod robots;
 mod rules;
 mod search;
+mod search_index;
 mod servers;
 mod sitemaps;
 mod soft404;
