@@ -293,6 +293,7 @@ pub(crate) struct InspectArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub store: StoreArg,

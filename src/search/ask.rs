@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::Serialize;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, Value as _};
+use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::row::Row;
@@ -277,7 +277,7 @@ impl Search {
             searcher.doc(address).map_err(|error| self.damaged(error))?;
         let bad = |detail: String| Error::Damaged { path: self.folder.clone(), detail };
         let row = document.get_first(self.fields.row);
-        let row = row.as_ref().and_then(|row| row.as_bytes());
+        let row = row.as_ref().and_then(Value::as_bytes);
         let row = row.ok_or_else(|| bad("a document has no row".to_owned()))?;
         each(&Row::decode(row).map_err(|error| bad(error.to_string()))?);
         Ok(())

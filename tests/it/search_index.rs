@@ -1,5 +1,6 @@
 //! The index of the search in step with its store, and `crawl search`.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -309,7 +310,7 @@ fn corpus(folder: &Path, documents: u64) {
         let text = prose(n, 60);
         let line =
             serde_json::json!({"id": format!("d{n}"), "title": format!("T{n}"), "text": text});
-        lines += &format!("{line}\n");
+        writeln!(lines, "{line}").unwrap();
     }
     fs::write(folder.join("corpus.jsonl"), lines).unwrap();
 }
