@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn usual_words_do_not_count() {
-        let words = words_of("The 系统 and the 去重 的 系统");
+        let words = words_of("The 系统 and the 索引 的 系统");
         let words: Vec<_> = words.iter().map(|word| (word.text.as_str(), word.count)).collect();
-        assert_eq!(words, [("系统", 2), ("去重", 1)]);
+        assert_eq!(words, [("系统", 2), ("索引", 1)]);
     }
 }
