@@ -9,6 +9,7 @@ use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, Searcher, TantivyDocument, TantivyError, Term};
 
+use super::matching;
 use super::row::Row;
 use super::terms::{Counts, Word, number, words_of};
 use super::{Error, Search};
@@ -249,9 +250,9 @@ impl Search {
         }
         let least = asked.len() * self.config.match_min / self.config.asked.max(1);
         let least = least.clamp(1, asked.len());
-        let any = asked.iter().map(|word| term_query(self.fields.words, &word.word)).collect();
-        let query = BooleanQuery::union_with_minimum_required_clauses(any, least);
-        for (_, address) in self.top(searcher, &query, most)? {
+        let words: Vec<&str> = asked.iter().map(|word| word.word.as_str()).collect();
+        let best = matching::best(searcher, self.fields.words, (&words, least), most);
+        for (_, address) in best.map_err(|error| self.damaged(error))? {
             self.row(searcher, address, each)?;
         }
         Ok(())

@@ -13,6 +13,7 @@
 
 mod ask;
 mod folder;
+mod matching;
 mod row;
 mod terms;
 mod update;
