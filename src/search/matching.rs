@@ -1,9 +1,8 @@
 //! The documents that have at least some of several words, by BM25.
 //!
-//! The engine can do this too, with a heap over all occurrences of all words. But who has `least` of
-//! `n` words has one of any `n - least + 1` of them, so that it is enough to go through those of the
-//! fewest documents and to look the others up. The documents and their scores are the same; the
-//! time is a fraction.
+//! The engine can do this too, with a heap over all occurrences of all words. But who has `least`
+//! of `n` words has one of any `n - least + 1` of them, so that it is enough to go through those of
+//! the fewest documents and to look the others up. The documents and their scores are the same.
 
 use std::cmp::Ordering;
 
