@@ -30,6 +30,7 @@ pub mod check;
 pub mod dedup;
 pub mod explain;
 pub mod export;
+pub mod search;
 
 pub mod corpus;
 pub mod crawl;

@@ -121,6 +121,23 @@ pub(super) fn names(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
+/// What is noted for the search is what its documents show now.
+pub(super) fn search(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+    for row in tables.search_changes.iter()? {
+        let (number, noted) = row?;
+        findings.look("search_changes");
+        let number = number.value();
+        let row = tables.documents.get(number)?;
+        let shown = row.map_or(Ok(0), |row| Document::decode(row.value()).map(|row| row.shown()));
+        if shown.is_ok_and(|shown| shown != noted.value()) {
+            findings.fault("search_changes", || {
+                format!("search_changes, row {number}: the document shows something else")
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Reads a change of a canonical copy as [`changes_of`](crate::documents::changes_of) does, which
 /// reads those of a document all at once.
 fn change(row: &[u8]) -> Result<(), BadRow> {

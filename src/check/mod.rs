@@ -68,6 +68,7 @@ pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
     frontier::addresses(tables, &waiting, &mut findings)?;
     clusters::documents(tables, &mut findings)?;
     clusters::names(tables, &mut findings)?;
+    clusters::search(tables, &mut findings)?;
     clusters::forest(tables, &mut findings)?;
     index::contents(tables, &mut findings)?;
     index::index(tables, &mut findings)?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{config, corpus, dedup, features, fetch, store};
+use uniqcrawl::{config, corpus, dedup, features, fetch, search, store};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<config::Error>()
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
+            || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
             || is_input(cause.downcast_ref::<corpus::Error>())
             || is_setting(cause.downcast_ref::<fetch::Error>())
     });

@@ -15,6 +15,7 @@ mod progress;
 mod robots;
 mod rules;
 mod screen;
+mod search;
 mod seeds;
 mod settings;
 mod upkeep;
@@ -60,6 +61,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),
         Some(Command::Expire(expire)) => upkeep::expire(&expire, json),
         Some(Command::Idf(idf)) => upkeep::idf(&idf, json),
+        Some(Command::Search(search)) => search::search(&search, json),
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),

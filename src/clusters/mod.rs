@@ -145,7 +145,7 @@ pub fn join(
         let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
-        write_document(&mut tables.documents, document, &first)?;
+        write_document(tables, document, &first)?;
         return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
     let mut row = must_read(tables, document)?;
@@ -160,7 +160,7 @@ pub fn join(
     let mut canonical = elect(tables, (document, &mut row), &article.address, &copy)?;
     let held = read_copy(&tables.copies, document, &was)?;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     if held.is_some_and(|held| held.declared == article.address) {
         // The copy that was canonical defers from here on: any other one may be better.
         recount(tables, document, now)?;
@@ -209,7 +209,7 @@ pub fn set_links(
     let was = row.canonical.clone();
     let canonical = elect(tables, (document, &mut row), address, &copy)? && was != address;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     Ok(canonical)
 }
 

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use redb::{ReadableTable, Table};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::store::Error;
+use crate::store::{Error, Tables};
 
 pub use bodies::{read_body, write_body};
 pub use facts::Facts;
@@ -83,13 +83,27 @@ pub fn read_document(
     Ok(row.map(|row| Document::decode(row.value())).transpose()?)
 }
 
-/// Writes the document with the given number.
+/// Writes the document with the given number. If search shows something else of it than before,
+/// that is noted in the same transaction.
 pub fn write_document(
-    documents: &mut Table<u64, &'static [u8]>,
+    tables: &mut Tables<'_>,
     number: u64,
     document: &Document,
 ) -> Result<(), Error> {
-    documents.insert(number, document.encode().as_slice())?;
+    let shown = document.shown();
+    let before = tables.documents.insert(number, document.encode().as_slice())?;
+    // A row that cannot be read is as good as another one.
+    let before = before.map(|row| Document::decode(row.value()).map(|before| before.shown()));
+    if before != Some(Ok(shown)) {
+        tables.search_changes.insert(number, shown)?;
+    }
+    Ok(())
+}
+
+/// Removes the document with the given number, and notes that for the search.
+pub fn remove_document(tables: &mut Tables<'_>, number: u64) -> Result<(), Error> {
+    tables.documents.remove(number)?;
+    tables.search_changes.insert(number, 0)?;
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! The rows of documents, copies and contents. The order of the fields in `encode` is the stored
 //! order; ARCHITECTURE.md draws them.
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::clock::Timestamp;
 use crate::features::{Signature, Signed};
 use crate::robots::meta::Terms;
@@ -60,6 +62,17 @@ impl Document {
             merged: Vec::new(),
             gone: Timestamp(0),
         }
+    }
+
+    /// Returns a hash of what a search finds and shows of it; 0 if no address carries it any more.
+    #[must_use]
+    pub fn shown(&self) -> u64 {
+        if self.gone.0 != 0 {
+            return 0;
+        }
+        let row = Encoder::new(1).wide(self.id.0).number(self.content);
+        let row = row.text(&self.canonical).text(&self.title);
+        xxh3_64(&row.finish()).max(1)
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {

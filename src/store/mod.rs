@@ -78,6 +78,9 @@ pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
 pub const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
 /// Host number -> what it answers for pages that it does not have (`crawl`).
 pub const ERROR_PAGES: TableDefinition<u32, &[u8]> = TableDefinition::new("error_pages");
+/// Document number -> hash of what similarity search shows of it, 0 if nothing: documents that have
+/// changed since its index was brought up to date (`documents`).
+pub const SEARCH_CHANGES: TableDefinition<u64, u64> = TableDefinition::new("search_changes");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

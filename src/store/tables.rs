@@ -6,7 +6,7 @@ use super::{
     ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
     DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER,
     LISTS, META, NEAR, NEAR_LOG, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
-    SKIPPED, UNSURE,
+    SEARCH_CHANGES, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -69,6 +69,7 @@ tables! {
     skipped: SKIPPED, &'static [u8] => ();
     families: FAMILIES, u64 => &'static [u8];
     error_pages: ERROR_PAGES, u32 => &'static [u8];
+    search_changes: SEARCH_CHANGES, u64 => u64;
     counters: COUNTERS, &'static str => u64;
 }
 

@@ -162,9 +162,17 @@ impl<'a> Tokens<'a> {
     ///
     /// In a text with little Chinese (less than a twentieth of its tokens) it is passed over:
     /// a name or two do not need the dictionary.
-    pub fn words(&self, mut each: impl FnMut(&'a str, u64)) {
+    pub fn words(&self, each: impl FnMut(&'a str, u64)) {
         let han = self.all.iter().filter(|token| token.han).count();
-        let little = han * LITTLE < self.all.len();
+        self.cut(han * LITTLE < self.all.len(), each);
+    }
+
+    /// Does the same, but cuts Chinese however little of it there is.
+    pub fn every_word(&self, each: impl FnMut(&'a str, u64)) {
+        self.cut(false, each);
+    }
+
+    fn cut(&self, little: bool, mut each: impl FnMut(&'a str, u64)) {
         let mut rest = self.all.as_slice();
         while let Some(first) = rest.first() {
             if first.han && little {

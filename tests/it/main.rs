@@ -41,6 +41,8 @@ mod reasons;
 mod recrawl;
 mod robots;
 mod rules;
+mod search;
+mod search_index;
 mod servers;
 mod sitemaps;
 mod soft404;

@@ -1,0 +1,319 @@
+//! `crawl search`.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::corpus::{Lines, Record};
+use uniqcrawl::documents::{DocId, read_document};
+use uniqcrawl::search::{self, Entry, Search, Updated};
+use uniqcrawl::store::{self, ReadTables, Store};
+
+use super::args::SearchArgs;
+use super::batch::{self, Answer};
+use super::exit::{Exit, Usage};
+use super::screen::{self, number};
+
+/// Characters of a title or sentence that are shown.
+const SHOWN_CHARS: usize = 200;
+
+/// One answer of any kind, with what the store knows of its document.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<T> {
+    #[serde(flatten)]
+    hit: T,
+    /// Copies of the document, the canonical one among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<u64>,
+}
+
+/// What is asked, and how.
+#[derive(Clone, Copy)]
+enum Mode {
+    Text,
+    Sentence,
+    Words,
+}
+
+/// An index that is ready to be asked.
+struct Desk {
+    search: Search,
+    /// The store, unless there is none or it is in use.
+    tables: Option<(ReadTables, Store)>,
+    mode: Mode,
+    n: usize,
+}
+
+/// `crawl search`.
+pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
+    let Config { mut search, store, .. } = Sourced::read(args.config.as_deref())?.config;
+    if let Some(least) = args.min_cosine {
+        if !(0.0..=1.0).contains(&least) {
+            return Err(Usage(format!("--min-cosine {least}: a cosine is from 0 to 1")).into());
+        }
+        search.cosine_min = least;
+    }
+    let query = query(args)?;
+    if query.is_none() && !args.jsonl && !args.rebuild {
+        let usage = "give a text, --file FILE, or --jsonl and lines on standard input";
+        return Err(Usage(usage.to_owned()).into());
+    }
+    let mode = match (args.sentence, args.words) {
+        (true, _) => Mode::Sentence,
+        (_, true) => Mode::Words,
+        _ => Mode::Text,
+    };
+    let (search, tables, updated) = if args.corpus.is_empty() && args.index.is_none() {
+        of_store(args, &search, store.cache_mib << 20)?
+    } else {
+        of_files(args, &search)?
+    };
+    let desk = Desk { search, tables, mode, n: args.n };
+    if args.jsonl {
+        let answer: Arc<Answer> = Arc::new(move |line: &str| desk.line(line));
+        return batch::run(args.threads, &answer);
+    }
+    let Some(query) = query else { return report(&desk, updated, json) };
+    if json {
+        return screen::json(&desk.hits(&query)?);
+    }
+    desk.show(&query)
+}
+
+fn query(args: &SearchArgs) -> Result<Option<String>> {
+    let Some(path) = &args.file else {
+        return Ok((!args.query.is_empty()).then(|| args.query.join(" ")));
+    };
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Usage(error.to_string()))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+type Ready = (Search, Option<(ReadTables, Store)>, Updated);
+
+/// The index beside a store, up to date if it can be.
+fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> Result<Ready> {
+    let folder = &args.store.store;
+    let opened = Store::open(folder, cache_bytes);
+    let store = match opened {
+        Ok(store) => Some(store),
+        Err(store::Error::InUse(_)) if !args.rebuild && folder.join("search").is_dir() => {
+            if !args.no_update {
+                tracing::warn!("the store is in use: the answers are those of the last update");
+            }
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let search = Search::open(folder, config)?;
+    if let Some(reason) = search.made_anew() {
+        tracing::warn!("the index could not be used and is made anew: {reason}");
+    }
+    let mut updated = Updated::default();
+    if args.no_update || store.is_none() {
+        if !search.is_filled() {
+            return Err(Usage("there is no index yet: search without --no-update".into()).into());
+        }
+    } else if let Some(store) = &store {
+        updated = if args.rebuild { search.rebuild(store) } else { search.update(store) }?;
+    }
+    let tables = store.map(|store| Ok::<_, store::Error>((store.read()?, store))).transpose()?;
+    Ok((search, tables, updated))
+}
+
+/// An index of files of documents, or one that was made of such files.
+fn of_files(args: &SearchArgs, config: &search::Config) -> Result<Ready> {
+    let kept = args.index.as_deref();
+    if args.corpus.is_empty()
+        && let Some(folder) = kept.filter(|folder| !folder.is_dir())
+    {
+        return Err(Usage(format!("there is no index in {}", folder.display())).into());
+    }
+    let search = Search::open_at(kept, config)?;
+    if let Some(reason) = search.made_anew() {
+        tracing::warn!("the index could not be used and is made anew: {reason}");
+    }
+    if args.corpus.is_empty() {
+        if !search.is_filled() {
+            return Err(Usage("the index is empty: name the files with --corpus".into()).into());
+        }
+        return Ok((search, None, Updated::default()));
+    }
+    let mut source = fingerprint(&args.corpus)?;
+    if args.rebuild {
+        // No index was made from this.
+        let _ = write!(source, ", {:?}", std::time::SystemTime::now());
+    }
+    let mut rejected = 0u64;
+    let updated = search.fill(&source, entries(&args.corpus, &mut rejected))?;
+    if rejected > 0 {
+        tracing::warn!("{rejected} lines are no document and were left out");
+    }
+    Ok((search, None, updated))
+}
+
+/// Names, sizes and times of files: as long as they stay, so does their index.
+fn fingerprint(files: &[PathBuf]) -> Result<String> {
+    let mut all = String::new();
+    for path in files {
+        let facts = path
+            .metadata()
+            .map_err(|error| Usage(error.to_string()))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let changed = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let path = path.canonicalize()?;
+        writeln!(all, "{} {} {}", path.display(), facts.len(), changed.as_nanos())?;
+    }
+    Ok(all)
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The documents of some files; lines that are none are counted.
+fn entries<'a>(
+    files: &'a [PathBuf],
+    rejected: &'a mut u64,
+) -> impl Iterator<Item = Result<Entry, Failure>> + 'a {
+    let mut files = files.iter();
+    let mut open: Option<Lines> = None;
+    let (mut line, mut count) = (Vec::new(), 0u64);
+    std::iter::from_fn(move || {
+        loop {
+            let Some(lines) = &mut open else {
+                match Lines::open(files.next()?) {
+                    Ok(lines) => open = Some(lines),
+                    Err(error) => return Some(Err(error.into())),
+                }
+                continue;
+            };
+            match lines.next(&mut line) {
+                Ok(true) => count += 1,
+                Ok(false) => {
+                    open = None;
+                    continue;
+                }
+                Err(error) => return Some(Err(error.into())),
+            }
+            let text = String::from_utf8_lossy(&line);
+            match Record::parse(&text) {
+                Ok(record) => {
+                    return Some(Ok(Entry {
+                        id: record.id(count),
+                        title: record.title.clone().into_owned(),
+                        url: record.url.clone().into_owned(),
+                        text: record.text.clone().into_owned(),
+                    }));
+                }
+                Err(_) => *rejected += 1,
+            }
+        }
+    })
+}
+
+/// What a run without a query has done.
+fn report(desk: &Desk, updated: Updated, json: bool) -> Result<Exit> {
+    let documents = desk.search.documents();
+    if json {
+        return screen::json(&serde_json::json!({
+            "documents": documents, "indexed": updated.indexed,
+        }));
+    }
+    println!("{} documents in the index, {} made anew", number(documents), number(updated.indexed));
+    Ok(Exit::Done)
+}
+
+#[derive(Deserialize)]
+struct TextLine {
+    #[serde(default)]
+    id: serde_json::Value,
+    text: String,
+}
+
+impl Desk {
+    /// Copies of a document, if the store can be asked.
+    fn copies(&self, id: &str) -> Option<u64> {
+        let (tables, _) = self.tables.as_ref()?;
+        let id: DocId = id.parse().ok()?;
+        let number = tables.doc_ids.get(id.0).ok()??.value();
+        Some(read_document(&tables.documents, number).ok()??.copies)
+    }
+
+    fn hits(&self, query: &str) -> Result<serde_json::Value, search::Error> {
+        let Self { search, n, .. } = self;
+        Ok(match self.mode {
+            Mode::Text => self.found(search.text(query, *n)?, |hit| &hit.doc_id),
+            Mode::Sentence => self.found(search.sentence(query, *n)?, |hit| &hit.doc_id),
+            Mode::Words => self.found(search.words(query, *n)?, |hit| &hit.doc_id),
+        })
+    }
+
+    fn found<T: Serialize>(&self, hits: Vec<T>, id: impl Fn(&T) -> &str) -> serde_json::Value {
+        let hits = hits.into_iter().map(|hit| Found { copies: self.copies(id(&hit)), hit });
+        serde_json::json!(hits.collect::<Vec<_>>())
+    }
+
+    fn line(&self, line: &str) -> String {
+        let answer = match serde_json::from_str::<TextLine>(line) {
+            Ok(TextLine { id, text }) => match self.hits(&text) {
+                Ok(hits) => serde_json::json!({"id": id, "hits": hits}),
+                Err(error) => serde_json::json!({"id": id, "error": error.to_string()}),
+            },
+            Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),
+        };
+        answer.to_string()
+    }
+
+    fn show(&self, query: &str) -> Result<Exit> {
+        let hits = self.hits(query)?;
+        let hits = hits.as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut out = std::io::stdout().lock();
+        if hits.is_empty() {
+            writeln!(out, "nothing like it in {} documents", number(self.search.documents()))?;
+        }
+        for hit in hits {
+            let text = |name: &str| hit[name].as_str().unwrap_or_default();
+            let value = hit["cosine"].as_f64().or(hit["score"].as_f64()).unwrap_or_default();
+            let copies = match hit["copies"].as_u64() {
+                Some(1) => "  1 copy".to_owned(),
+                Some(copies) => format!("  {} copies", number(copies)),
+                None => String::new(),
+            };
+            writeln!(out, "{value:.3}  {}{copies}", text("docId"))?;
+            if let Some(at) = hit["number"].as_u64() {
+                writeln!(out, "       sentence {at}: {}", shorter(text("sentence")))?;
+            }
+            for line in [shorter(text("title")), text("url").to_owned()] {
+                if !line.is_empty() {
+                    writeln!(out, "       {line}")?;
+                }
+            }
+            let words = hit["keywords"].as_array().into_iter().flatten();
+            let words: Vec<&str> = words.filter_map(|word| word.as_str()).collect();
+            writeln!(out, "       keywords: {}", words.join(" "))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// One line of some text, cut where it is too long. Control characters do not reach the terminal.
+fn shorter(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut chars = text.chars().map(plain);
+    let mut line: String = chars.by_ref().take(SHOWN_CHARS).collect();
+    if chars.next().is_some() {
+        line += " ...";
+    }
+    line
+}

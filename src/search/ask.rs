@@ -1,0 +1,311 @@
+//! Questions to the index.
+
+use std::cmp::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Serialize;
+use tantivy::collector::TopDocs;
+use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption, Value};
+use tantivy::{DocAddress, Searcher, TantivyDocument, TantivyError, Term};
+
+use super::matching;
+use super::row::Row;
+use super::terms::{Counts, Word, number, words_of};
+use super::{Error, Search};
+use crate::text::{Idf, is_han};
+
+/// A word in the title counts as much as this many in the text.
+const TITLE_BOOST: f32 = 2.0;
+
+/// Most distinct words of a search by words.
+const WORDS_MAX: usize = 64;
+
+/// Most answers to one question.
+const ANSWERS_MAX: usize = 10_000;
+
+/// A document that is similar to a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    /// Identifier of the document.
+    pub doc_id: String,
+    /// Cosine of the counts of their words, 0 to 1.
+    pub cosine: f64,
+    /// Title of the canonical copy.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// The keywords asked for that the document has.
+    pub keywords: Vec<String>,
+}
+
+/// A sentence that is similar to another one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SentenceHit {
+    /// Identifier of the document.
+    pub doc_id: String,
+    /// Cosine of the counts of their words, 0 to 1.
+    pub cosine: f64,
+    /// The sentence.
+    pub sentence: String,
+    /// Its number in the document, from 1.
+    pub number: usize,
+    /// Title of the canonical copy.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// The keywords asked for that the document has.
+    pub keywords: Vec<String>,
+}
+
+/// A document that has some words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WordHit {
+    /// Identifier of the document.
+    pub doc_id: String,
+    /// How well it matches (BM25); only to be compared within one answer.
+    pub score: f32,
+    /// Title of the canonical copy.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// The words asked for that its text has.
+    pub keywords: Vec<String>,
+}
+
+/// A word that stands for a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Keyword {
+    /// The word.
+    pub word: String,
+    /// Number of its occurrences times its inverse document frequency.
+    pub weight: f32,
+    /// Documents of the index that have it.
+    pub documents: u64,
+    #[serde(skip)]
+    hash: u64,
+}
+
+/// A question: the words of a text, and what is asked for.
+struct Question {
+    counts: Counts,
+    square: u64,
+    asked: Vec<Keyword>,
+}
+
+impl Search {
+    /// Returns the `n` documents whose texts are most like `text`, the best first.
+    pub fn text(&self, text: &str, n: usize) -> Result<Vec<Hit>, Error> {
+        self.guarded(|| {
+            let searcher = self.reader.searcher();
+            let question = self.question(&searcher, text)?;
+            let mut hits = Vec::new();
+            self.candidates(&searcher, &question, self.config.candidates, &mut |row| {
+                let cosine = row.cosine(&question.counts, question.square);
+                if cosine >= self.config.cosine_min {
+                    hits.push(Hit {
+                        doc_id: row.names.id.to_owned(),
+                        cosine,
+                        title: row.names.title.to_owned(),
+                        url: row.names.url.to_owned(),
+                        keywords: question.shared(row),
+                    });
+                }
+            })?;
+            hits.sort_by(|a, b| best(a.cosine, b.cosine).then_with(|| a.doc_id.cmp(&b.doc_id)));
+            hits.truncate(n);
+            Ok(hits)
+        })
+    }
+
+    /// Returns the `n` documents that have the sentences most like `sentence`, the best first, each
+    /// with its best sentence.
+    pub fn sentence(&self, sentence: &str, n: usize) -> Result<Vec<SentenceHit>, Error> {
+        self.guarded(|| {
+            let searcher = self.reader.searcher();
+            let question = self.question(&searcher, sentence)?;
+            let mut hits = Vec::new();
+            self.candidates(&searcher, &question, self.config.sentence_candidates, &mut |row| {
+                let found = row.best_sentence(&question.counts, question.square);
+                let Some((cosine, at, sentence)) = found else { return };
+                if cosine >= self.config.cosine_min {
+                    hits.push(SentenceHit {
+                        doc_id: row.names.id.to_owned(),
+                        cosine,
+                        sentence: sentence.to_owned(),
+                        number: at + 1,
+                        title: row.names.title.to_owned(),
+                        url: row.names.url.to_owned(),
+                        keywords: question.shared(row),
+                    });
+                }
+            })?;
+            hits.sort_by(|a, b| best(a.cosine, b.cosine).then_with(|| a.doc_id.cmp(&b.doc_id)));
+            hits.truncate(n);
+            Ok(hits)
+        })
+    }
+
+    /// Returns the `n` documents that have most of the words of `words` in title or text, ranked by
+    /// BM25, the best first.
+    pub fn words(&self, words: &str, n: usize) -> Result<Vec<WordHit>, Error> {
+        self.guarded(|| {
+            let searcher = self.reader.searcher();
+            let mut asked = words_of(words);
+            asked.truncate(WORDS_MAX);
+            if asked.is_empty() || n == 0 {
+                return Ok(Vec::new());
+            }
+            let mut any: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+            for word in &asked {
+                any.push((Occur::Should, term_query(self.fields.words, &word.text)));
+                let title = term_query(self.fields.title, &word.text);
+                any.push((Occur::Should, Box::new(BoostQuery::new(title, TITLE_BOOST))));
+            }
+            let found = self.top(&searcher, &BooleanQuery::new(any), n)?;
+            let mut hits = Vec::new();
+            for (score, address) in found {
+                self.row(&searcher, address, &mut |row| {
+                    let own = asked.iter().filter(|word| row.has(number(word.hash)));
+                    hits.push(WordHit {
+                        doc_id: row.names.id.to_owned(),
+                        score,
+                        title: row.names.title.to_owned(),
+                        url: row.names.url.to_owned(),
+                        keywords: own.map(|word| word.text.clone()).collect(),
+                    });
+                })?;
+            }
+            Ok(hits)
+        })
+    }
+
+    /// Returns the keywords that stand for a text, the heaviest first.
+    pub fn keywords(&self, text: &str) -> Result<Vec<Keyword>, Error> {
+        self.guarded(|| self.keywords_of(&self.reader.searcher(), words_of(text)))
+    }
+
+    /// The words of a text by TF-IDF; of equal ones the first comes first. Single characters come
+    /// after all others: they are mostly what is left of names that the dictionary does not have.
+    ///
+    /// jieba's table knows how rare Chinese words are. All others have its median, of which this
+    /// index takes the more away the more of its documents have the word.
+    fn keywords_of(&self, searcher: &Searcher, words: Vec<Word>) -> Result<Vec<Keyword>, Error> {
+        let all = searcher.num_docs();
+        let whole = (all as f32 + 2.0).ln();
+        let mut keywords = Vec::with_capacity(words.len());
+        for Word { text: word, hash, count } in words {
+            let mut idf = Idf::built_in().of(&word, hash);
+            if !word.chars().any(is_han) {
+                let documents = self.documents_with(searcher, &word)?.min(all);
+                idf *= whole - (documents as f32 + 1.0).ln();
+                idf /= whole;
+            }
+            keywords.push(Keyword { word, weight: count as f32 * idf, documents: 0, hash });
+        }
+        let single = |keyword: &Keyword| keyword.word.chars().nth(1).is_none();
+        keywords
+            .sort_by(|a, b| single(a).cmp(&single(b)).then_with(|| b.weight.total_cmp(&a.weight)));
+        keywords.truncate(self.config.keywords);
+        for keyword in &mut keywords {
+            keyword.documents = self.documents_with(searcher, &keyword.word)?;
+        }
+        Ok(keywords)
+    }
+
+    fn documents_with(&self, searcher: &Searcher, word: &str) -> Result<u64, Error> {
+        let term = Term::from_field_text(self.fields.words, word);
+        searcher.doc_freq(&term).map_err(|error| self.damaged(error))
+    }
+
+    fn question(&self, searcher: &Searcher, text: &str) -> Result<Question, Error> {
+        let words = words_of(text);
+        let mut counts = Counts::default();
+        for word in &words {
+            *counts.entry(number(word.hash)).or_default() += word.count;
+        }
+        let square = counts.values().map(|count| u64::from(*count).pow(2)).sum();
+        // What no document has cannot name one.
+        let mut asked = self.keywords_of(searcher, words)?;
+        asked.retain(|keyword| keyword.documents > 0);
+        asked.truncate(self.config.asked);
+        Ok(Question { counts, square, asked })
+    }
+
+    /// Calls `each` with the documents that have enough of the keywords, best match first.
+    fn candidates(
+        &self,
+        searcher: &Searcher,
+        question: &Question,
+        most: usize,
+        each: &mut dyn FnMut(&Row<'_>),
+    ) -> Result<(), Error> {
+        let asked = &question.asked;
+        if asked.is_empty() || most == 0 {
+            return Ok(());
+        }
+        let least = asked.len() * self.config.match_min / self.config.asked.max(1);
+        let least = least.clamp(1, asked.len());
+        let words: Vec<&str> = asked.iter().map(|word| word.word.as_str()).collect();
+        let best = matching::best(searcher, self.fields.words, (&words, least), most);
+        for (_, address) in best.map_err(|error| self.damaged(error))? {
+            self.row(searcher, address, each)?;
+        }
+        Ok(())
+    }
+
+    fn top(
+        &self,
+        searcher: &Searcher,
+        query: &dyn Query,
+        most: usize,
+    ) -> Result<Vec<(f32, DocAddress)>, Error> {
+        let best = TopDocs::with_limit(most.clamp(1, ANSWERS_MAX)).order_by_score();
+        searcher.search(query, &best).map_err(|error| self.damaged(error))
+    }
+
+    fn row(
+        &self,
+        searcher: &Searcher,
+        address: DocAddress,
+        each: &mut dyn FnMut(&Row<'_>),
+    ) -> Result<(), Error> {
+        let document: TantivyDocument =
+            searcher.doc(address).map_err(|error| self.damaged(error))?;
+        let bad = |detail: String| Error::Damaged { path: self.folder.clone(), detail };
+        let row = document.get_first(self.fields.row);
+        let row = row.as_ref().and_then(Value::as_bytes);
+        let row = row.ok_or_else(|| bad("a document has no row".to_owned()))?;
+        each(&Row::decode(row).map_err(|error| bad(error.to_string()))?);
+        Ok(())
+    }
+
+    /// A damaged index may make the engine panic: that is an error like any other.
+    fn guarded<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            let error = TantivyError::InternalError("its files cannot be read".to_owned());
+            Err(self.damaged(error))
+        })
+    }
+}
+
+impl Question {
+    /// The words asked for that a document has.
+    fn shared(&self, row: &Row<'_>) -> Vec<String> {
+        let own = self.asked.iter().filter(|keyword| row.has(number(keyword.hash)));
+        own.map(|keyword| keyword.word.clone()).collect()
+    }
+}
+
+fn term_query(field: Field, word: &str) -> Box<dyn Query> {
+    let term = Term::from_field_text(field, word);
+    Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
+}
+
+fn best(one: f64, other: f64) -> Ordering {
+    other.total_cmp(&one)
+}

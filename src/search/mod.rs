@@ -1,0 +1,188 @@
+//! The most similar texts: keywords name candidates, the cosine of their words decides.
+//!
+//! ```text
+//! text -> words -> 20 keywords by TF-IDF -> 10 asked, 6 of them must match
+//!      -> 150 candidates by BM25 -> cosine of the counts of words, whole or sentence by sentence
+//! ```
+//!
+//! The index lies in a folder of its own beside the store. It can be lost at any moment: the store
+//! notes which documents have changed since it was brought up to date (`search_changes`).
+//!
+//! Source: 晉曉琳, 張樹武, 劉杰, 基于 Elasticsearch 的海量文本快速相似度检测 (the text on Elasticsearch,
+//! TF-IDF and cosine).
+
+mod ask;
+mod folder;
+mod matching;
+mod row;
+mod terms;
+mod update;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
+
+use crate::store;
+use folder::{Fields, Payload};
+
+pub use ask::{Hit, Keyword, SentenceHit, WordHit};
+pub use update::{Entry, Updated};
+
+/// How similar texts are found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// Words of the largest TF-IDF that stand for a text.
+    pub keywords: usize,
+    /// The first of them that the index is asked for.
+    pub asked: usize,
+    /// How many of those that are asked a candidate must have. Of fewer, the same share.
+    pub match_min: usize,
+    /// Candidates for a text.
+    pub candidates: usize,
+    /// Candidates for a sentence.
+    pub sentence_candidates: usize,
+    /// Least cosine of an answer.
+    pub cosine_min: f64,
+    /// Memory for building the index, in MiB.
+    pub memory_mib: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            keywords: 20,
+            asked: 10,
+            match_min: 6,
+            candidates: 150,
+            sentence_candidates: 200,
+            cosine_min: 0.0,
+            memory_mib: 256,
+        }
+    }
+}
+
+/// Why a search failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The folder of the index cannot be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// The folder has files that are not those of an index.
+    #[error("{} is no folder of an index, and not empty: name another one", .0.display())]
+    Foreign(PathBuf),
+    /// Another process or thread writes the index.
+    #[error("the index {} is being written by another process", .0.display())]
+    InUse(PathBuf),
+    /// The index is damaged.
+    #[error("the index {} is damaged ({detail}): make it anew with --rebuild", path.display())]
+    Damaged {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The documents cannot be read.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// An open index. Any number of threads may ask it at a time, also while it is brought up to date.
+pub struct Search {
+    index: Index,
+    fields: Fields,
+    reader: IndexReader,
+    config: Config,
+    folder: PathBuf,
+    made_anew: Option<String>,
+    writing: Mutex<()>,
+}
+
+impl std::fmt::Debug for Search {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Search").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Search {
+    /// Opens the index of the store in `store`. One that is missing, damaged or of another version
+    /// begins empty; [`Search::update`] fills it.
+    pub fn open(store: &Path, config: &Config) -> Result<Self, Error> {
+        Self::open_folder(&store.join(folder::NAME), true, config)
+    }
+
+    /// Opens an index that belongs to no store: in `folder`, or in a temporary one.
+    pub fn open_at(folder: Option<&Path>, config: &Config) -> Result<Self, Error> {
+        let Some(folder) = folder else {
+            let (index, fields) = folder::temporary()?;
+            return Self::new(index, fields, (PathBuf::from("(temporary)"), None), config);
+        };
+        Self::open_folder(folder, false, config)
+    }
+
+    fn open_folder(path: &Path, ours: bool, config: &Config) -> Result<Self, Error> {
+        let folder::Opened { index, fields, made_anew } = folder::open(path, ours)?;
+        Self::new(index, fields, (path.to_owned(), made_anew), config)
+    }
+
+    fn new(
+        index: Index,
+        fields: Fields,
+        (folder, made_anew): (PathBuf, Option<String>),
+        config: &Config,
+    ) -> Result<Self, Error> {
+        let made = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        let reader = made.map_err(|error| damaged(&folder, error))?;
+        let config = config.clone();
+        Ok(Self { index, fields, reader, config, folder, made_anew, writing: Mutex::new(()) })
+    }
+
+    /// Tells why the index that was there could not be used, if there was one.
+    #[must_use]
+    pub fn made_anew(&self) -> Option<&str> {
+        self.made_anew.as_deref()
+    }
+
+    /// Returns the number of documents in the index.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.reader.searcher().num_docs()
+    }
+
+    /// Tells whether it was ever filled.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        matches!(self.payload(), Ok(Some(_)))
+    }
+
+    fn payload(&self) -> Result<Option<Payload>, Error> {
+        let metas = self.index.load_metas().map_err(|error| self.damaged(error))?;
+        Ok(metas.payload.and_then(|payload| serde_json::from_str(&payload).ok()))
+    }
+
+    fn damaged(&self, error: TantivyError) -> Error {
+        damaged(&self.folder, error)
+    }
+}
+
+fn damaged(folder: &Path, error: TantivyError) -> Error {
+    let path = folder.to_owned();
+    match error {
+        TantivyError::LockFailure(..) => Error::InUse(path),
+        TantivyError::IoError(source) if source.kind() != std::io::ErrorKind::InvalidData => {
+            Error::Io { path, source: std::io::Error::new(source.kind(), source) }
+        }
+        error => Error::Damaged { path, detail: error.to_string() },
+    }
+}
