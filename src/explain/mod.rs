@@ -69,11 +69,12 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
     address_facts(&address, &mut facts);
     if let Some(family) = Family::of(&tables.families, url)? {
         let Family { pattern, pages, new, since_new, alike, .. } = family;
-        let mut told =
-            format!("{pattern}: {new} new of {pages} pages, none of the last {since_new}");
-        if alike > 0 {
-            told += &format!("; the last {alike} say the same but for numbers");
-        }
+        let alike = match alike {
+            0 => String::new(),
+            some => format!("; the last {some} say the same but for numbers"),
+        };
+        let told =
+            format!("{pattern}: {new} new of {pages} pages, none of the last {since_new}{alike}");
         facts.push(("kind of address".to_owned(), told));
     }
     list_facts(tables, url, &mut facts)?;
