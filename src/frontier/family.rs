@@ -33,7 +33,7 @@ pub struct YieldConfig {
 
 impl Default for YieldConfig {
     fn default() -> Self {
-        Self { slow_after: 50, stop_after: 500, alike_stop_after: 5_000, explore_one_in: 20 }
+        Self { slow_after: 50, stop_after: 500, alike_stop_after: 1_000, explore_one_in: 20 }
     }
 }
 
