@@ -34,6 +34,7 @@ pub mod export;
 pub mod corpus;
 pub mod crawl;
 
+pub mod intake;
 pub mod jobs;
 
 pub mod config;

@@ -213,6 +213,26 @@ pub fn set_links(
     Ok(canonical)
 }
 
+/// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true if
+/// another copy is canonical by that.
+pub fn set_score(
+    tables: &mut Tables<'_>,
+    document: u64,
+    address: &str,
+    popularity: u64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    if copy.scored && copy.popularity == popularity {
+        return Ok(false);
+    }
+    let copy = Copy { popularity, scored: true, ..copy };
+    write_copy(&mut tables.copies, document, address, &copy)?;
+    let was = must_read(tables, document)?.canonical;
+    recount(tables, document, now)?;
+    Ok(must_read(tables, document)?.canonical != was)
+}
+
 /// Notes that another copy than `was` is canonical, if that is so.
 fn note(
     tables: &mut Tables<'_>,

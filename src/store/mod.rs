@@ -65,6 +65,10 @@ pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log
 pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 /// Document number, sequence -> change of the canonical copy (`clusters`).
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
+/// Identifier that a sender gave -> what became of the article (`intake`).
+pub const SENT: TableDefinition<&str, &[u8]> = TableDefinition::new("sent");
+/// Address of an article that was sent -> its content (`intake`).
+pub const SENT_URLS: TableDefinition<&str, u64> = TableDefinition::new("sent_urls");
 /// Host number -> how often its blocks of text were seen (`boilerplate`).
 pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boilerplate");
 /// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).

@@ -24,6 +24,7 @@ mod groups;
 mod hops;
 mod hostile;
 mod index;
+mod intake;
 mod jobs;
 mod jobs_day;
 mod judge;

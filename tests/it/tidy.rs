@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 26] = [
+const RANKS: [(&str, u32); 27] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -31,6 +31,7 @@ const RANKS: [(&str, u32); 26] = [
     ("export", 4),
     ("corpus", 5),
     ("crawl", 5),
+    ("intake", 5),
     ("jobs", 6),
 ];
 
