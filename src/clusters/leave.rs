@@ -6,7 +6,8 @@
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Copy, Key, copy_key, read_content, read_copy, write_content, write_copy, write_document,
+    Copy, Key, copy_key, read_content, read_copy, take_back_arrival, write_content, write_copy,
+    write_document,
 };
 use crate::index::stored;
 use crate::store::{Error, Tables};
@@ -67,13 +68,15 @@ pub fn change(
         let left = take_out(tables, document, &article.address)?;
         let mut row = must_read(tables, document)?;
         row.copies = row.copies.saturating_sub(1);
-        write_document(&mut tables.documents, document, &row)?;
+        write_document(tables, document, &row)?;
         left
     } else {
         leave(tables, document, &article.address, now)?
     };
     let mut joined = join(tables, article, place, links, now)?;
     if stays {
+        // It is a copy as it was before.
+        take_back_arrival(tables, document, now)?;
         recount(tables, document, now)?;
         joined.canonical = must_read(tables, document)?.canonical == article.address;
     }
@@ -110,7 +113,7 @@ pub fn refresh(
     if row.canonical == article.address {
         stand(&mut row, &article.address, &copy);
     }
-    write_document(&mut tables.documents, document, &row)
+    write_document(tables, document, &row)
 }
 
 /// Gives the only copy of a document another text, which becomes the root of its tree.
@@ -124,7 +127,7 @@ fn renew(
     let content = add_content(tables, article, document, (None, true), now)?;
     let mut row = must_read(tables, document)?;
     row.root = content;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     let mut left = take_out(tables, document, &article.address)?;
     put_down(tables, root, document, &mut left)?;
     let copy = Copy {
@@ -147,7 +150,7 @@ fn renew(
     stand(&mut row, &article.address, &copy);
     row.last_arrival = now;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     let joined = Joined { document, id: row.id, canonical: true, content: Some(content) };
     Ok((joined, left))
 }

@@ -14,8 +14,8 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Facts, Key, copy_key, note_change, read_copy,
-    read_document, write_body, write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, Key, copy_key, note_arrival, note_change,
+    read_copy, read_document, write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
 use crate::robots::meta::Terms;
@@ -145,9 +145,11 @@ pub fn join(
         let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
-        write_document(&mut tables.documents, document, &first)?;
+        write_document(tables, document, &first)?;
+        note_arrival(tables, document, true, now)?;
         return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
+    note_arrival(tables, document, false, now)?;
     let mut row = must_read(tables, document)?;
     row.copies += 1;
     row.last_arrival = row.last_arrival.max(now);
@@ -160,7 +162,7 @@ pub fn join(
     let mut canonical = elect(tables, (document, &mut row), &article.address, &copy)?;
     let held = read_copy(&tables.copies, document, &was)?;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     if held.is_some_and(|held| held.declared == article.address) {
         // The copy that was canonical defers from here on: any other one may be better.
         recount(tables, document, now)?;
@@ -209,12 +211,12 @@ pub fn set_links(
     let was = row.canonical.clone();
     let canonical = elect(tables, (document, &mut row), address, &copy)? && was != address;
     note(tables, document, was, &row, now)?;
-    write_document(&mut tables.documents, document, &row)?;
+    write_document(tables, document, &row)?;
     Ok(canonical)
 }
 
-/// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true if
-/// another copy is canonical by that.
+/// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
+/// if another copy is canonical by that.
 pub fn set_score(
     tables: &mut Tables<'_>,
     document: u64,

@@ -6,7 +6,7 @@ use redb::ReadableTable as _;
 use crate::clock::Timestamp;
 use crate::documents::{
     Content, Copy, Document, Key, copies_of, copy_key, forget_changes, note_change, read_body,
-    read_content, write_body, write_content, write_copy, write_document,
+    read_content, remove_document, write_body, write_content, write_copy, write_document,
 };
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
@@ -102,7 +102,7 @@ fn move_content(
         let id = free_id(tables, address, &copy.title, row.hash)?;
         tables.doc_ids.insert(id.0, document)?;
         let empty = Document::first(id, content, address, copy);
-        write_document(&mut tables.documents, document, &empty)?;
+        write_document(tables, document, &empty)?;
     }
     recount(tables, document, now)?;
     if !joint.is_none_or(|joint| joint.sure) {
@@ -157,8 +157,8 @@ pub fn merge(
         tables.doc_ids.insert(id, into)?;
         target.merged.push(id);
     }
-    write_document(&mut tables.documents, into, &target)?;
-    tables.documents.remove(from)?;
+    write_document(tables, into, &target)?;
+    remove_document(tables, from)?;
     for change in forget_changes(&mut tables.history, from)? {
         note_change(&mut tables.history, into, &change)?;
     }
@@ -229,7 +229,7 @@ fn end_one(
     for id in ids_of(tables, number)? {
         tables.doc_ids.remove(id)?;
     }
-    tables.documents.remove(number)?;
+    remove_document(tables, number)?;
     forget_changes(&mut tables.history, number)?;
     Ok((contents, changes))
 }
@@ -283,7 +283,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
         }
-        return write_document(&mut tables.documents, number, &document);
+        return write_document(tables, number, &document);
     };
     document.gone = Timestamp(0);
     document.copies = copies.len() as u64;
@@ -292,7 +292,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);
     note(tables, number, was, &document, now)?;
-    write_document(&mut tables.documents, number, &document)
+    write_document(tables, number, &document)
 }
 
 fn must_content(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {

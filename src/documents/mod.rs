@@ -7,6 +7,8 @@ mod bodies;
 mod facts;
 mod history;
 mod rows;
+mod sent;
+mod tallies;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,12 +16,17 @@ use std::str::FromStr;
 use redb::{ReadableTable, Table};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::store::Error;
+use crate::store::{Error, Tables};
 
 pub use bodies::{read_body, write_body};
 pub use facts::Facts;
 pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document, Key};
+pub use sent::{Found, Sent};
+pub use tallies::{
+    Arrivals, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival, split_ranking_key,
+    take_back_arrival,
+};
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.
 ///
@@ -83,14 +90,26 @@ pub fn read_document(
     Ok(row.map(|row| Document::decode(row.value())).transpose()?)
 }
 
-/// Writes the document with the given number.
+/// Writes the document with the given number, and its place in the order of copies.
 pub fn write_document(
-    documents: &mut Table<u64, &'static [u8]>,
+    tables: &mut Tables<'_>,
     number: u64,
     document: &Document,
 ) -> Result<(), Error> {
-    documents.insert(number, document.encode().as_slice())?;
-    Ok(())
+    let was = {
+        let row = tables.documents.insert(number, document.encode().as_slice())?;
+        row.map(|row| Document::decode(row.value())).transpose()?
+    };
+    tallies::place(tables, number, was.map_or(0, |was| was.copies), document.copies)
+}
+
+/// Removes the document with the given number, and its place in the order of copies.
+pub fn remove_document(tables: &mut Tables<'_>, number: u64) -> Result<(), Error> {
+    let was = {
+        let row = tables.documents.remove(number)?;
+        row.map(|row| Document::decode(row.value())).transpose()?
+    };
+    tallies::place(tables, number, was.map_or(0, |was| was.copies), 0)
 }
 
 /// Reads the content with the given number.

@@ -60,6 +60,10 @@ pub struct Row {
     pub site: String,
     /// Its description of itself, or empty.
     pub description: String,
+    /// Category, as whoever sent the article names it, or empty.
+    pub category: String,
+    /// Images in it, as whoever sent it counted them.
+    pub images: u64,
     /// Popularity of the canonical copy.
     pub popularity: u64,
     /// Copies, the canonical one among them.
@@ -294,6 +298,8 @@ pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Er
         modified: facts.modified,
         site: facts.site,
         description: facts.description,
+        category: facts.category,
+        images: facts.images,
         popularity: document.popularity,
         copies: document.copies,
         first_seen: Timestamp::to_string(&document.first_arrival),

@@ -1,5 +1,5 @@
-//! Articles that come from outside the crawl, one at a time or many: each gets the identifier of its
-//! document, and is stored in the same way as a page.
+//! Articles that come from outside the crawl, one at a time or many: each gets the identifier of
+//! its document, and is stored in the same way as a page.
 //!
 //! Articles are signed by whoever brings them, on any thread. One thread owns the write
 //! transaction: it takes all that have come, judges and joins each, commits, and only then answers,
@@ -8,7 +8,6 @@
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
 
-mod row;
 mod submission;
 mod writer;
 
@@ -18,42 +17,15 @@ use std::thread;
 
 use crate::clock::{Clock, Timestamp};
 use crate::dedup::{self, Finder};
-use crate::documents::{DocId, Key};
+use crate::documents::DocId;
 use crate::features::Signer;
 use crate::store::{self, Store};
 
-pub use row::Sent;
+pub use crate::documents::{Found, Sent};
 pub use submission::{Bad, Limits, Prepared, Submission};
 
 /// Requests that wait for the writer at most; more wait at the door.
 const WAITING_MAX: usize = 1_024;
-
-/// By what an article was recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// By nothing: it is new.
-    New,
-    /// Its `nid` was sent before.
-    Nid,
-    /// Its address has a document already.
-    Url,
-    /// By a key of its title or content.
-    Key(Key),
-}
-
-impl Found {
-    /// Returns the word for it in answers.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::New | Self::Key(Key::First) => "new",
-            Self::Nid => "nid",
-            Self::Url => "url",
-            Self::Key(Key::Title) => "title",
-            Self::Key(_) => "content",
-        }
-    }
-}
 
 /// What became of an article.
 #[derive(Debug, Clone, PartialEq)]

@@ -77,6 +77,8 @@ impl Writer {
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
             receipts.push(self.keep(&mut tables, (&mut finder, &mut changes), article, now)?);
         }
+        // Nobody waits for the disk who only asks for keys.
+        drop(finder);
         stored::append(&mut tables.near_log, changes.drain(..))?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;

@@ -82,6 +82,12 @@ pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
 pub const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
 /// Host number -> what it answers for pages that it does not have (`crawl`).
 pub const ERROR_PAGES: TableDefinition<u32, &[u8]> = TableDefinition::new("error_pages");
+/// Copies, document number -> (): documents of two copies and more (`documents`).
+pub const RANKING: TableDefinition<&[u8], ()> = TableDefinition::new("ranking");
+/// Hour -> what came in it (`documents`).
+pub const ARRIVALS: TableDefinition<u64, &[u8]> = TableDefinition::new("arrivals");
+/// Hour, document number -> copies that joined the document in it (`documents`).
+pub const GROWTH: TableDefinition<&[u8], u64> = TableDefinition::new("growth");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

@@ -1,12 +1,39 @@
-//! The row of an article that was sent. The order of the fields in `encode` is the stored order.
+//! The row of an article that was sent: what `intake` knows it by. The order of the fields in
+//! `encode` is the stored order.
 
 use redb::ReadableTable;
 
 use crate::clock::Timestamp;
-use crate::documents::Key;
 use crate::store::{BadRow, Decoder, Encoder, Error};
 
-use super::Found;
+use super::Key;
+
+/// By what an article was recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// By nothing: it is new.
+    New,
+    /// Its `nid` was sent before.
+    Nid,
+    /// Its address has a document already.
+    Url,
+    /// By a key of its title or content.
+    Key(Key),
+}
+
+impl Found {
+    /// Returns the word for it in answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::New | Self::Key(Key::First) => "new",
+            Self::Nid => "nid",
+            Self::Url => "url",
+            Self::Key(Key::Title) => "title",
+            Self::Key(_) => "content",
+        }
+    }
+}
 
 /// What is kept of an article that was sent, beside its copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +53,9 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// Makes the row.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         let found = match self.found {
             Found::New => 0,
             Found::Nid => 1,
