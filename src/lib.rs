@@ -37,4 +37,6 @@ pub mod crawl;
 pub mod intake;
 pub mod jobs;
 
+pub mod api;
+
 pub mod config;

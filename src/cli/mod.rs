@@ -15,7 +15,9 @@ mod robots;
 mod rules;
 mod screen;
 mod seeds;
+mod serve;
 mod settings;
+mod signals;
 mod upkeep;
 
 use std::process::ExitCode;
@@ -65,6 +67,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
+        Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
         Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Completions { shell }) => {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::clusters::ranked;
-use crate::documents::{Copy, Document, copies_of, read_body};
+use crate::documents::{Copy, Document, copies_of, read_body, read_copy};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
 
@@ -275,6 +275,33 @@ fn allowed<'a>(
     }
 }
 
+/// Makes `document` show the best copy whose page allows it at the moment `now`. Returns whether
+/// the text must stay hidden; or the reason, if nothing of it may be shown.
+pub fn show(
+    tables: &ReadTables,
+    (number, document): (u64, &mut Document),
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<Result<bool, &'static str>, store::Error> {
+    if document.gone.0 != 0 {
+        return Ok(Err("gone"));
+    }
+    let canonical = read_copy(&tables.copies, number, &document.canonical)?;
+    let free = |copy: &Copy| copy.terms.forbids(honour, now).is_none();
+    if canonical.is_none_or(|copy| free(&copy) && !copy.terms.hides_text(honour)) {
+        return Ok(Ok(false));
+    }
+    let copies = copies_of(&tables.copies, number)?;
+    Ok(match allowed(document, &copies, honour, now) {
+        Allowed::Canonical => Ok(false),
+        Allowed::Nothing(reason) => Err(reason),
+        Allowed::Copy { address, copy, hidden } => {
+            stand_for(document, address, copy);
+            Ok(hidden)
+        }
+    })
+}
+
 /// Makes another copy the one that is shown.
 fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
     address.clone_into(&mut document.canonical);
@@ -282,6 +309,7 @@ fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
     document.title.clone_from(&copy.title);
     document.language.clone_from(&copy.language);
     document.popularity = copy.popularity;
+    document.facts.clone_from(&copy.facts);
 }
 
 /// Returns a document as it is exported.

@@ -138,8 +138,8 @@ impl Submission {
         };
         // A title alone is an article too: a headline.
         let text = if self.content.trim().is_empty() { self.title.clone() } else { self.content };
-        let mut signed = signer.sign_article(&self.title, &text, &language);
-        signed.site = site;
+        let mut keys = signer.sign_article(&self.title, &text, &language);
+        keys.site = site;
         let article = Article {
             address: if url.is_empty() { nid.clone() } else { url.clone() },
             title: self.title,
@@ -157,7 +157,7 @@ impl Submission {
             score: self.popularity,
             terms: Terms::default(),
             declared: String::new(),
-            signed,
+            signed: keys,
         };
         Ok(Prepared { nid, url, article })
     }

@@ -95,7 +95,7 @@ impl Writer {
     ) -> Result<Receipt, store::Error> {
         let Prepared { nid, url, article } = prepared;
         if let Some(sent) = Sent::read(&tables.sent, nid)?
-            && let Some(receipt) = receipt(tables, nid, sent)?
+            && let Some(receipt) = receipt(tables, nid, &sent)?
         {
             return Ok(Receipt { found: Found::Nid, ..receipt });
         }
@@ -112,7 +112,7 @@ impl Writer {
                 similarity: 1000,
                 arrival: now,
             };
-            return write(tables, nid, sent);
+            return write(tables, nid, &sent);
         }
         let place = dedup::judge_stored(tables, finder, &article.signed, &self.config)?;
         let joined = clusters::join(tables, article, &place, 0, now)?;
@@ -140,7 +140,7 @@ impl Writer {
             similarity: thousandths(similarity),
             arrival: now,
         };
-        write(tables, nid, sent)
+        write(tables, nid, &sent)
     }
 }
 
@@ -158,14 +158,14 @@ fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, s
     Ok(read_content(&tables.contents, content)?.map(|row| (content, row.document)))
 }
 
-fn write(tables: &mut Tables<'_>, nid: &str, sent: Sent) -> Result<Receipt, store::Error> {
+fn write(tables: &mut Tables<'_>, nid: &str, sent: &Sent) -> Result<Receipt, store::Error> {
     tables.sent.insert(nid, sent.encode().as_slice())?;
     let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
     Ok(receipt(tables, nid, sent)?.ok_or(missing)?)
 }
 
 /// Makes the receipt of an article that was sent; none if its document has been removed since.
-fn receipt(tables: &Tables<'_>, nid: &str, sent: Sent) -> Result<Option<Receipt>, store::Error> {
+fn receipt(tables: &Tables<'_>, nid: &str, sent: &Sent) -> Result<Option<Receipt>, store::Error> {
     let Some(content) = read_content(&tables.contents, sent.content)? else { return Ok(None) };
     let Some(document) = read_document(&tables.documents, content.document)? else {
         return Ok(None);

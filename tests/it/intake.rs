@@ -10,6 +10,7 @@ use uniqcrawl::documents::{DocId, Document, Key, by_copies, growth_since, read_d
 use uniqcrawl::explain::explain;
 use uniqcrawl::export::{self, Format};
 use uniqcrawl::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
+use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::store::Store;
 use uniqcrawl::store::Tables;
 use uniqcrawl::urls::PageUrl;
@@ -181,7 +182,7 @@ fn exports_and_explanations_know_what_was_sent() {
     desk.send(article("1", "a"));
     desk.send(article("2", "longer"));
     let out = desk.folder.path().join("out");
-    export::export(&desk.store, (Format::Jsonl, &out), &Default::default(), desk.clock.now())
+    export::export(&desk.store, (Format::Jsonl, &out), &Honour::default(), desk.clock.now())
         .unwrap();
     let row = std::fs::read_to_string(out.join("documents.jsonl")).unwrap();
     let row: serde_json::Value = serde_json::from_str(&row).unwrap();
