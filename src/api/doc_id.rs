@@ -23,7 +23,7 @@ pub(super) async fn ask(
     let (head, content) = request.into_parts();
     let query = Params::parse(head.uri.query(), &["json"])?;
     let missing = || Problem::bad("missing_field", "the parameter `json` is missing");
-    if let Some(json) = query.text("json") {
+    if let Some(json) = query.text("json").filter(|json| !json.is_empty()) {
         return answer(&service, json.as_bytes().to_vec()).await;
     }
     if head.method != Method::POST {

@@ -30,10 +30,9 @@ impl Params {
         Ok(Self(all))
     }
 
-    /// Returns a parameter; one without a value is none.
+    /// Returns a parameter as it stands.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(other, _)| other == name)?;
-        (!value.is_empty()).then_some(value)
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns a number from 1 to `most`.
@@ -145,6 +144,7 @@ mod tests {
             assert_eq!(parse(query).err().unwrap().code, code, "{query}");
         }
         assert!(parse("since=yesterday").unwrap().time("since").is_err());
-        assert!(parse("&q&").unwrap().text("q").is_none());
+        assert_eq!(parse("&q&").unwrap().text("q"), Some(""));
+        assert!(parse("limit").unwrap().number("limit", 5, 10).is_err());
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn explain(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["url"])?;
-    let Some(text) = params.text("url") else {
+    let Some(text) = params.text("url").filter(|text| !text.is_empty()) else {
         return Err(Problem::bad("missing_parameter", "`url` is missing"));
     };
     let bad = |error: &dyn std::fmt::Display| Problem::bad("bad_url", error.to_string());
