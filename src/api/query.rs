@@ -53,7 +53,7 @@ impl Params {
         }
     }
 
-    /// Returns a length of time, at most `most`.
+    /// Returns a length of time, from an hour to `most`.
     pub(super) fn length(
         &self,
         name: &str,
@@ -61,10 +61,11 @@ impl Params {
         most: Duration,
     ) -> Result<Duration, Problem> {
         let Some(text) = self.text(name) else { return Ok(usual) };
-        let fits = |time: &Duration| *time > Duration::ZERO && *time <= most;
-        let time = duration(text).ok().filter(fits);
+        let fits = |time: &Duration| *time >= Duration::from_hours(1) && *time <= most;
+        let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+        let time = duration(text).ok().filter(|time| has_unit && fits(time));
         let hours = most.as_secs() / 3600;
-        let wrong = || bad(name, &format!("it is a time such as 6h or 2d, at most {hours}h"));
+        let wrong = || bad(name, &format!("it is a time from 1h to {hours}h, such as 6h or 2d"));
         time.ok_or_else(wrong)
     }
 
@@ -121,8 +122,9 @@ mod tests {
 
     #[test]
     fn parameters_are_read_strictly() {
-        let known = ["q", "limit", "since", "window"];
-        let parse = |query| Params::parse(Some(query), &known);
+        fn parse(query: &str) -> Result<Params, Problem> {
+            Params::parse(Some(query), &["q", "limit", "since", "window"])
+        }
         let params = parse("q=a+b%2Bc%E4%B8%AD&limit=7&since=2026-11-21&window=2d").unwrap();
         assert_eq!(params.text("q"), Some("a b+c中"));
         assert_eq!(params.number("limit", 5, 10), Ok(7));
@@ -132,6 +134,9 @@ mod tests {
         let day = Duration::from_hours(24);
         assert_eq!(params.length("window", day, day * 2), Ok(day * 2));
         assert!(params.length("window", day, day).is_err());
+        for short in ["59m", "0", "7200", "h", "-2h"] {
+            assert!(parse(&format!("window={short}")).unwrap().length("window", day, day).is_err());
+        }
         for (query, code) in [
             ("q=%", "bad_escape"),
             ("q=%4", "bad_escape"),
