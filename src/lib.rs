@@ -35,6 +35,9 @@ pub mod search;
 pub mod corpus;
 pub mod crawl;
 
+pub mod intake;
 pub mod jobs;
+
+pub mod api;
 
 pub mod config;

@@ -7,6 +7,7 @@ mod clusters;
 mod frontier;
 mod index;
 mod rules;
+mod tallies;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -72,6 +73,9 @@ pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
     clusters::forest(tables, &mut findings)?;
     index::contents(tables, &mut findings)?;
     index::index(tables, &mut findings)?;
+    tallies::ranking(tables, &mut findings)?;
+    tallies::times(tables, &mut findings)?;
+    tallies::sent(tables, &mut findings)?;
     rules::rules(tables, &mut findings)?;
     rules::error_pages(tables, &mut findings)?;
     Ok(findings)

@@ -1,5 +1,6 @@
 //! What may stand on the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -160,6 +161,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RobotsCommand,
     },
+    /// Give articles that are sent over HTTP their docIds, and show what is stored
+    Serve(ServeArgs),
     /// Print the fingerprint of a text
     Simhash(SimhashArgs),
     /// Print the main text of an HTML page
@@ -335,6 +338,21 @@ pub(crate) struct SearchArgs {
     pub file: Option<PathBuf>,
     /// The text, sentence or words that are looked for
     pub query: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Address and port; any address but loopback needs a token
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// File of the token that clients must send
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Settings file, of which the sections `api`, `dedup`, `export` and `store` are used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// Where the jobs are.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{config, corpus, dedup, features, fetch, search, store};
+use uniqcrawl::{api, config, corpus, dedup, features, fetch, search, store};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         );
         store_input
             || cause.is::<Usage>()
+            || matches!(
+                cause.downcast_ref::<api::Error>(),
+                Some(api::Error::Open(_) | api::Error::Token { .. })
+            )
             || cause.is::<config::Error>()
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()

@@ -112,6 +112,8 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
         ("published", row.published),
         ("modified", row.modified),
         ("site", row.site),
+        ("category", row.category),
+        ("images", if row.images == 0 { String::new() } else { row.images.to_string() }),
         ("copies", row.copies.to_string()),
         ("first seen", row.first_seen),
         ("last seen", row.last_seen),

@@ -17,7 +17,9 @@ mod rules;
 mod screen;
 mod search;
 mod seeds;
+mod serve;
 mod settings;
+mod signals;
 mod upkeep;
 
 use std::process::ExitCode;
@@ -68,6 +70,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
+        Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
         Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Completions { shell }) => {

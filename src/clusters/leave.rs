@@ -6,7 +6,8 @@
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Copy, Key, copy_key, read_content, read_copy, write_content, write_copy, write_document,
+    Copy, Key, copy_key, read_content, read_copy, take_back_arrival, write_content, write_copy,
+    write_document,
 };
 use crate::index::stored;
 use crate::store::{Error, Tables};
@@ -74,6 +75,8 @@ pub fn change(
     };
     let mut joined = join(tables, article, place, links, now)?;
     if stays {
+        // It is a copy as it was before.
+        take_back_arrival(tables, document, now)?;
         recount(tables, document, now)?;
         joined.canonical = must_read(tables, document)?.canonical == article.address;
     }

@@ -14,8 +14,8 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Change, Content, Copy, DocId, Document, Facts, Key, copy_key, note_change, read_copy,
-    read_document, write_body, write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, Key, copy_key, note_arrival, note_change,
+    read_copy, read_document, write_body, write_content, write_copy, write_document,
 };
 use crate::features::Signed;
 use crate::robots::meta::Terms;
@@ -146,8 +146,10 @@ pub fn join(
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
         write_document(tables, document, &first)?;
+        note_arrival(tables, document, true, now)?;
         return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
+    note_arrival(tables, document, false, now)?;
     let mut row = must_read(tables, document)?;
     row.copies += 1;
     row.last_arrival = row.last_arrival.max(now);
@@ -211,6 +213,26 @@ pub fn set_links(
     note(tables, document, was, &row, now)?;
     write_document(tables, document, &row)?;
     Ok(canonical)
+}
+
+/// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
+/// if another copy is canonical by that.
+pub fn set_score(
+    tables: &mut Tables<'_>,
+    document: u64,
+    address: &str,
+    popularity: u64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    if copy.scored && copy.popularity == popularity {
+        return Ok(false);
+    }
+    let copy = Copy { popularity, scored: true, ..copy };
+    write_copy(&mut tables.copies, document, address, &copy)?;
+    let was = must_read(tables, document)?.canonical;
+    recount(tables, document, now)?;
+    Ok(must_read(tables, document)?.canonical != was)
 }
 
 /// Notes that another copy than `was` is canonical, if that is so.

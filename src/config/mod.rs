@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use crate::crawl::{Limits, Settings};
 use crate::robots::meta::Honour;
 use crate::urls::{Normalize, ScopeKind};
-use crate::{boilerplate, dedup, extract, fetch, frontier, search};
+use crate::{api, boilerplate, dedup, extract, fetch, frontier, search};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub struct Config {
     pub search: search::Config,
     /// What pages ask of those who use their text.
     pub export: Honour,
+    /// The service.
+    pub api: api::Config,
     /// The store.
     pub store: Store,
 }

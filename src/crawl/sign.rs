@@ -275,6 +275,7 @@ fn facts(said: Metadata) -> Facts {
         modified: date(said.modified),
         site: said.site.unwrap_or_default(),
         description: said.description.unwrap_or_default(),
+        ..Facts::default()
     }
 }
 

@@ -16,6 +16,10 @@ pub struct Facts {
     pub site: String,
     /// Description.
     pub description: String,
+    /// Category, as whoever sent the article names it.
+    pub category: String,
+    /// Images in it, as whoever sent the article counted them.
+    pub images: u64,
 }
 
 impl Facts {
@@ -25,6 +29,8 @@ impl Facts {
             .text(&self.modified)
             .text(&self.site)
             .text(&self.description)
+            .text(&self.category)
+            .number(self.images)
     }
 
     pub(super) fn decode(row: &mut Decoder<'_>) -> Result<Self, BadRow> {
@@ -35,6 +41,8 @@ impl Facts {
             modified: text()?,
             site: text()?,
             description: text()?,
+            category: text()?,
+            images: row.number()?,
         })
     }
 }

@@ -7,6 +7,8 @@ mod bodies;
 mod facts;
 mod history;
 mod rows;
+mod sent;
+mod tallies;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +22,11 @@ pub use bodies::{read_body, write_body};
 pub use facts::Facts;
 pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document, Key};
+pub use sent::{Found, Sent};
+pub use tallies::{
+    Arrivals, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival, split_ranking_key,
+    take_back_arrival,
+};
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.
 ///
@@ -83,28 +90,33 @@ pub fn read_document(
     Ok(row.map(|row| Document::decode(row.value())).transpose()?)
 }
 
-/// Writes the document with the given number. If search shows something else of it than before,
-/// that is noted in the same transaction.
+/// Writes the document with the given number, and its place in the order of copies. If search shows
+/// something else of it than before, that is noted in the same transaction.
 pub fn write_document(
     tables: &mut Tables<'_>,
     number: u64,
     document: &Document,
 ) -> Result<(), Error> {
+    let was = {
+        let row = tables.documents.insert(number, document.encode().as_slice())?;
+        row.map(|row| Document::decode(row.value())).transpose()?
+    };
     let shown = document.shown();
-    let before = tables.documents.insert(number, document.encode().as_slice())?;
-    // A row that cannot be read is as good as another one.
-    let before = before.map(|row| Document::decode(row.value()).map(|before| before.shown()));
-    if before != Some(Ok(shown)) {
+    if was.as_ref().map(Document::shown) != Some(shown) {
         tables.search_changes.insert(number, shown)?;
     }
-    Ok(())
+    tallies::place(tables, number, was.map_or(0, |was| was.copies), document.copies)
 }
 
-/// Removes the document with the given number, and notes that for the search.
+/// Removes the document with the given number, and its place in the order of copies, and notes
+/// that for the search.
 pub fn remove_document(tables: &mut Tables<'_>, number: u64) -> Result<(), Error> {
-    tables.documents.remove(number)?;
+    let was = {
+        let row = tables.documents.remove(number)?;
+        row.map(|row| Document::decode(row.value())).transpose()?
+    };
     tables.search_changes.insert(number, 0)?;
-    Ok(())
+    tallies::place(tables, number, was.map_or(0, |was| was.copies), 0)
 }
 
 /// Reads the content with the given number.

@@ -139,6 +139,21 @@ pub enum Key {
 }
 
 impl Key {
+    /// Takes back a stored code.
+    #[must_use]
+    pub fn from_code(code: u64) -> Option<Self> {
+        const ALL: [Key; 7] = [
+            Key::First,
+            Key::Exact,
+            Key::Title,
+            Key::Near,
+            Key::Sentence,
+            Key::Shingles,
+            Key::Merged,
+        ];
+        usize::try_from(code).ok().and_then(|at| ALL.get(at)).copied()
+    }
+
     /// Returns the word for it in output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -154,16 +169,7 @@ impl Key {
     }
 
     fn decode(row: &mut Decoder<'_>) -> Result<Self, BadRow> {
-        match row.number()? {
-            0 => Ok(Self::First),
-            1 => Ok(Self::Exact),
-            2 => Ok(Self::Title),
-            3 => Ok(Self::Near),
-            4 => Ok(Self::Sentence),
-            5 => Ok(Self::Shingles),
-            6 => Ok(Self::Merged),
-            _ => Err(row.bad("its key is unknown")),
-        }
+        Self::from_code(row.number()?).ok_or_else(|| row.bad("its key is unknown"))
     }
 }
 

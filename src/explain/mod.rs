@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::discover::Kind;
-use crate::documents::{read_copy, read_document};
+use crate::documents::{read_content, read_copy, read_document};
 use crate::frontier::{Address, Family, Host, List, Reason, RobotsCopy, State, pattern_key};
 use crate::robots::meta::Terms;
 use crate::rules::Rule;
@@ -40,6 +40,11 @@ pub struct Explanation {
 pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error> {
     let mut facts = Vec::new();
     let Some(address) = Address::read(&tables.addresses, url.as_str())? else {
+        if let Some(document) = sent(tables, url)? {
+            let (state, summary) = stored(tables, url, document, &mut facts)?;
+            facts.push(("found".to_owned(), "it was sent, not crawled".to_owned()));
+            return Ok(Explanation { url: url.to_string(), state, reason: None, summary, facts });
+        }
         let summary = "no page that was crawled links to it, and it is no seed".to_owned();
         host_facts(tables, url, &mut facts)?;
         room_facts(tables, url, &mut facts)?;
@@ -81,6 +86,14 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
     host_facts(tables, url, &mut facts)?;
     room_facts(tables, url, &mut facts)?;
     Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
+}
+
+/// The document of an article that was sent with this address.
+fn sent(tables: &ReadTables, url: &PageUrl) -> Result<Option<u64>, Error> {
+    let Some(content) = tables.sent_urls.get(url.as_str())?.map(|row| row.value()) else {
+        return Ok(None);
+    };
+    Ok(read_content(&tables.contents, content)?.map(|content| content.document))
 }
 
 fn waiting(address: &Address) -> String {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::clusters::ranked;
-use crate::documents::{Copy, Document, copies_of, read_body};
+use crate::documents::{Copy, Document, copies_of, read_body, read_copy};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
 
@@ -60,6 +60,10 @@ pub struct Row {
     pub site: String,
     /// Its description of itself, or empty.
     pub description: String,
+    /// Category, as whoever sent the article names it, or empty.
+    pub category: String,
+    /// Images in it, as whoever sent it counted them.
+    pub images: u64,
     /// Popularity of the canonical copy.
     pub popularity: u64,
     /// Copies, the canonical one among them.
@@ -272,6 +276,33 @@ fn allowed<'a>(
     }
 }
 
+/// Makes `document` show the best copy whose page allows it at the moment `now`. Returns whether
+/// the text must stay hidden; or the reason, if nothing of it may be shown.
+pub fn show(
+    tables: &ReadTables,
+    (number, document): (u64, &mut Document),
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<Result<bool, &'static str>, store::Error> {
+    if document.gone.0 != 0 {
+        return Ok(Err("gone"));
+    }
+    let canonical = read_copy(&tables.copies, number, &document.canonical)?;
+    let free = |copy: &Copy| copy.terms.forbids(honour, now).is_none();
+    if canonical.is_none_or(|copy| free(&copy) && !copy.terms.hides_text(honour)) {
+        return Ok(Ok(false));
+    }
+    let copies = copies_of(&tables.copies, number)?;
+    Ok(match allowed(document, &copies, honour, now) {
+        Allowed::Canonical => Ok(false),
+        Allowed::Nothing(reason) => Err(reason),
+        Allowed::Copy { address, copy, hidden } => {
+            stand_for(document, address, copy);
+            Ok(hidden)
+        }
+    })
+}
+
 /// Makes another copy the one that is shown.
 fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
     address.clone_into(&mut document.canonical);
@@ -279,6 +310,7 @@ fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
     document.title.clone_from(&copy.title);
     document.language.clone_from(&copy.language);
     document.popularity = copy.popularity;
+    document.facts.clone_from(&copy.facts);
 }
 
 /// Returns a document as it is exported.
@@ -295,6 +327,8 @@ pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Er
         modified: facts.modified,
         site: facts.site,
         description: facts.description,
+        category: facts.category,
+        images: facts.images,
         popularity: document.popularity,
         copies: document.copies,
         first_seen: Timestamp::to_string(&document.first_arrival),

@@ -229,6 +229,12 @@ fn read<T>(
     (page, Some(more))
 }
 
+/// Returns the language of a text (ISO 639-1), if it can be told.
+#[must_use]
+pub fn language_of(text: &str) -> Option<String> {
+    language::of(text, None)
+}
+
 /// Returns the names of the features of a block, in the order of `Verdict::features`.
 #[must_use]
 pub fn feature_names() -> Vec<String> {

@@ -65,6 +65,10 @@ pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log
 pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 /// Document number, sequence -> change of the canonical copy (`clusters`).
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
+/// Identifier that a sender gave -> what became of the article (`intake`).
+pub const SENT: TableDefinition<&str, &[u8]> = TableDefinition::new("sent");
+/// Address of an article that was sent -> its content (`intake`).
+pub const SENT_URLS: TableDefinition<&str, u64> = TableDefinition::new("sent_urls");
 /// Host number -> how often its blocks of text were seen (`boilerplate`).
 pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boilerplate");
 /// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).
@@ -81,6 +85,12 @@ pub const ERROR_PAGES: TableDefinition<u32, &[u8]> = TableDefinition::new("error
 /// Document number -> hash of what similarity search shows of it, 0 if nothing: documents that have
 /// changed since its index was brought up to date (`documents`).
 pub const SEARCH_CHANGES: TableDefinition<u64, u64> = TableDefinition::new("search_changes");
+/// Copies, document number -> (): documents of two copies and more (`documents`).
+pub const RANKING: TableDefinition<&[u8], ()> = TableDefinition::new("ranking");
+/// Hour -> what came in it (`documents`).
+pub const ARRIVALS: TableDefinition<u64, &[u8]> = TableDefinition::new("arrivals");
+/// Hour, document number -> copies that joined the document in it (`documents`).
+pub const GROWTH: TableDefinition<&[u8], u64> = TableDefinition::new("growth");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 

@@ -3,10 +3,10 @@
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
 
 use super::{
-    ADDRESSES, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS, DOCUMENTS,
-    DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, HISTORY, HOST_NUMBERS, HOSTS, INLINKS, LATER,
-    LISTS, META, NEAR, NEAR_LOG, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
-    SEARCH_CHANGES, SKIPPED, UNSURE,
+    ADDRESSES, ARRIVALS, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS,
+    DOCUMENTS, DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, GROWTH, HISTORY, HOST_NUMBERS, HOSTS,
+    INLINKS, LATER, LISTS, META, NEAR, NEAR_LOG, PATTERNS, QUEUE, RANKING, REVISITS, ROBOTS,
+    RULE_KEYS, RULES, SCHEDULE, SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, UNSURE,
 };
 
 macro_rules! tables {
@@ -62,6 +62,11 @@ tables! {
     near: NEAR, &'static [u8] => &'static [u8];
     near_log: NEAR_LOG, u64 => &'static [u8];
     unsure: UNSURE, u64 => ();
+    sent: SENT, &'static str => &'static [u8];
+    sent_urls: SENT_URLS, &'static str => u64;
+    ranking: RANKING, &'static [u8] => ();
+    arrivals: ARRIVALS, u64 => &'static [u8];
+    growth: GROWTH, &'static [u8] => u64;
     history: HISTORY, &'static [u8] => &'static [u8];
     boilerplate: BOILERPLATE, u32 => &'static [u8];
     rules: RULES, u64 => &'static [u8];

@@ -68,6 +68,13 @@ pub(crate) fn config() -> Config {
     config
 }
 
+/// Every invariant of a store holds.
+#[track_caller]
+pub(crate) fn check_clean(store: &Store) {
+    let findings = uniqcrawl::check::check(&store.read().unwrap()).unwrap();
+    assert_eq!(findings.listed, Vec::<String>::new());
+}
+
 /// A store in a folder of its own.
 pub(crate) struct Crawled {
     _folder: tempfile::TempDir,
@@ -91,8 +98,7 @@ impl Crawled {
 
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
-        let findings = uniqcrawl::check::check(&self.store.read().unwrap()).unwrap();
-        assert_eq!(findings.listed, Vec::<String>::new());
+        check_clean(&self.store);
     }
 
     pub(crate) fn explain(&self, url: &PageUrl) -> Explanation {

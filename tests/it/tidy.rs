@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 27] = [
+const RANKS: [(&str, u32); 29] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -32,11 +32,13 @@ const RANKS: [(&str, u32); 27] = [
     ("search", 4),
     ("corpus", 5),
     ("crawl", 5),
+    ("intake", 5),
     ("jobs", 6),
+    ("api", 7),
 ];
 
 /// `config` joins the settings of all modules; only the binary is above it.
-const TOP: (&str, u32) = ("config", 7);
+const TOP: (&str, u32) = ("config", 8);
 
 const LINE_MAX: usize = 100;
 const FILE_MAX: usize = 500;

@@ -14,6 +14,7 @@ use uniqcrawl::jobs::{Begun, History, Job, Jobs, Outcome, Run, Scheduler, Start,
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};
 use super::super::screen::{bytes, number};
+use super::super::signals::Asked;
 use super::{find, read_checked, work};
 
 /// Longest wait: the clock of the machine may be set, or stand still while it sleeps.
@@ -210,39 +211,6 @@ fn listen(tell: Sender<News>) -> Result<()> {
         runtime.block_on(async { while asked.next().await && tell.send(News::Quit).is_ok() {} });
     })?;
     Ok(())
-}
-
-/// Signals that ask for an end: listened to from the start, so that none is lost.
-#[cfg(unix)]
-struct Asked(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
-
-#[cfg(unix)]
-impl Asked {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self(signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
-    }
-
-    async fn next(&mut self) -> bool {
-        tokio::select! {
-            one = self.0.recv() => one.is_some(),
-            one = self.1.recv() => one.is_some(),
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Asked;
-
-#[cfg(not(unix))]
-impl Asked {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> bool {
-        tokio::signal::ctrl_c().await.is_ok()
-    }
 }
 
 impl Screen {

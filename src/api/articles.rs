@@ -1,0 +1,74 @@
+//! Articles that are sent, one or many.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+
+use super::problem::Problem;
+use super::query::Params;
+use super::{Service, batch, body};
+use crate::intake::{Found, Receipt};
+
+/// `POST /v1/articles`.
+pub(super) async fn send(
+    State(service): State<Arc<Service>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (head, content) = request.into_parts();
+    Params::parse(head.uri.query(), &[])?;
+    match body::kind(&head.headers).as_str() {
+        "application/json" => {}
+        "application/x-ndjson" | "application/jsonl" | "application/x-jsonlines" => {
+            return batch::answer(&service, content);
+        }
+        other => {
+            let known = "application/json, or application/x-ndjson for a batch";
+            return Err(body::wrong_kind(other, known));
+        }
+    }
+    let limits = (&service.room, service.config.stall_time());
+    let most = service.config.body_bytes_max;
+    let mut whole = body::whole(&head.headers, content, most, limits).await?;
+    let json = std::mem::take(&mut whole.bytes);
+    let signed = service.apart(&service.signers, move |service| service.article(&json));
+    let receipts = service.deliver(vec![signed.await??]).await?;
+    // `whole` holds its room until here.
+    drop(whole);
+    let receipt = receipts.first().ok_or_else(Problem::stopping)?;
+    let status = match receipt.found {
+        Found::New => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    let place = format!("/v1/documents/{}", receipt.doc_id);
+    let headers =
+        [(header::CONTENT_TYPE, "application/json".to_owned()), (header::LOCATION, place)];
+    Ok((status, headers, Body::from(in_words(receipt).to_string())).into_response())
+}
+
+/// A receipt as it is told.
+pub(super) fn in_words(receipt: &Receipt) -> Value {
+    let key = match receipt.found {
+        Found::Key(key) => key.as_str(),
+        found => found.as_str(),
+    };
+    json!({
+        "nid": receipt.nid,
+        "docId": receipt.doc_id.to_string(),
+        "filterStatus": if receipt.found == Found::New { "good" } else { "duplicate" },
+        "foundBy": receipt.found.as_str(),
+        "key": key,
+        "canonical": receipt.canonical,
+        "distance": receipt.distance,
+        "similarity": rounded(receipt.similarity),
+        "arrival": receipt.arrival.to_string(),
+    })
+}
+
+/// A share to three decimals.
+pub(super) fn rounded(share: f32) -> f64 {
+    (f64::from(share) * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,89 @@
+//! Settings of the service.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::intake;
+
+/// How the service listens, and what a client may ask of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// Address and port to listen on. Any address but loopback needs a token.
+    pub listen: SocketAddr,
+    /// File of the token that clients must send; empty for none.
+    pub token_file: PathBuf,
+    /// Limits on an article.
+    #[serde(flatten)]
+    pub article: intake::Limits,
+    /// Most bytes of a body, and of a line of a batch.
+    pub body_bytes_max: usize,
+    /// Most memory of large bodies at a time, in MiB.
+    pub bodies_mib_max: u32,
+    /// Most lines of a batch.
+    pub batch_lines_max: u64,
+    /// Most batches at a time.
+    pub batches_max: usize,
+    /// Most requests per second, of all clients; 0 for no limit.
+    pub requests_per_second_max: u32,
+    /// Most requests per second of one IP address; 0 for no limit.
+    pub client_requests_per_second_max: u32,
+    /// Most connections at a time.
+    pub connections_max: usize,
+    /// Time in which the head of a request must have come, and for which a connection may idle.
+    pub header_ms_max: u64,
+    /// Time without a byte after which a body, or an answer that nobody takes, ends.
+    pub stall_ms_max: u64,
+    /// Time that a request may take.
+    pub request_ms_max: u64,
+    /// Time that requests under way get to end when the service stops.
+    pub stop_ms_max: u64,
+    /// Articles that are signed at a time; 0 for one per core.
+    pub signers_max: usize,
+    /// Requests that read the store at a time.
+    pub readers_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            token_file: PathBuf::new(),
+            article: intake::Limits::default(),
+            body_bytes_max: 8 << 20,
+            bodies_mib_max: 256,
+            batch_lines_max: 1_000_000,
+            batches_max: 16,
+            requests_per_second_max: 0,
+            client_requests_per_second_max: 10_000,
+            connections_max: 12_000,
+            header_ms_max: 10_000,
+            stall_ms_max: 20_000,
+            request_ms_max: 30_000,
+            stop_ms_max: 15_000,
+            signers_max: 0,
+            readers_max: 16,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn header_time(&self) -> Duration {
+        Duration::from_millis(self.header_ms_max.max(1))
+    }
+
+    pub(super) fn stall_time(&self) -> Duration {
+        Duration::from_millis(self.stall_ms_max.max(1))
+    }
+
+    pub(super) fn request_time(&self) -> Duration {
+        Duration::from_millis(self.request_ms_max.max(1))
+    }
+
+    pub(super) fn stop_time(&self) -> Duration {
+        Duration::from_millis(self.stop_ms_max)
+    }
+}

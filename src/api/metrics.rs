@@ -1,0 +1,122 @@
+//! What is counted of the service, as Prometheus reads it.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Bounds of the histogram, in seconds.
+const BOUNDS: [f64; 14] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Verdict {
+    verdict: &'static str,
+}
+
+type Seconds = Family<Route, Histogram, fn() -> Histogram>;
+
+/// Sizes of a store, as a scrape finds them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sizes {
+    pub documents: u64,
+    pub copies: u64,
+    pub contents: u64,
+    pub store_bytes: u64,
+    pub index_bytes: u64,
+}
+
+pub(super) struct Metrics {
+    registry: Mutex<Registry>,
+    requests: Family<Request, Counter>,
+    seconds: Seconds,
+    articles: Family<Verdict, Counter>,
+    pub connections: Gauge,
+    sizes: [Gauge; 5],
+    memory: Gauge,
+    files: Gauge,
+}
+
+impl Metrics {
+    pub(super) fn new() -> Self {
+        let mut all = Registry::default();
+        let requests = Family::<Request, Counter>::default();
+        let name = "uniqcrawl_http_requests";
+        all.register(name, "Requests by route and status", requests.clone());
+        let seconds = Seconds::new_with_constructor(|| Histogram::new(BOUNDS) as Histogram);
+        let (name, help) = ("uniqcrawl_http_request_duration", "Time until an answer began");
+        all.register_with_unit(name, help, Unit::Seconds, seconds.clone());
+        let articles = Family::<Verdict, Counter>::default();
+        all.register("uniqcrawl_articles", "Articles that were sent, by verdict", articles.clone());
+        let gauge = |all: &mut Registry, name: &str, help: &str| {
+            let gauge = Gauge::default();
+            all.register(name, help, gauge.clone());
+            gauge
+        };
+        let connections = gauge(&mut all, "uniqcrawl_http_connections", "Open connections");
+        let sizes = [
+            gauge(&mut all, "uniqcrawl_documents", "Documents in the store"),
+            gauge(&mut all, "uniqcrawl_copies", "Copies in the store"),
+            gauge(&mut all, "uniqcrawl_contents", "Distinct texts in the store"),
+            gauge(&mut all, "uniqcrawl_store_bytes", "Size of the store's file"),
+            gauge(&mut all, "uniqcrawl_index_bytes", "Memory of the index"),
+        ];
+        let memory = gauge(&mut all, "process_resident_memory_bytes", "Resident memory");
+        let files = gauge(&mut all, "process_open_fds", "Open file descriptors");
+        let registry = Mutex::new(all);
+        Self { registry, requests, seconds, articles, connections, sizes, memory, files }
+    }
+
+    pub(super) fn answered(&self, route: &'static str, status: u16, time: Duration) {
+        self.requests.get_or_create(&Request { route, status }).inc();
+        self.seconds.get_or_create(&Route { route }).observe(time.as_secs_f64());
+    }
+
+    pub(super) fn article(&self, verdict: &'static str) {
+        self.articles.get_or_create(&Verdict { verdict }).inc();
+    }
+
+    /// Writes everything as text.
+    pub(super) fn text(&self, sizes: Sizes) -> String {
+        let Sizes { documents, copies, contents, store_bytes, index_bytes } = sizes;
+        let values = [documents, copies, contents, store_bytes, index_bytes];
+        for (gauge, value) in self.sizes.iter().zip(values) {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+        self.memory.set(resident().unwrap_or(0));
+        self.files.set(open_files().unwrap_or(0));
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        encode(&mut text, &registry).expect("writing to a string cannot fail");
+        text
+    }
+}
+
+/// Resident memory in bytes, where the system tells.
+fn resident() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse::<i64>().ok().map(|kib| kib * 1024)
+}
+
+fn open_files() -> Option<i64> {
+    i64::try_from(std::fs::read_dir("/proc/self/fd").ok()?.count()).ok()
+}

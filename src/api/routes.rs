@@ -1,0 +1,120 @@
+//! Which request is answered by what, and what all requests have in common.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, get, post};
+
+use super::guard::Peer;
+use super::problem::Problem;
+use super::{Service, articles, doc_id, documents, lists, status, times};
+
+/// Paths with their methods.
+pub const ROUTES: [(&str, &[&str]); 14] = [
+    ("/docId/getDocId", &["get", "post"]),
+    ("/v1/articles", &["post"]),
+    ("/v1/documents", &["get"]),
+    ("/v1/documents/{docId}", &["get"]),
+    ("/v1/documents/{docId}/copies", &["get"]),
+    ("/v1/documents/{docId}/similar", &["get"]),
+    ("/v1/counts", &["get"]),
+    ("/v1/trending", &["get"]),
+    ("/v1/explain", &["get"]),
+    ("/v1/stats", &["get"]),
+    ("/healthz", &["get"]),
+    ("/readyz", &["get"]),
+    ("/metrics", &["get"]),
+    ("/openapi.json", &["get"]),
+];
+
+/// What browsers are told with every answer: there is nothing here for them to run or to frame.
+const HEADERS: [(&str, &str); 6] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+fn handler(path: &str) -> MethodRouter<Arc<Service>> {
+    match path {
+        "/docId/getDocId" => get(doc_id::ask).post(doc_id::ask),
+        "/v1/articles" => post(articles::send),
+        "/v1/documents" => get(lists::documents),
+        "/v1/documents/{docId}" => get(documents::document),
+        "/v1/documents/{docId}/copies" => get(documents::copies),
+        "/v1/documents/{docId}/similar" => get(documents::similar),
+        "/v1/counts" => get(times::counts),
+        "/v1/trending" => get(times::trending),
+        "/v1/explain" => get(status::explain),
+        "/v1/stats" => get(status::stats),
+        "/healthz" => get(status::healthz),
+        "/readyz" => get(status::readyz),
+        "/metrics" => get(status::metrics),
+        "/openapi.json" => get(status::openapi),
+        other => unreachable!("{other} has no handler"),
+    }
+}
+
+pub(super) fn router(service: Arc<Service>) -> Router {
+    let router = ROUTES
+        .iter()
+        .fold(Router::new(), |router, (path, _)| router.route(path, handler(path)))
+        .fallback(async || {
+            Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such path")
+        })
+        .method_not_allowed_fallback(async || {
+            let detail = "this path has other methods: see `Allow`";
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        });
+    router.layer(from_fn_with_state(service.clone(), around)).with_state(service)
+}
+
+/// Guards, bounds, counts and completes every answer.
+async fn around(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = ROUTES.iter().find(|(path, _)| matched.as_deref() == Some(path));
+    let route = route.map_or("other", |(path, _)| path);
+    let in_paper_form = request.uri().path().starts_with("/docId/");
+    let peer = request.extensions().get::<Peer>().copied();
+    let peer = peer.unwrap_or(Peer(std::net::Ipv4Addr::LOCALHOST.into()));
+    let mut response = match service.guard.check(request.uri(), request.headers(), peer) {
+        Err(problem) => problem.into_response(),
+        Ok(()) if service.is_stopping() => Problem::stopping().into_response(),
+        Ok(()) => {
+            let most = service.config.request_time();
+            let answer = tokio::time::timeout(most, next.run(request)).await;
+            answer.unwrap_or_else(|_| {
+                let detail = format!("there was no answer within {} ms", most.as_millis());
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Problem::new(status, "timeout", detail).into_response()
+            })
+        }
+    };
+    if let Some(problem) = response.extensions().get::<Problem>().filter(|_| in_paper_form) {
+        let mut paper = problem.in_paper_form();
+        // What was added on the way, such as `Allow`.
+        for (name, value) in response.headers() {
+            if !matches!(name.as_str(), "content-type" | "content-length") {
+                paper.headers_mut().insert(name, value.clone());
+            }
+        }
+        response = paper;
+    }
+    for (name, value) in HEADERS {
+        let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
+        response.headers_mut().insert(name, value);
+    }
+    service.metrics.answered(route, response.status().as_u16(), began.elapsed());
+    response
+}

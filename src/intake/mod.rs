@@ -1,0 +1,134 @@
+//! Articles that come from outside the crawl, one at a time or many: each gets the identifier of
+//! its document, and is stored in the same way as a page.
+//!
+//! Articles are signed by whoever brings them, on any thread. One thread owns the write
+//! transaction: it takes all that have come, judges and joins each, commits, and only then answers,
+//! so that an answer that was given is never lost. An article is known by its `nid`: sent again, it
+//! gets the answer that it got before.
+//!
+//! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
+
+mod submission;
+mod writer;
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::clock::{Clock, Timestamp};
+use crate::dedup::{self, Finder};
+use crate::documents::DocId;
+use crate::features::Signer;
+use crate::store::{self, Store};
+
+pub use crate::documents::{Found, Sent};
+pub use submission::{Bad, Limits, Prepared, Submission};
+
+/// Requests that wait for the writer at most; more wait at the door.
+const WAITING_MAX: usize = 1_024;
+
+/// What became of an article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receipt {
+    /// Its identifier, given or made of its address.
+    pub nid: String,
+    /// The document that it is a copy of.
+    pub doc_id: DocId,
+    /// By what it was recognised.
+    pub found: Found,
+    /// It is the copy that the document is known by.
+    pub canonical: bool,
+    /// Bits between the fingerprints, if it was found by one.
+    pub distance: u32,
+    /// Estimated similarity to the text that it was joined to, 0 to 1.
+    pub similarity: f32,
+    /// When it came first.
+    pub arrival: Timestamp,
+}
+
+/// Why nothing could be stored.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed: what.
+    #[error("{0}")]
+    Store(String),
+    /// The writer has ended.
+    #[error("the service is stopping")]
+    Closed,
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error.to_string())
+    }
+}
+
+/// Articles that came together.
+struct Delivery {
+    articles: Vec<Prepared>,
+    reply: tokio::sync::oneshot::Sender<Result<Vec<Receipt>, Error>>,
+}
+
+/// The door for articles. Cheap to clone.
+#[derive(Clone)]
+pub struct Intake {
+    inbox: SyncSender<Delivery>,
+    signer: Signer,
+    limits: Limits,
+}
+
+impl Intake {
+    /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
+    /// every other writer of the store in this process. The writer ends with the last clone of
+    /// this.
+    ///
+    /// # Errors
+    ///
+    /// If the settings of the features cannot be, or no thread can start.
+    pub fn start(
+        store: Arc<Store>,
+        finder: Arc<Mutex<Finder>>,
+        config: &dedup::Config,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Self, dedup::Error> {
+        let signer = Signer::new(config.features.clone())?;
+        let (inbox, deliveries) = sync_channel(WAITING_MAX);
+        let writer = writer::Writer { store, finder, config: config.clone(), clock };
+        thread::Builder::new()
+            .name("intake".to_owned())
+            .spawn(move || writer.run(&deliveries))
+            .map_err(|source| {
+                let path = std::path::PathBuf::from("intake");
+                dedup::Error::Store(store::Error::Io { path, source })
+            })?;
+        Ok(Self { inbox, signer, limits })
+    }
+
+    /// Checks and signs an article. It takes a while: a millisecond for a long text.
+    pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
+        submission.prepare(&self.signer, &self.limits)
+    }
+
+    /// Stores articles and returns what became of each, in order, when that is committed.
+    pub async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Error> {
+        if articles.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        let inbox = self.inbox.clone();
+        let delivery = Delivery { articles, reply };
+        if let Err(full) = inbox.try_send(delivery) {
+            use std::sync::mpsc::TrySendError::{Disconnected, Full};
+            match full {
+                Disconnected(_) => return Err(Error::Closed),
+                Full(delivery) => {
+                    let sent = tokio::task::spawn_blocking(move || inbox.send(delivery));
+                    sent.await.map_err(|_| Error::Closed)?.map_err(|_| Error::Closed)?;
+                }
+            }
+        }
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}

@@ -1,0 +1,233 @@
+//! What is sent: the fields of an article, checked and signed.
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::clusters::Article;
+use crate::documents::Facts;
+use crate::extract::language_of;
+use crate::features::{Signer, site_of};
+use crate::robots::meta::Terms;
+use crate::urls::PageUrl;
+
+/// Most bytes of an `nid`, an address or a short field.
+const NAME_BYTES_MAX: usize = 2_048;
+
+/// Most bytes of a title.
+const TITLE_BYTES_MAX: usize = 8_192;
+
+/// What an article may be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Most bytes of a text.
+    pub content_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { content_bytes_max: 4 << 20 }
+    }
+}
+
+/// An article as it is sent. Numbers may be numbers or texts.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Submission {
+    /// The sender's identifier of it; without one, its address.
+    #[serde(deserialize_with = "text")]
+    pub nid: String,
+    /// Its address.
+    #[serde(deserialize_with = "text")]
+    pub url: String,
+    /// Title.
+    #[serde(deserialize_with = "text")]
+    pub title: String,
+    /// Text.
+    #[serde(deserialize_with = "text")]
+    pub content: String,
+    /// The sender's category.
+    #[serde(deserialize_with = "text")]
+    pub category: String,
+    /// Who publishes it.
+    #[serde(deserialize_with = "text")]
+    pub media: String,
+    /// Images in it.
+    #[serde(deserialize_with = "number")]
+    pub image_count: Option<u64>,
+    /// How popular this copy is: the document keeps the text of the most popular one.
+    #[serde(deserialize_with = "number")]
+    pub popularity: Option<u64>,
+    /// Language (ISO 639-1); without one it is guessed.
+    #[serde(deserialize_with = "text")]
+    pub language: String,
+    /// Author.
+    #[serde(deserialize_with = "text")]
+    pub author: String,
+    /// When it was published: ISO 8601.
+    #[serde(deserialize_with = "text")]
+    pub published: String,
+}
+
+/// What is wrong with an article.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Bad {
+    /// Neither identifier nor address.
+    #[error("the article has neither `nid` nor `url`")]
+    Nameless,
+    /// Neither title nor text.
+    #[error("the article has neither `title` nor `content`")]
+    Empty,
+    /// A field is too long.
+    #[error("`{field}` has {bytes} bytes, more than the {most} that are allowed")]
+    TooLong {
+        /// Name of the field.
+        field: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// What is allowed.
+        most: usize,
+    },
+    /// The address is none.
+    #[error("`url` is no web address: {0}")]
+    Url(String),
+}
+
+/// An article that is ready to be stored.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    pub(super) nid: String,
+    /// Its address in normal form; empty if it has none.
+    pub(super) url: String,
+    pub(super) article: Article,
+}
+
+impl Submission {
+    pub(super) fn prepare(self, signer: &Signer, limits: &Limits) -> Result<Prepared, Bad> {
+        if self.nid.is_empty() && self.url.is_empty() {
+            return Err(Bad::Nameless);
+        }
+        if self.title.trim().is_empty() && self.content.trim().is_empty() {
+            return Err(Bad::Empty);
+        }
+        for (field, value, most) in [
+            ("nid", &self.nid, NAME_BYTES_MAX),
+            ("url", &self.url, NAME_BYTES_MAX),
+            ("title", &self.title, TITLE_BYTES_MAX),
+            ("content", &self.content, limits.content_bytes_max),
+            ("category", &self.category, NAME_BYTES_MAX),
+            ("media", &self.media, NAME_BYTES_MAX),
+            ("language", &self.language, NAME_BYTES_MAX),
+            ("author", &self.author, NAME_BYTES_MAX),
+            ("published", &self.published, NAME_BYTES_MAX),
+        ] {
+            if value.len() > most {
+                return Err(Bad::TooLong { field, bytes: value.len(), most });
+            }
+        }
+        let url = match self.url.as_str() {
+            "" => None,
+            text => Some(PageUrl::parse(text).map_err(|error| Bad::Url(error.to_string()))?),
+        };
+        let site = url.as_ref().map_or(0, |url| site_of(url.as_str()));
+        let url = url.map_or(String::new(), |url| url.to_string());
+        let nid = if self.nid.is_empty() { url.clone() } else { self.nid };
+        let language = match self.language {
+            given if !given.is_empty() => given,
+            _ => language_of(&self.content).unwrap_or_default(),
+        };
+        // A title alone is an article too: a headline.
+        let text = if self.content.trim().is_empty() { self.title.clone() } else { self.content };
+        let mut keys = signer.sign_article(&self.title, &text, &language);
+        keys.site = site;
+        let article = Article {
+            address: if url.is_empty() { nid.clone() } else { url.clone() },
+            title: self.title,
+            text,
+            language,
+            facts: Facts {
+                author: self.author,
+                published: self.published,
+                site: self.media,
+                category: self.category,
+                images: self.image_count.unwrap_or(0),
+                ..Facts::default()
+            },
+            left_out: 0,
+            score: self.popularity,
+            terms: Terms::default(),
+            declared: String::new(),
+            signed: keys,
+        };
+        Ok(Prepared { nid, url, article })
+    }
+}
+
+/// A text; a number is taken as it is written, null as nothing.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = String;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a text")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+
+        fn visit_string<E: de::Error>(self, text: String) -> Result<String, E> {
+            Ok(text)
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+            Ok(number.to_string())
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+            Ok(number.to_string())
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<String, E> {
+            Ok(String::new())
+        }
+    }
+    from.deserialize_any(Text)
+}
+
+/// A count, as a number or as a text; null and an empty text are none.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    struct Number;
+    impl Visitor<'_> for Number {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a whole number that is not negative")
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u64>, E> {
+            Ok(Some(number))
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Option<u64>, E> {
+            let bad = || E::invalid_value(de::Unexpected::Signed(number), &self);
+            u64::try_from(number).map(Some).map_err(|_| bad())
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<u64>, E> {
+            match text.trim() {
+                "" => Ok(None),
+                digits => {
+                    let bad = || E::invalid_value(de::Unexpected::Str(text), &self);
+                    digits.parse().map(Some).map_err(|_| bad())
+                }
+            }
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Option<u64>, E> {
+            Ok(None)
+        }
+    }
+    from.deserialize_any(Number)
+}

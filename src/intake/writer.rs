@@ -1,0 +1,188 @@
+//! The thread that stores what is sent.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::ReadableTable as _;
+
+use crate::clock::{Clock, Timestamp};
+use crate::clusters::{self, Place};
+use crate::dedup::{self, Config, Finder};
+use crate::documents::{read_content, read_document};
+use crate::frontier::{Address, State};
+use crate::index::stored::{self, Change};
+use crate::store::{self, Store, Tables};
+
+use super::{Delivery, Error, Found, Prepared, Receipt, Sent};
+
+/// Articles in one commit at most.
+const BATCH_MAX: usize = 4_096;
+
+/// Owns the store's write transactions while it has something to store.
+pub(super) struct Writer {
+    pub store: Arc<Store>,
+    pub finder: Arc<Mutex<Finder>>,
+    pub config: Config,
+    pub clock: Clock,
+}
+
+impl Writer {
+    /// Stores what comes until nobody can send any more.
+    pub(super) fn run(self, deliveries: &Receiver<Delivery>) {
+        while let Ok(first) = deliveries.recv() {
+            let mut all = vec![first];
+            let mut articles = all[0].articles.len();
+            while articles < BATCH_MAX
+                && let Ok(next) = deliveries.try_recv()
+            {
+                articles += next.articles.len();
+                all.push(next);
+            }
+            let result = self.commit(&all);
+            if let Err(error) = &result {
+                tracing::error!(%error, "articles could not be stored");
+                self.read_again();
+            }
+            let mut receipts = result.as_ref().map(|receipts| receipts.iter().cloned());
+            for Delivery { articles, reply } in all {
+                let answer = match &mut receipts {
+                    Ok(receipts) => Ok(receipts.take(articles.len()).collect()),
+                    Err(error) => Err((*error).clone()),
+                };
+                // Who asked may be gone; what was sent is stored all the same.
+                let _gone = reply.send(answer);
+            }
+        }
+    }
+
+    /// The keys of contents that were never committed must not be found.
+    fn read_again(&self) {
+        match dedup::load(&self.store, &self.config) {
+            Ok(finder) => *self.lock() = finder,
+            Err(error) => tracing::error!(%error, "the index cannot be read again"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Finder> {
+        self.finder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn commit(&self, all: &[Delivery]) -> Result<Vec<Receipt>, Error> {
+        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        let mut finder = self.lock();
+        let now = self.clock.now();
+        let mut changes = Vec::new();
+        let mut receipts = Vec::new();
+        for article in all.iter().flat_map(|delivery| &delivery.articles) {
+            receipts.push(self.keep(&mut tables, (&mut finder, &mut changes), article, now)?);
+        }
+        // Nobody waits for the disk who only asks for keys.
+        drop(finder);
+        stored::append(&mut tables.near_log, changes.drain(..))?;
+        drop(tables);
+        txn.commit().map_err(store::Error::from)?;
+        Ok(receipts)
+    }
+
+    /// The way of an article: is it known by its `nid`, by its address, by its title or content?
+    fn keep(
+        &self,
+        tables: &mut Tables<'_>,
+        (finder, changes): (&mut Finder, &mut Vec<Change>),
+        prepared: &Prepared,
+        now: Timestamp,
+    ) -> Result<Receipt, store::Error> {
+        let Prepared { nid, url, article } = prepared;
+        if let Some(sent) = Sent::read(&tables.sent, nid)?
+            && let Some(receipt) = receipt(tables, nid, &sent)?
+        {
+            return Ok(Receipt { found: Found::Nid, ..receipt });
+        }
+        let known = if url.is_empty() { None } else { known_content(tables, url)? };
+        if let Some((content, document)) = known {
+            if let Some(popularity) = article.score {
+                clusters::set_score(tables, document, url, popularity, now)?;
+            }
+            let sent = Sent {
+                content,
+                copy: url.clone(),
+                found: Found::Url,
+                distance: 0,
+                similarity: 1000,
+                arrival: now,
+            };
+            return write(tables, nid, &sent);
+        }
+        let place = dedup::judge_stored(tables, finder, &article.signed, &self.config)?;
+        let joined = clusters::join(tables, article, &place, 0, now)?;
+        if let Some(content) = joined.content {
+            finder.insert(content as u32, &article.signed);
+            changes.extend(finder.changes(content as u32, &article.signed));
+        }
+        let content = match (joined.content, &place) {
+            (Some(content), _) => content,
+            (None, Place::Tree(joint)) => joint.same.unwrap_or_default(),
+            (None, Place::New) => 0,
+        };
+        if !url.is_empty() {
+            tables.sent_urls.insert(url.as_str(), content)?;
+        }
+        let (found, distance, similarity) = match &place {
+            Place::New => (Found::New, 0, 1.0),
+            Place::Tree(joint) => (Found::Key(joint.key), joint.distance, joint.similarity),
+        };
+        let sent = Sent {
+            content,
+            copy: article.address.clone(),
+            found,
+            distance: distance as u8,
+            similarity: thousandths(similarity),
+            arrival: now,
+        };
+        write(tables, nid, &sent)
+    }
+}
+
+/// Returns the content that an address carries, and its document, if it was crawled or sent.
+fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
+    let address = Address::read(&tables.addresses, url)?;
+    if let Some(Address { state: State::Stored(document), .. }) = address {
+        let copy = crate::documents::read_copy(&tables.copies, document, url)?;
+        return Ok(copy.map(|copy| (copy.content, document)));
+    }
+    let Some(content) = tables.sent_urls.get(url)?.map(|row| row.value()) else {
+        return Ok(None);
+    };
+    // Its document may have been removed since.
+    Ok(read_content(&tables.contents, content)?.map(|row| (content, row.document)))
+}
+
+fn write(tables: &mut Tables<'_>, nid: &str, sent: &Sent) -> Result<Receipt, store::Error> {
+    tables.sent.insert(nid, sent.encode().as_slice())?;
+    let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
+    Ok(receipt(tables, nid, sent)?.ok_or(missing)?)
+}
+
+/// Makes the receipt of an article that was sent; none if its document has been removed since.
+fn receipt(tables: &Tables<'_>, nid: &str, sent: &Sent) -> Result<Option<Receipt>, store::Error> {
+    let Some(content) = read_content(&tables.contents, sent.content)? else { return Ok(None) };
+    let Some(document) = read_document(&tables.documents, content.document)? else {
+        return Ok(None);
+    };
+    Ok(Some(Receipt {
+        nid: nid.to_owned(),
+        doc_id: document.id,
+        found: sent.found,
+        canonical: document.canonical == sent.copy,
+        distance: u32::from(sent.distance),
+        similarity: f32::from(sent.similarity) / 1000.0,
+        arrival: sent.arrival,
+    }))
+}
+
+fn thousandths(similarity: f32) -> u16 {
+    #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+    let thousandths = (similarity.clamp(0.0, 1.0) * 1000.0).round() as u16;
+    thousandths
+}

@@ -1,0 +1,230 @@
+//! Articles that are sent: identifiers, order of the look-ups, durability.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::clusters;
+use uniqcrawl::dedup::{self, Config};
+use uniqcrawl::documents::{DocId, Document, Key, by_copies, growth_since, read_document};
+use uniqcrawl::explain::explain;
+use uniqcrawl::export::{self, Format};
+use uniqcrawl::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
+use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::store::Store;
+use uniqcrawl::store::Tables;
+use uniqcrawl::urls::PageUrl;
+
+use crate::support::{check_clean, prose};
+
+struct Desk {
+    folder: tempfile::TempDir,
+    store: Arc<Store>,
+    intake: Intake,
+    clock: Clock,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self::with(&Config::default())
+    }
+
+    fn with(config: &Config) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
+        let finder = Arc::new(Mutex::new(dedup::load(&store, config).unwrap()));
+        let clock = Clock::hand(Timestamp(1_795_262_400_000));
+        let intake =
+            Intake::start(store.clone(), finder, config, Limits::default(), clock.clone()).unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        Self { folder, store, intake, clock, runtime }
+    }
+
+    /// What is wrong with an article.
+    fn refusal(&self, article: serde_json::Value) -> Bad {
+        let submission: Submission = serde_json::from_value(article).unwrap();
+        self.intake.prepare(submission).unwrap_err()
+    }
+
+    fn document(&self, id: DocId) -> Document {
+        let tables = self.store.read().unwrap();
+        let number = tables.doc_ids.get(id.0).unwrap().unwrap().value();
+        read_document(&tables.documents, number).unwrap().unwrap()
+    }
+
+    fn send(&self, article: serde_json::Value) -> Receipt {
+        let submission: Submission = serde_json::from_value(article).unwrap();
+        let prepared = self.intake.prepare(submission).unwrap();
+        let receipts = self.runtime.block_on(self.intake.deliver(vec![prepared])).unwrap();
+        check_clean(&self.store);
+        receipts.into_iter().next().unwrap()
+    }
+}
+
+#[test]
+fn the_two_articles_of_the_paper_are_one_document() {
+    let desk = Desk::new();
+    let first = desk.send(json!({
+        "url": "http://www.simhash.com", "title": "计算机应用与软件",
+        "content": "海量网络文本去重系统实验测试,这是一段测试文本的内容。",
+        "category": "0", "media": "sina", "imageCount": "4",
+    }));
+    assert_eq!(first.found, Found::New);
+    let second = desk.send(json!({
+        "url": "http://www.simhash1.com", "title": "计算机应用和软件2",
+        "content": "海量网络文本去重系统实验检测,这是一段相似的测试文本的内容。",
+        "category": "0", "media": "sina", "imageCount": "4",
+    }));
+    assert_eq!((second.found.as_str(), second.doc_id), ("content", first.doc_id), "{second:?}");
+}
+
+#[test]
+fn an_article_that_is_sent_again_gets_the_answer_it_got_before() {
+    let desk = Desk::new();
+    let article = |nid: &str, url: &str, text: String| json!({"nid": nid, "url": url, "title": "A title of some words", "content": text});
+    let first = desk.send(article("n1", "http://a.example/1", prose(1, 120)));
+    let again = desk.send(article("n1", "http://a.example/2", prose(2, 120)));
+    assert_eq!((again.found, again.doc_id), (Found::Nid, first.doc_id));
+    let url = desk.send(article("n2", "http://a.example/1", prose(3, 120)));
+    assert_eq!((url.found, url.doc_id), (Found::Url, first.doc_id));
+    let other = desk.send(article("n3", "http://a.example/3", prose(4, 120)));
+    assert_eq!(other.found, Found::New);
+    assert_ne!(other.doc_id, first.doc_id);
+}
+
+#[test]
+fn the_most_popular_copy_is_kept_and_an_address_that_is_sent_again_can_become_it() {
+    let desk = Desk::new();
+    let copy = |nid: &str, host: &str, popularity: u64| json!({"nid": nid, "url": format!("http://{host}.example/"), "title": "One story of many words", "content": prose(5, 200), "media": host, "popularity": popularity.to_string()});
+    let first = desk.send(copy("1", "a", 10));
+    let second = desk.send(copy("2", "b", 30));
+    assert_eq!((second.found, second.canonical), (Found::Key(Key::Exact), true));
+    let third = desk.send(copy("3", "c", 20));
+    assert_eq!((third.doc_id, third.canonical), (first.doc_id, false));
+    let document = desk.document(first.doc_id);
+    assert_eq!((document.facts.site.as_str(), document.copies, document.popularity), ("b", 3, 30));
+    // The address is known; it is more popular by now.
+    let again = desk.send(copy("4", "a", 40));
+    assert_eq!((again.found, again.canonical), (Found::Url, true));
+    let document = desk.document(first.doc_id);
+    assert_eq!((document.facts.site.as_str(), document.copies, document.popularity), ("a", 3, 40));
+    // And less popular after that.
+    assert!(!desk.send(copy("5", "a", 1)).canonical);
+    assert_eq!(desk.document(first.doc_id).facts.site, "b");
+}
+
+#[test]
+fn an_article_may_be_a_text_alone_or_a_title_alone() {
+    let desk = Desk::new();
+    let text = desk.send(json!({"nid": 7, "content": prose(6, 100)}));
+    let same = desk.send(json!({"nid": 8, "title": null, "content": prose(6, 100)}));
+    assert_eq!((same.found, same.doc_id), (Found::Key(Key::Exact), text.doc_id));
+    let title = desk.send(json!({"nid": "t", "title": "A headline and nothing else"}));
+    assert_eq!(title.found, Found::New);
+    let again = desk.send(
+        json!({"url": "http://x.example", "title": "A headline and nothing else", "content": " "}),
+    );
+    assert_eq!((again.found, again.doc_id), (Found::Key(Key::Exact), title.doc_id));
+}
+
+#[test]
+fn the_limits_are_inclusive() {
+    let desk = Desk::new();
+    let most = Limits::default().content_bytes_max;
+    for (field, most) in [("nid", 2_048), ("title", 8_192), ("category", 2_048), ("content", most)]
+    {
+        let article = |bytes: usize| {
+            let mut article = json!({"nid": "n", "content": "some words of a text"});
+            article[field] = "x".repeat(bytes).into();
+            article
+        };
+        assert!(desk.intake.prepare(serde_json::from_value(article(most)).unwrap()).is_ok());
+        assert_eq!(desk.refusal(article(most + 1)), Bad::TooLong { field, bytes: most + 1, most });
+    }
+    assert_eq!(desk.refusal(json!({"content": "x"})), Bad::Nameless);
+    assert_eq!(desk.refusal(json!({"nid": "x", "title": " ", "content": "\n"})), Bad::Empty);
+    assert!(matches!(desk.refusal(json!({"url": "no address", "title": "x"})), Bad::Url(_)));
+}
+
+#[test]
+fn an_article_of_a_document_that_has_ended_is_new_when_it_is_sent_again() {
+    let desk = Desk::new();
+    let article = json!({"nid": "n", "url": "http://a.example/", "title": "A story", "content": prose(7, 120)});
+    let first = desk.send(article.clone());
+    assert_eq!(desk.send(article.clone()).found, Found::Nid);
+    desk.clock.advance(std::time::Duration::from_hours(48));
+    let txn = desk.store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    assert_eq!(clusters::expire(&mut tables, desk.clock.now()).unwrap().documents, 1);
+    drop(tables);
+    txn.commit().unwrap();
+    check_clean(&desk.store);
+    let other = Desk {
+        intake: Intake::start(
+            desk.store.clone(),
+            Arc::new(Mutex::new(dedup::load(&desk.store, &Config::default()).unwrap())),
+            &Config::default(),
+            Limits::default(),
+            desk.clock.clone(),
+        )
+        .unwrap(),
+        ..desk
+    };
+    let again = other.send(article);
+    assert_eq!((again.found, again.doc_id), (Found::New, first.doc_id), "of the same words");
+}
+
+#[test]
+fn exports_and_explanations_know_what_was_sent() {
+    let desk = Desk::new();
+    let article = |nid: &str, host: &str| json!({"nid": nid, "url": format!("http://{host}.example/p"), "title": "A story", "content": prose(8, 120), "category": "sports", "imageCount": "4"});
+    desk.send(article("1", "a"));
+    desk.send(article("2", "longer"));
+    let out = desk.folder.path().join("out");
+    export::export(&desk.store, (Format::Jsonl, &out), &Honour::default(), desk.clock.now())
+        .unwrap();
+    let row = std::fs::read_to_string(out.join("documents.jsonl")).unwrap();
+    let row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    assert_eq!((&row["category"], &row["images"]), (&json!("sports"), &json!(4)));
+    let tables = desk.store.read().unwrap();
+    let told = |url: &str| explain(&tables, &PageUrl::parse(url).unwrap()).unwrap();
+    assert_eq!(told("http://a.example/p").state, "stored");
+    assert_eq!(told("http://longer.example/p").summary, "a copy of http://a.example/p");
+    assert_eq!(told("http://b.example/p").state, "unknown");
+}
+
+#[test]
+fn documents_stand_in_the_order_of_copies_and_hours_are_counted() {
+    let desk = Desk::new();
+    let send = |nid: &str, story: u64| {
+        desk.send(
+            json!({"nid": nid, "title": format!("Story {story}"), "content": prose(story, 150)}),
+        )
+    };
+    for (nid, story) in [("a", 1), ("b", 2), ("c", 2), ("d", 3), ("e", 3), ("f", 3)] {
+        send(nid, story);
+    }
+    desk.clock.advance(std::time::Duration::from_hours(2));
+    for (nid, story) in [("g", 2), ("h", 2), ("i", 1)] {
+        send(nid, story);
+    }
+    let tables = desk.store.read().unwrap();
+    let order: Vec<(u64, u64)> =
+        by_copies(&tables.ranking, None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(order, [(4, 2), (3, 3), (2, 1)]);
+    let rest: Vec<_> =
+        by_copies(&tables.ranking, Some((3, 3))).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rest, [(2, 1)]);
+    let hour = 1_795_262_400_000 / 3_600_000;
+    let grown = |since| growth_since(&tables.growth, since, 100).unwrap().0;
+    assert_eq!(grown(hour), [(1, 1), (2, 3), (3, 2)].into());
+    assert_eq!(grown(hour + 1), [(1, 1), (2, 2)].into());
+    assert!(!growth_since(&tables.growth, hour, 2).unwrap().1, "told that it is cut");
+    let arrivals = |hour| {
+        let row = tables.arrivals.get(hour).unwrap().unwrap();
+        let row = uniqcrawl::documents::Arrivals::decode(row.value()).unwrap();
+        (row.documents, row.copies)
+    };
+    assert_eq!((arrivals(hour), arrivals(hour + 2)), ((3, 6), (0, 3)));
+}
