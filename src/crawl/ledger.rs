@@ -54,6 +54,8 @@ pub(super) struct Ledger<'a> {
     in_flight: usize,
     pages_leased: u64,
     tally: Tally,
+    /// Pages that are new, or may turn out to be when they are looked at again.
+    promising: u64,
     /// When the first interrupt was seen.
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
@@ -88,6 +90,7 @@ impl<'a> Ledger<'a> {
             in_flight: 0,
             pages_leased: 0,
             tally: Tally::default(),
+            promising: 0,
             stopping: None,
             next_due: None,
         }
@@ -282,10 +285,10 @@ impl<'a> Ledger<'a> {
             }
             Yield::Page(page) => {
                 let is_first = is_first(tables, &lease.url)?;
-                let before = self.tally.new;
+                let before = self.promising;
                 let pair = (&mut *frontier, &mut *tables);
                 let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
-                first_read = is_first.then_some((self.tally.new > before, page.said));
+                first_read = is_first.then_some((self.promising > before, page.said));
                 let depth = lease.place.map_or(0, |place| place.depth);
                 // What an error page links to leads to more of them, or is known.
                 let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);
@@ -366,6 +369,9 @@ impl<'a> Ledger<'a> {
             self.changes.extend(self.finder.changes(content as u32, &article.signed));
         }
         self.tally.joined(place, joined);
+        // Boilerplate that is not known yet makes copies of pages that are none.
+        let sure = matches!(place, Place::Tree(joint) if joint.sure);
+        self.promising += u64::from(!sure);
         let live = &self.context.live;
         match place {
             Place::New => live.new.fetch_add(1, Ordering::Relaxed),

@@ -368,3 +368,26 @@ fn an_article_is_fetched_under_a_skipped_address_when_its_stored_one_is_gone() {
     let other = (0..60).rfind(alone).expect("others stay skipped");
     assert_ne!(other, article);
 }
+
+#[test]
+fn pages_that_boilerplate_makes_alike_at_first_are_not_braked() {
+    let terms = prose(9, 150);
+    let paths: Vec<String> = (0..200).map(|sku| format!("/p/{sku}.html")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let mut site = Site::new().html("/", page("Shop", &prose(1, 80), &links));
+    for sku in 0..200_u64 {
+        let size = |part: u64| (sku + 1) * 7_919 * part % 9_973;
+        let sizes: Vec<String> = (1..5).map(|part| format!("size {}", size(part))).collect();
+        let text = sizes.join(", ");
+        let html = page(&format!("SKU-{}", size(5)), &format!("{text}</p><p>{terms}"), &[]);
+        site = site.html(&paths[sku as usize], html);
+    }
+    let web = Web::start(1, |_| vec![site]);
+    let mut config = config();
+    config.frontier.yields.slow_after = 20;
+    config.frontier.yields.stop_after = 60;
+    let crawled = Crawled::new();
+    let report = crawled.run(&config, &web.seeds());
+    assert_eq!(report.refused.get("no_yield"), None);
+    assert_eq!(web.web.targets(0).keys().filter(|path| path.starts_with("/p/")).count(), 200);
+}
