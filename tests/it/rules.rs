@@ -376,10 +376,10 @@ fn pages_that_boilerplate_makes_alike_at_first_are_not_braked() {
     let links: Vec<&str> = paths.iter().map(String::as_str).collect();
     let mut site = Site::new().html("/", page("Shop", &prose(1, 80), &links));
     for sku in 0..200_u64 {
-        let size = |part: u64| (sku + 1) * 7_919 * part % 9_973;
-        let sizes: Vec<String> = (1..5).map(|part| format!("size {}", size(part))).collect();
+        let number = |part: u64| (sku + 1) * 7_919 * part % 9_973;
+        let sizes: Vec<String> = (1..5).map(|part| format!("size {}", number(part))).collect();
         let text = sizes.join(", ");
-        let html = page(&format!("SKU-{}", size(5)), &format!("{text}</p><p>{terms}"), &[]);
+        let html = page(&format!("SKU-{}", number(5)), &format!("{text}</p><p>{terms}"), &[]);
         site = site.html(&paths[sku as usize], html);
     }
     let web = Web::start(1, |_| vec![site]);
