@@ -35,8 +35,20 @@ impl<'a> Day<'a> {
     }
 
     fn open(&self) -> Scheduler {
-        let (at_once, history) = (self.jobs.settings.at_once, self.history.clone());
-        Scheduler::open(&self.jobs.jobs, at_once, history, self.clock.now()).unwrap().0
+        let at_once = self.jobs.settings.at_once;
+        let open =
+            || Scheduler::open(&self.jobs.jobs, at_once, self.history.clone(), self.clock.now());
+        // Another test may be starting a process at this moment, which holds the lock of the
+        // scheduler before until it runs a program of its own.
+        for _ in 0..100 {
+            match open() {
+                Err(uniqcrawl::jobs::Error::Second(_)) => {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                opened => return opened.unwrap().0,
+            }
+        }
+        open().unwrap().0
     }
 
     /// Runs until a moment; then the process dies.
