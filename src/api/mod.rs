@@ -122,7 +122,9 @@ impl Service {
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let limits = api.article.clone();
-        let intake = Intake::start(store.clone(), finder.clone(), dedup, limits, clock.clone())?;
+        let rules = stored_rules(&store)?.unwrap_or_default();
+        let pair = (dedup, rules);
+        let intake = Intake::start(store.clone(), finder.clone(), pair, limits, clock.clone())?;
         let signers = match api.signers_max {
             0 => available_parallelism().map_or(1, usize::from),
             given => given,

@@ -6,7 +6,7 @@
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Copy, Key, copy_key, read_content, read_copy, take_back_arrival, write_content, write_copy,
+    Copy, copy_key, read_content, read_copy, take_back_arrival, write_content, write_copy,
     write_document,
 };
 use crate::index::stored;
@@ -130,21 +130,7 @@ fn renew(
     write_document(tables, document, &row)?;
     let mut left = take_out(tables, document, &article.address)?;
     put_down(tables, root, document, &mut left)?;
-    let copy = Copy {
-        content,
-        key: Key::First,
-        distance: 0,
-        similarity: 1000,
-        popularity: article.score.unwrap_or(links),
-        scored: article.score.is_some(),
-        title: article.title.clone(),
-        language: article.language.clone(),
-        facts: article.facts.clone(),
-        terms: article.terms,
-        left_out: article.left_out,
-        arrival: now,
-        declared: article.declared.clone(),
-    };
+    let copy = article.copy(content, None, links, now);
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     let was = row.canonical.clone();
     stand(&mut row, &article.address, &copy);

@@ -52,6 +52,27 @@ pub struct Article {
     pub signed: Signed,
 }
 
+impl Article {
+    /// Makes the row of the copy that carries it, at its place.
+    fn copy(&self, content: u64, joint: Option<&Joint>, links: u64, now: Timestamp) -> Copy {
+        Copy {
+            content,
+            key: joint.map_or(Key::First, |joint| joint.key),
+            distance: joint.map_or(0, |joint| joint.distance as u8),
+            similarity: joint.map_or(1000, Joint::thousandths),
+            popularity: self.score.unwrap_or(links),
+            scored: self.score.is_some(),
+            title: self.title.clone(),
+            language: self.language.clone(),
+            facts: self.facts.clone(),
+            terms: self.terms,
+            left_out: self.left_out,
+            arrival: now,
+            declared: self.declared.clone(),
+        }
+    }
+}
+
 /// Where an article belongs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
@@ -125,21 +146,7 @@ pub fn join(
             (joint.document, content, Some(joint))
         }
     };
-    let copy = Copy {
-        content,
-        key: joint.map_or(Key::First, |joint| joint.key),
-        distance: joint.map_or(0, |joint| joint.distance as u8),
-        similarity: joint.map_or(1000, Joint::thousandths),
-        popularity: article.score.unwrap_or(links),
-        scored: article.score.is_some(),
-        title: article.title.clone(),
-        language: article.language.clone(),
-        facts: article.facts.clone(),
-        terms: article.terms,
-        left_out: article.left_out,
-        arrival: now,
-        declared: article.declared.clone(),
-    };
+    let copy = article.copy(content, joint, links, now);
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     if joint.is_none() {
         let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;

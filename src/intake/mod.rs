@@ -20,6 +20,7 @@ use crate::dedup::{self, Finder};
 use crate::documents::DocId;
 use crate::features::Signer;
 use crate::store::{self, Store};
+use crate::urls::Normalize;
 
 pub use crate::documents::{Found, Sent};
 pub use submission::{Bad, Limits, Prepared, Submission};
@@ -75,12 +76,14 @@ struct Delivery {
 pub struct Intake {
     inbox: SyncSender<Delivery>,
     signer: Signer,
+    normalize: Normalize,
     limits: Limits,
 }
 
 impl Intake {
     /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
-    /// every other writer of the store in this process. The writer ends with the last clone of
+    /// every other writer of the store in this process; `normalize` are the rules of addresses that
+    /// the store was made with, or what was crawled would not be known again. The writer ends with the last clone of
     /// this.
     ///
     /// # Errors
@@ -89,7 +92,7 @@ impl Intake {
     pub fn start(
         store: Arc<Store>,
         finder: Arc<Mutex<Finder>>,
-        config: &dedup::Config,
+        (config, normalize): (&dedup::Config, Normalize),
         limits: Limits,
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
@@ -103,12 +106,12 @@ impl Intake {
                 let path = std::path::PathBuf::from("intake");
                 dedup::Error::Store(store::Error::Io { path, source })
             })?;
-        Ok(Self { inbox, signer, limits })
+        Ok(Self { inbox, signer, normalize, limits })
     }
 
     /// Checks and signs an article. It takes a while: a millisecond for a long text.
     pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
-        submission.prepare(&self.signer, &self.limits)
+        submission.prepare(&self.signer, &self.normalize, &self.limits)
     }
 
     /// Stores articles and returns what became of each, in order, when that is committed.

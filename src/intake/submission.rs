@@ -8,7 +8,7 @@ use crate::documents::Facts;
 use crate::extract::language_of;
 use crate::features::{Signer, site_of};
 use crate::robots::meta::Terms;
-use crate::urls::PageUrl;
+use crate::urls::{Normalize, PageUrl};
 
 /// Most bytes of an `nid`, an address or a short field.
 const NAME_BYTES_MAX: usize = 2_048;
@@ -103,7 +103,12 @@ pub struct Prepared {
 }
 
 impl Submission {
-    pub(super) fn prepare(self, signer: &Signer, limits: &Limits) -> Result<Prepared, Bad> {
+    pub(super) fn prepare(
+        self,
+        signer: &Signer,
+        rules: &Normalize,
+        limits: &Limits,
+    ) -> Result<Prepared, Bad> {
         if self.nid.is_empty() && self.url.is_empty() {
             return Err(Bad::Nameless);
         }
@@ -127,7 +132,9 @@ impl Submission {
         }
         let url = match self.url.as_str() {
             "" => None,
-            text => Some(PageUrl::parse(text).map_err(|error| Bad::Url(error.to_string()))?),
+            text => Some(
+                PageUrl::parse_with(text, rules).map_err(|error| Bad::Url(error.to_string()))?,
+            ),
         };
         let site = url.as_ref().map_or(0, |url| site_of(url.as_str()));
         let url = url.map_or(String::new(), |url| url.to_string());

@@ -13,7 +13,7 @@ use uniqcrawl::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
 use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::store::Store;
 use uniqcrawl::store::Tables;
-use uniqcrawl::urls::PageUrl;
+use uniqcrawl::urls::{Normalize, PageUrl};
 
 use crate::support::{check_clean, prose};
 
@@ -27,16 +27,17 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        Self::with(&Config::default())
+        Self::with(&Config::default(), Normalize::default())
     }
 
-    fn with(config: &Config) -> Self {
+    fn with(config: &Config, rules: Normalize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
         let finder = Arc::new(Mutex::new(dedup::load(&store, config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let intake =
-            Intake::start(store.clone(), finder, config, Limits::default(), clock.clone()).unwrap();
+            Intake::start(store.clone(), finder, (config, rules), Limits::default(), clock.clone())
+                .unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         Self { folder, store, intake, clock, runtime }
     }
@@ -164,7 +165,7 @@ fn an_article_of_a_document_that_has_ended_is_new_when_it_is_sent_again() {
         intake: Intake::start(
             desk.store.clone(),
             Arc::new(Mutex::new(dedup::load(&desk.store, &Config::default()).unwrap())),
-            &Config::default(),
+            (&Config::default(), Normalize::default()),
             Limits::default(),
             desk.clock.clone(),
         )
@@ -227,4 +228,15 @@ fn documents_stand_in_the_order_of_copies_and_hours_are_counted() {
         (row.documents, row.copies)
     };
     assert_eq!((arrivals(hour), arrivals(hour + 2)), ((3, 6), (0, 3)));
+}
+
+#[test]
+fn addresses_are_known_by_the_rules_of_the_store() {
+    let article = |url: &str, seed: u64| json!({"url": url, "title": "A title of some words", "content": prose(seed, 120)});
+    for (sort_parameters, found) in [(true, Found::Nid), (false, Found::New)] {
+        let rules = Normalize { sort_parameters, ..Normalize::default() };
+        let desk = Desk::with(&Config::default(), rules);
+        desk.send(article("http://a.example/?a=1&b=2", 1));
+        assert_eq!(desk.send(article("http://a.example/?b=2&a=1", 2)).found, found);
+    }
 }

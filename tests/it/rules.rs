@@ -327,6 +327,8 @@ fn short_pages_that_say_the_same_but_for_numbers_are_nothing_new() {
     let web = Web::start(1, |_| vec![site]);
     let mut config = braked();
     config.frontier.yields.alike_stop_after = 210;
+    // Where it ends if nothing stops it.
+    config.frontier.host_addresses_max = 900;
     let crawled = Crawled::new();
     let report = crawled.run(&config, &web.seeds());
     let targets = web.web.targets(0);
