@@ -83,8 +83,8 @@ pub struct Intake {
 impl Intake {
     /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
     /// every other writer of the store in this process; `normalize` are the rules of addresses that
-    /// the store was made with, or what was crawled would not be known again. The writer ends with the last clone of
-    /// this.
+    /// the store was made with, or what was crawled would not be known again. The writer ends with
+    /// the last clone of this.
     ///
     /// # Errors
     ///
