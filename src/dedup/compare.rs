@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::features::{Signed, Signer, site_of};
 use crate::text::{normalize, words};
 
-use super::{Config, Document, Error, Finder, Likeness};
+use super::{Bond, Config, Document, Error, Finder, Likeness, Sites};
 
 /// A word that one text has more often, and how many times.
 type Surplus = (String, u32);
@@ -113,7 +113,7 @@ fn decide(
         return (true, format!("found by {}, and nothing must confirm it", keys.join(", ")));
     }
     let titled = keys.contains(&crate::documents::Key::Title.as_str());
-    let same = rule.same(likeness, titled);
+    let same = rule.same(likeness, Bond { titled, sites: Sites::of(one.site, other.site) });
     let Likeness { similarity, containment, size } = likeness;
     let verdict = if same { "enough" } else { "not enough" };
     let also = if titled { ", titles alike" } else { "" };

@@ -133,7 +133,11 @@ impl Preset {
             Self::Strict => Config {
                 rule: Rule {
                     similarity_min: 0.65,
+                    site_similarity_min: 0.7,
+                    abroad_similarity_min: 0.65,
                     titled_similarity_min: 0.6,
+                    titled_abroad_similarity_min: 0.6,
+                    titled_sure_min: 0.85,
                     containment_min: 0.9,
                     containment_size_min: 0.4,
                     ..Rule::default()
@@ -144,7 +148,10 @@ impl Preset {
                 bands: 85,
                 rule: Rule {
                     similarity_min: 0.28,
+                    site_similarity_min: 0.45,
+                    abroad_similarity_min: 0.28,
                     titled_similarity_min: 0.25,
+                    titled_abroad_similarity_min: 0.2,
                     containment_min: 0.75,
                     ..Rule::default()
                 },

@@ -10,8 +10,7 @@ use crate::features::{Signed, Signer, site_of};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 
-use super::judge::one_site;
-use super::{Config, Error, Finder, Joint, Likeness, Root, Trees, judge, loose_leaves};
+use super::{Config, Error, Finder, Joint, Likeness, Root, Sites, Trees, judge, loose_leaves};
 
 /// A document to be judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -253,7 +252,7 @@ impl Deduplicator {
         let mut all = vec![false; unsure.len()];
         for (tree, leaves) in leaves {
             let root = &self.forest.trees[tree as usize];
-            let of_site = |leaf: &Signed| one_site(leaf.site, root.site);
+            let of_site = |leaf: &Signed| Sites::of(leaf.site, root.site) == Sites::One;
             let sketches: Vec<(&Sketch, bool)> = leaves
                 .iter()
                 .map(|at| (&unsure[*at].1.text.sketch, of_site(&unsure[*at].1)))

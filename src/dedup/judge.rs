@@ -9,7 +9,7 @@ use crate::features::Signed;
 use crate::simhash::Fingerprint;
 use crate::sketch::{SLOTS, Sketch};
 
-use super::{Candidate, Config, Likeness};
+use super::{Bond, Candidate, Config, Likeness, Sites};
 
 /// Similarity from which a tree counts when it is asked what is commonplace: far above chance.
 const RELATED: f32 = 0.08;
@@ -122,11 +122,6 @@ fn tenth(similarity: f32) -> u32 {
     tenth
 }
 
-/// Tells whether two hashes of sites are of the same one, as far as that is known.
-pub(super) fn one_site(one: u64, other: u64) -> bool {
-    one != 0 && one == other
-}
-
 /// A tree that may take the article.
 struct Related<'a> {
     root: Root<'a>,
@@ -144,18 +139,18 @@ impl Related<'_> {
     ) -> Option<Joint> {
         let (text, rule) = (&signed.text, &config.rule);
         let whole = Likeness::of(self.similarity, text.shingles, self.root.shingles);
-        let one_site = one_site(signed.site, self.root.site);
-        let sure_min = if one_site { rule.site_sure_min } else { rule.sure_min };
-        let sure = !rule.confirm || self.similarity >= sure_min;
+        let sites = Sites::of(signed.site, self.root.site);
+        let bond = Bond { titled: self.candidate.titled, sites };
+        let sure = !rule.confirm || rule.sure(self.similarity, bond);
         // What is left out makes texts less alike, never more.
-        if rule.confirm && !rule.same(whole, self.candidate.titled) {
+        if rule.confirm && !rule.same(whole, bond) {
             return None;
         }
         let mut likeness = whole;
         if !sure {
-            let own = self.own_slots(&text.sketch, related, wary);
+            let own = self.own_slots(&text.sketch, (related, wary), bond);
             likeness = self.without_commonplaces(signed, &own);
-            if !rule.same(likeness, self.candidate.titled) {
+            if !rule.same(likeness, bond) && !rule.copied(self.similarity, bond) {
                 return None;
             }
         }
@@ -170,8 +165,17 @@ impl Related<'_> {
 
     /// Marks the slots of the article that are its own: no other tree has them that is nearly as
     /// alike to this one as the article is.
-    fn own_slots(&self, sketch: &Sketch, related: &[Self], wary: Option<u64>) -> [bool; SLOTS] {
+    ///
+    /// Pages of different sites that resemble each other are likely copies: there, what the root
+    /// alone has is what tells, and where it is as another tree is, an edited copy differs from both.
+    fn own_slots(
+        &self,
+        sketch: &Sketch,
+        (related, wary): (&[Self], Option<u64>),
+        bond: Bond,
+    ) -> [bool; SLOTS] {
         let least = (COMMONPLACE_SHARE_MIN * self.similarity).max(RELATED);
+        let two_sites = bond.sites == Sites::Two;
         let mut own = [true; SLOTS];
         for tree in related.iter().filter(|tree| tree.similarity >= RELATED) {
             let itself = tree.root.document == self.root.document;
@@ -181,9 +185,10 @@ impl Related<'_> {
                 tree.root.sketch.similarity(&self.root.sketch) >= least
             };
             if counts {
-                let slots = own.iter_mut().zip(tree.root.sketch.0.iter().zip(sketch.0.iter()));
-                for (own, (its, mine)) in slots {
-                    *own &= its != mine;
+                let its = tree.root.sketch.0.iter();
+                let pairs = sketch.0.iter().zip(self.root.sketch.0.iter());
+                for ((own, its), (mine, root)) in own.iter_mut().zip(its).zip(pairs) {
+                    *own &= its != mine && (itself || !two_sites || its != root);
                 }
             }
         }

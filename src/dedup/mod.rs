@@ -20,6 +20,6 @@ pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
 pub use judge::{Joint, Root, Trees, judge};
-pub use rule::{Likeness, Rule};
+pub use rule::{Bond, Likeness, Rule, Sites};
 pub use second_look::loose_leaves;
 pub use stored::{judge_again, judge_stored, load, loose_contents};

@@ -10,10 +10,19 @@ pub struct Rule {
     pub sure_min: f32,
     /// The same for texts of one site, which may share boilerplate of many times their own length.
     pub site_sure_min: f32,
+    /// The same for texts with the same title on different sites, which share neither boilerplate
+    /// nor, by chance, a title.
+    pub titled_sure_min: f32,
     /// Least similarity (Jaccard of shingles) of texts that are one, 0 to 1.
     pub similarity_min: f32,
+    /// The same for texts of one site with different titles: such pages are made to differ.
+    pub site_similarity_min: f32,
+    /// The same for texts of different sites, which share no boilerplate.
+    pub abroad_similarity_min: f32,
     /// The same for texts with the same title.
     pub titled_similarity_min: f32,
+    /// The same for texts with the same title on different sites.
+    pub titled_abroad_similarity_min: f32,
     /// Least share of the smaller text that is in the larger one, 0 to 1; 1 asks for no less than
     /// all of it.
     pub containment_min: f32,
@@ -31,8 +40,12 @@ impl Default for Rule {
             confirm: true,
             sure_min: 0.85,
             site_sure_min: 0.95,
+            titled_sure_min: 0.6,
             similarity_min: 0.45,
+            site_similarity_min: 0.6,
+            abroad_similarity_min: 0.4,
             titled_similarity_min: 0.35,
+            titled_abroad_similarity_min: 0.2,
             containment_min: 0.8,
             containment_size_min: 0.3,
             words_min: 16,
@@ -61,28 +74,132 @@ impl Likeness {
     }
 }
 
-impl Rule {
-    /// Tells whether texts so alike are one document. `titled` says that their titles are the same.
+/// What two texts have in common beside their words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bond {
+    /// Their titles are the same.
+    pub titled: bool,
+    /// Their sites.
+    pub sites: Sites,
+}
+
+/// The sites of two texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sites {
+    /// One of them is not known.
+    Unknown,
+    /// The same.
+    One,
+    /// Different ones.
+    Two,
+}
+
+impl Sites {
+    /// Compares two hashes of sites, of which 0 is none.
     #[must_use]
-    pub fn same(&self, likeness: Likeness, titled: bool) -> bool {
-        let least = if titled {
-            self.titled_similarity_min.min(self.similarity_min)
-        } else {
-            self.similarity_min
-        };
-        likeness.similarity >= least
+    pub fn of(one: u64, other: u64) -> Self {
+        match (one, other) {
+            (0, _) | (_, 0) => Self::Unknown,
+            _ if one == other => Self::One,
+            _ => Self::Two,
+        }
+    }
+}
+
+impl Rule {
+    /// Tells whether texts so alike are one document.
+    #[must_use]
+    pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
+        likeness.similarity >= self.least(bond)
             || (likeness.containment >= self.containment_min
                 && likeness.size >= self.containment_size_min)
     }
 
-    pub(super) fn shares(&self) -> [(&'static str, f32); 6] {
+    /// Least similarity of texts that are one document, unless one contains the other.
+    fn least(&self, bond: Bond) -> f32 {
+        let usual = self.similarity_min;
+        match (bond.titled, bond.sites) {
+            (true, Sites::Two) => usual.min(self.titled_abroad_similarity_min),
+            (true, _) => usual.min(self.titled_similarity_min),
+            (false, Sites::One) => usual.max(self.site_similarity_min),
+            (false, Sites::Two) => usual.min(self.abroad_similarity_min),
+            (false, Sites::Unknown) => usual,
+        }
+    }
+
+    /// Tells whether texts so similar are one document whatever they have in common with others.
+    #[must_use]
+    pub fn sure(&self, similarity: f32, bond: Bond) -> bool {
+        let one_site = bond.sites == Sites::One;
+        similarity >= if one_site { self.site_sure_min } else { self.sure_min }
+    }
+
+    /// Tells whether a page of another site is so similar under the same title that what both have
+    /// in common with others matters only for the choice among several.
+    #[must_use]
+    pub fn copied(&self, similarity: f32, bond: Bond) -> bool {
+        bond.titled && bond.sites == Sites::Two && similarity >= self.titled_sure_min
+    }
+
+    pub(super) fn shares(&self) -> [(&'static str, f32); 10] {
         [
             ("sure_min", self.sure_min),
             ("site_sure_min", self.site_sure_min),
+            ("titled_sure_min", self.titled_sure_min),
             ("similarity_min", self.similarity_min),
+            ("site_similarity_min", self.site_similarity_min),
+            ("abroad_similarity_min", self.abroad_similarity_min),
             ("titled_similarity_min", self.titled_similarity_min),
+            ("titled_abroad_similarity_min", self.titled_abroad_similarity_min),
             ("containment_min", self.containment_min),
             ("containment_size_min", self.containment_size_min),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BONDS: [(bool, Sites); 6] = [
+        (false, Sites::One),
+        (false, Sites::Unknown),
+        (false, Sites::Two),
+        (true, Sites::One),
+        (true, Sites::Unknown),
+        (true, Sites::Two),
+    ];
+
+    #[test]
+    fn each_bond_has_its_least_similarity_on_both_sides() {
+        let rule = Rule::default();
+        let least = [0.6, 0.45, 0.4, 0.35, 0.35, 0.2];
+        for ((titled, sites), least) in BONDS.into_iter().zip(least) {
+            let same = |similarity| {
+                // Of one size, so that no text contains the other.
+                rule.same(
+                    Likeness { similarity, containment: 0.0, size: 1.0 },
+                    Bond { titled, sites },
+                )
+            };
+            assert!(same(least), "{titled} {sites:?}");
+            assert!(!same(least - 0.001), "{titled} {sites:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_titled_page_of_another_site_is_copied_and_one_site_is_sure_last() {
+        let rule = Rule::default();
+        for (titled, sites) in BONDS {
+            let bond = Bond { titled, sites };
+            assert_eq!(rule.copied(0.6, bond), titled && sites == Sites::Two, "{bond:?}");
+            assert!(!rule.copied(0.599, bond), "{bond:?}");
+            assert_eq!(rule.sure(0.85, bond), sites != Sites::One, "{bond:?}");
+            assert!(rule.sure(0.95, bond) && !rule.sure(0.849, bond), "{bond:?}");
+        }
+        assert_eq!(Sites::of(0, 0), Sites::Unknown);
+        assert_eq!(Sites::of(7, 0), Sites::Unknown);
+        assert_eq!(Sites::of(7, 7), Sites::One);
+        assert_eq!(Sites::of(7, 8), Sites::Two);
     }
 }

@@ -12,8 +12,7 @@ use crate::index::stored;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Error, Store, Tables};
 
-use super::judge::one_site;
-use super::{Config, Finder, Root, Trees, judge, loose_leaves};
+use super::{Config, Finder, Root, Sites, Trees, judge, loose_leaves};
 
 /// Finds the place of a signed article among the stored ones. Reads only.
 pub fn judge_stored(
@@ -57,8 +56,10 @@ pub fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>
     let mut all = vec![false; contents.len()];
     for (document, leaves) in trees {
         let (_, root) = document_and_root(tables, document)?;
-        let all_leaves: Vec<(&Sketch, bool)> =
-            leaves.iter().map(|(_, leaf)| (&leaf.sketch, one_site(leaf.site, root.site))).collect();
+        let all_leaves: Vec<(&Sketch, bool)> = leaves
+            .iter()
+            .map(|(_, leaf)| (&leaf.sketch, Sites::of(leaf.site, root.site) == Sites::One))
+            .collect();
         for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root.sketch, &all_leaves)) {
             all[*at] = loose;
         }

@@ -1,9 +1,9 @@
 //! The judge against a plain model: every document is compared with every other, key by key.
 
 use proptest::prelude::*;
-use uniqcrawl::dedup::{Config, Deduplicator, Document, Likeness, Preset, Verdict};
+use uniqcrawl::dedup::{Bond, Config, Deduplicator, Document, Likeness, Preset, Sites, Verdict};
 use uniqcrawl::documents::Key;
-use uniqcrawl::features::{Signed, Signer};
+use uniqcrawl::features::{Signed, Signer, site_of};
 use uniqcrawl::sketch::SLOTS;
 
 use crate::support::prose;
@@ -101,10 +101,19 @@ impl Model {
         let (rule, mine) = (&self.config.rule, &signed.text);
         let its = &self.trees[tree].root.text;
         let similarity = mine.sketch.similarity(&its.sketch);
-        if !rule.confirm || similarity >= rule.sure_min {
+        let (one, other) = (signed.site, self.trees[tree].root.site);
+        let sites = match one == other {
+            _ if one == 0 || other == 0 => Sites::Unknown,
+            true => Sites::One,
+            false => Sites::Two,
+        };
+        let sure_min = if sites == Sites::One { rule.site_sure_min } else { rule.sure_min };
+        let abroad = sites == Sites::Two;
+        let bond = Bond { titled, sites };
+        if !rule.confirm || similarity >= sure_min {
             return Some(if rule.confirm { similarity } else { 0.0 });
         }
-        if !rule.same(Likeness::of(similarity, mine.shingles, its.shingles), titled) {
+        if !rule.same(Likeness::of(similarity, mine.shingles, its.shingles), bond) {
             return None;
         }
         let mut own = [true; SLOTS];
@@ -113,7 +122,8 @@ impl Model {
             let related = mine.sketch.similarity(other) >= 0.08;
             if related && other.similarity(&its.sketch) >= (0.4 * similarity).max(0.08) {
                 for (at, own) in own.iter_mut().enumerate() {
-                    *own &= other.0[at] != mine.sketch.0[at];
+                    *own &= other.0[at] != mine.sketch.0[at]
+                        && (!abroad || other.0[at] != its.sketch.0[at]);
                 }
             }
         }
@@ -129,14 +139,15 @@ impl Model {
             let similarity = mine.sketch.similarity_in(&its.sketch, &own);
             Likeness::of(similarity, rest(mine.shingles), rest(its.shingles))
         };
-        rule.same(likeness, titled).then_some(likeness.similarity)
+        let copied = titled && abroad && similarity >= rule.titled_sure_min;
+        (copied || rule.same(likeness, bond)).then_some(likeness.similarity)
     }
 }
 
 /// Documents that are made of a few pieces each, so that some are alike in every way.
-fn documents() -> impl Strategy<Value = Vec<(Vec<u64>, u64)>> {
+fn documents() -> impl Strategy<Value = Vec<(Vec<u64>, u64, u64)>> {
     let pieces = prop::collection::vec(0u64..14, 0..6);
-    prop::collection::vec((pieces, 0u64..6), 1..30)
+    prop::collection::vec((pieces, 0u64..6, 0u64..4), 1..30)
 }
 
 proptest! {
@@ -147,17 +158,20 @@ proptest! {
         let mut dedup = Deduplicator::new(config.clone()).unwrap();
         let signer = Signer::new(config.features.clone()).unwrap();
         let mut model = Model { config, nodes: Vec::new(), trees: Vec::new(), judged: 0 };
-        for (pieces, title) in &documents {
+        for (pieces, title, site) in &documents {
             let text: Vec<String> =
                 pieces.iter().map(|piece| prose(*piece + 1, 8 + 9 * (*piece as usize % 4))).collect();
             let text = text.join(" ");
             let title = prose(*title + 50, 4);
-            let document = Document { title: &title, text: &text, ..Document::default() };
+            let url = if *site == 0 { String::new() } else { format!("http://{site}.test/") };
+            let document = Document { url: &url, title: &title, text: &text, ..Document::default() };
             let found = match dedup.judge(document) {
                 Verdict::New => None,
                 Verdict::Duplicate { first, key, .. } => Some((first, key)),
             };
-            prop_assert_eq!(found, model.add(signer.sign_article(&title, &text, "")));
+            let mut signed = signer.sign_article(&title, &text, "");
+            signed.site = site_of(&url);
+            prop_assert_eq!(found, model.add(signed));
         }
         prop_assert_eq!(dedup.len(), documents.len());
     }
