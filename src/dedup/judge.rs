@@ -167,7 +167,7 @@ impl Related<'_> {
     /// alike to this one as the article is.
     ///
     /// Pages of different sites that resemble each other are likely copies: there, what the root
-    /// alone has is what tells, and where it is as another tree is, an edited copy differs from both.
+    /// alone has is what tells. Where it is as another tree is, an edited copy differs from both.
     fn own_slots(
         &self,
         sketch: &Sketch,
