@@ -201,8 +201,8 @@ impl Frontier {
         }
     }
 
-    /// Takes the first address of a queue out if it is a known page by a rule, or if its kind has
-    /// given nothing new for long.
+    /// Takes the first address of a queue out if it is a known page by a rule or by a feed, or if its
+    /// kind has given nothing new for long.
     fn is_held_back(
         &mut self,
         tables: &mut Tables<'_>,
@@ -211,6 +211,13 @@ impl Frontier {
     ) -> Result<bool, Error> {
         if let Some(pair) = self.known_page(tables, url)? {
             self.link_unfetched(tables, (host, place), url, pair)?;
+            return Ok(true);
+        }
+        // Who names a seed wants that page.
+        if place.rank != Rank::Seed
+            && let Some(copy) = self.known_copy(tables, url)?
+        {
+            self.link_known(tables, (host, place), url, copy)?;
             return Ok(true);
         }
         match self.brake(tables, url, place.rank)? {
@@ -318,6 +325,9 @@ impl Frontier {
             }
             self.plan_next(tables, (url.as_str(), &mut address), Fate::Failed, now)?;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            if !matches!(address.state, State::Stored(_)) {
+                self.release_copies(tables, url.as_str())?;
+            }
         }
         Ok(())
     }
