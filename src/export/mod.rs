@@ -17,7 +17,7 @@ use crate::documents::{Copy, Document, copies_of, read_body, read_copy};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
 
-pub use verdicts::{Changes, changes, verdicts};
+pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
 
 /// Form of the exported documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,9 @@
 //! by which stored pages were found first: who does not fetch them may miss those. What is left
 //! leads from the seeds to every stored page on ways that no verdict closes.
 
+use std::io::Write;
+
+use redb::ReadableTable as _;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
@@ -11,7 +14,7 @@ use crate::documents::{copies_of, read_document};
 use crate::frontier::{Address, State};
 use crate::robots::meta::Honour;
 use crate::store::{Error, ReadTables};
-use crate::verdicts::Verdict;
+use crate::verdicts::{FeedWriter, Header, Verdict};
 
 use super::show;
 
@@ -53,14 +56,54 @@ pub fn verdicts(
     Ok(found)
 }
 
+/// Writes all verdicts of a store, in the order of their documents. Returns what was written to, and
+/// the number of verdicts.
+pub fn write_verdicts<W: Write>(
+    tables: &ReadTables,
+    (out, header): (W, &Header),
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<(W, u64), WriteError> {
+    let mut feed = FeedWriter::new(out, header)?;
+    for row in tables.documents.iter().map_err(Error::from)? {
+        let number = row.map_err(Error::from)?.0.value();
+        for verdict in verdicts(tables, number, honour, now)? {
+            feed.verdict(&verdict)?;
+        }
+    }
+    Ok(feed.finish(None)?)
+}
+
+/// Why a feed cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// The feed cannot be written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A place in the order in which verdicts change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Last place of which everything is told.
+    pub after: u64,
+    /// Place after it of which only a part is told; 0 for none.
+    pub partly: u64,
+    /// Last address of that part.
+    pub told: String,
+}
+
 /// A part of the verdicts, in the order in which they changed.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// Where they go on: a place in the order of changes, and copies of the document at the next
-    /// place that are told already.
-    pub next: (u64, u64),
+    /// Where they go on.
+    pub next: Place,
     /// There are more now.
     pub more: bool,
 }
@@ -72,32 +115,33 @@ const LOOKED_AT_MAX: usize = 5_000;
 /// with all of its verdicts, so that who goes on from a place misses nothing.
 pub fn changes(
     tables: &ReadTables,
-    (after, told): (u64, u64),
+    from: Place,
     most: usize,
     (honour, now): (&Honour, Timestamp),
 ) -> Result<Changes, Error> {
-    let mut part = Changes { next: (after, told), ..Changes::default() };
-    for (looked_at, row) in tables.verdict_log.range(after.saturating_add(1)..)?.enumerate() {
+    let log = tables.verdict_log.range(from.after.saturating_add(1)..)?;
+    let mut part = Changes { next: from.clone(), ..Changes::default() };
+    for (looked_at, row) in log.enumerate() {
         let (place, number) = row?;
         let place = place.value();
         if looked_at == LOOKED_AT_MAX || part.verdicts.len() == most {
             part.more = true;
             break;
         }
-        let all = verdicts(tables, number.value(), honour, now)?;
-        // What was told of another document says nothing of this one.
-        let is_next = looked_at == 0 && told >> 32 == place & u64::from(u32::MAX);
-        let from = if is_next { (told & u64::from(u32::MAX)) as usize } else { 0 };
+        let mut all = verdicts(tables, number.value(), honour, now)?;
+        if from.partly == place {
+            all.retain(|verdict| verdict.url > from.told);
+        }
         let room = most - part.verdicts.len();
-        let rest = all.len().saturating_sub(from);
-        part.verdicts.extend(all.into_iter().skip(from).take(room));
-        if rest > room {
-            let told = (place & u64::from(u32::MAX)) << 32 | (from + room) as u64;
-            part.next = (part.next.0, told);
+        let beyond = all.len() > room;
+        part.verdicts.extend(all.into_iter().take(room));
+        if beyond {
+            let told = part.verdicts.last().map_or_else(String::new, |last| last.url.clone());
+            part.next = Place { after: part.next.after, partly: place, told };
             part.more = true;
             break;
         }
-        part.next = (place, 0);
+        part.next = Place { after: place, ..Place::default() };
     }
     Ok(part)
 }

@@ -20,8 +20,15 @@ const RELEASED_MAX: usize = 1_000;
 /// Pages above a stored one that are looked at: a bound for rows that lead in a circle.
 const LEADS_MAX: usize = 10_000;
 
-/// A copy that need not be fetched: number of the feed that says so, address that stands for it.
-pub(super) type Copy = (u64, String);
+/// What feeds say of an address that is about to be fetched.
+pub(super) enum Copy {
+    /// Nothing that counts.
+    No,
+    /// It is a copy of a page that was not found yet.
+    Perhaps,
+    /// It need not be fetched: number of the feed that says so, address that stands for it.
+    Of(u64, String),
+}
 
 /// The document of an address, if it is stored and has not changed since the day of a verdict.
 fn document_since(address: &Address, day: u64) -> Option<u64> {
@@ -55,13 +62,15 @@ impl Frontier {
         Ok(self)
     }
 
-    /// Returns the page that an address is a copy of, if a feed says so, and if that page is stored
-    /// or will be visited. Some copies are left for a visit, which tells whether the feed is right.
+    /// Tells whether an address is a copy by a feed, and whether the page that stands for it is
+    /// stored or will be visited. Some copies are left for a visit, which tells whether the feed is
+    /// right.
     pub(super) fn known_copy(
         &mut self,
         tables: &mut Tables<'_>,
         url: &PageUrl,
-    ) -> Result<Option<Copy>, Error> {
+    ) -> Result<Copy, Error> {
+        let mut found = Copy::No;
         for said in self.known.said_of(tables, url.as_str())? {
             let Some((canonical, day)) = said.copy_of else { continue };
             let host = url.host_key();
@@ -70,6 +79,9 @@ impl Frontier {
             }
             let page = page_of(&tables.known_pages, canonical, None)?;
             let substitute = page_of(&tables.known_pages, canonical, Some(said.feed))?;
+            if page.is_none() && substitute.is_none() {
+                found = Copy::Perhaps;
+            }
             for of in [page, substitute].into_iter().flatten() {
                 let Some(known) = Address::read(&tables.addresses, &of)? else { continue };
                 let is_first = known.state == State::Queued && !self.waiting_over;
@@ -77,10 +89,10 @@ impl Frontier {
                     continue;
                 }
                 let explore = self.known.take_turn(tables, said.feed, host.as_str())?;
-                return Ok((!explore).then_some((said.feed, of)));
+                return Ok(if explore { Copy::No } else { Copy::Of(said.feed, of) });
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Takes an address out of the queue and links it to the page of which it is a copy.
@@ -89,7 +101,7 @@ impl Frontier {
         tables: &mut Tables<'_>,
         (host, place): (u32, Place),
         url: &PageUrl,
-        (feed, of): Copy,
+        (feed, of): (u64, String),
     ) -> Result<(), Error> {
         self.unqueue(tables, host, place)?;
         if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {

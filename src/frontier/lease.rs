@@ -8,6 +8,7 @@ use crate::urls::{HostKey, PageUrl};
 
 use super::family::{self, Brake};
 use super::groups::Keys;
+use super::known::Copy;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -214,11 +215,19 @@ impl Frontier {
             return Ok(true);
         }
         // Who names a seed wants that page.
-        if place.rank != Rank::Seed
-            && let Some(copy) = self.known_copy(tables, url)?
-        {
-            self.link_known(tables, (host, place), url, copy)?;
-            return Ok(true);
+        if place.rank != Rank::Seed {
+            match self.known_copy(tables, url)? {
+                Copy::Of(feed, of) => {
+                    self.link_known(tables, (host, place), url, (feed, of))?;
+                    return Ok(true);
+                }
+                // Once it waits until all else of its host is done: the page may be found.
+                Copy::Perhaps if place.rank < Rank::Slow => {
+                    self.hold_back(tables, (host, place), url, false)?;
+                    return Ok(true);
+                }
+                Copy::Perhaps | Copy::No => {}
+            }
         }
         match self.brake(tables, url, place.rank)? {
             Brake::Go => return Ok(false),

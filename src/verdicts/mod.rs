@@ -35,7 +35,8 @@ pub struct Config {
     pub explore_one_in: u64,
     /// Until so many verdicts of a feed have held, the first copy of each host is fetched.
     pub proof_pairs: u64,
-    /// Hosts for which a feed has been wrong after which it is not believed for any.
+    /// Hosts for which a feed has been wrong after which it is not believed for any; 0 for no
+    /// such limit.
     pub lost_hosts_max: u64,
 }
 

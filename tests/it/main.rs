@@ -58,3 +58,4 @@ mod tidy;
 mod trap_crawls;
 mod traps;
 mod urls;
+mod verdicts;
