@@ -116,7 +116,7 @@ impl<'a> Ledger<'a> {
         let config = self.settings.frontier.clone();
         let mut frontier = Frontier::open(&mut tables, config, scope, now)?
             .with_recrawl(self.settings.recrawl.clone())
-            .with_known(&tables, feeds)?;
+            .with_known(&mut tables, feeds)?;
         frontier.flush(&mut tables)?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;

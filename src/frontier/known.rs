@@ -57,7 +57,8 @@ pub(super) fn note_lead(tables: &mut Tables<'_>, found: &Address) -> Result<(), 
 
 impl Frontier {
     /// Sets the feeds that are in force, by their numbers in the store.
-    pub fn with_known(mut self, tables: &Tables<'_>, feeds: &[u64]) -> Result<Self, Error> {
+    pub fn with_known(mut self, tables: &mut Tables<'_>, feeds: &[u64]) -> Result<Self, Error> {
+        self.known.flush(tables)?;
         self.known = Known::open(tables, self.config.verdicts.clone(), feeds)?;
         Ok(self)
     }

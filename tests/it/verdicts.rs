@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use redb::ReadableTableMetadata as _;
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self as crawling, Context};
@@ -14,9 +15,9 @@ use uniqcrawl::export::write_verdicts;
 use uniqcrawl::frontier::State;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::robots::meta::Honour;
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{Store, Tables};
 use uniqcrawl::urls::{Normalize, PageUrl};
-use uniqcrawl::verdicts::{Addresses, FeedWriter, Header, Item, Reader, Verdict};
+use uniqcrawl::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
 
 use crate::lab::Lab;
 use crate::service::{Answer, Server};
@@ -297,6 +298,18 @@ fn a_copy_is_fetched_when_the_page_that_stands_for_it_says_something_else() {
 }
 
 #[test]
+fn a_feed_that_is_dropped_gives_back_what_it_held() {
+    let (_folder, feed) = temporary("f.jsonl");
+    let lab = lab_with_a_known_copy(&feed);
+    let txn = lab.crawled.store.db().begin_write().unwrap();
+    assert!(Known::drop_feed(&mut Tables::open(&txn).unwrap(), 1).unwrap());
+    txn.commit().unwrap();
+    lab.run();
+    let document = lab.document(0, "/copy");
+    assert_eq!((document.copies, document.canonical), (2, lab.url(0, "/copy").to_string()));
+}
+
+#[test]
 fn damaged_feeds_are_refused_with_their_line_and_nothing_is_crawled() {
     let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
     let folder = tempfile::tempdir().unwrap();
@@ -370,6 +383,28 @@ fn damaged_feeds_are_refused_with_their_line_and_nothing_is_crawled() {
     assert_eq!(crawl(&["verdicts", "drop", "1"], path).status.code(), Some(0));
     let listed = crawl(&["verdicts", "list"], path);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("not believed"), "{listed:?}");
+}
+
+#[test]
+fn a_verdict_takes_little_room_in_a_feed_and_in_a_store() {
+    const VERDICTS: usize = 20_000;
+    let (folder, feed) = temporary("many.jsonl");
+    let url = |site: &str, n: usize| format!("https://{site}.example.org/news/2026/11/{n}.html");
+    // Every document has three copies.
+    let pairs: Vec<(String, String)> = (0..VERDICTS)
+        .map(|n| (url(["www2", "m", "mirror"][n % 3], n / 3), url("www", n / 3)))
+        .collect();
+    feed_of(&feed, &pairs);
+    let bytes = fs::read(&feed).unwrap();
+    let packed = zstd::bulk::compress(&bytes, 9).unwrap();
+    let store = Store::open_or_create(&folder.path().join("s"), 16 << 20).unwrap();
+    let size = || store.read().unwrap().verdicts.stats().unwrap();
+    uniqcrawl::verdicts::import(&store, &feed, &Normalize::default()).unwrap();
+    let (stats, verdicts) = (size(), VERDICTS as u64);
+    let stored = stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
+    let each = [bytes.len() as u64, packed.len() as u64, stored].map(|all| all / verdicts);
+    eprintln!("bytes of a verdict in a feed, packed, in a store: {each:?}");
+    assert!(each[0] < 250 && each[1] < 30 && each[2] < 200, "{each:?}");
 }
 
 fn start(folder: &Path, store: &str) -> Child {
