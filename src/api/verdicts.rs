@@ -1,7 +1,7 @@
 //! Verdicts, to be published: parts of a feed in the order in which they changed.
 //!
-//! Each answer is a feed of its own. Its last line tells where the next one goes on, also when there
-//! is no more at the moment.
+//! Each answer is a feed of its own. Its last line tells where the next one goes on, also when
+//! there is no more at the moment.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) async fn verdicts(
     let from = params.text("after").map_or_else(|| Ok(Place::default()), read_place)?;
     let told = service.read(move |service, tables| {
         let now = service.clock.now();
-        let part = changes(tables, from, limit, (&service.honour, now))?;
+        let part = changes(tables, &from, limit, (&service.honour, now))?;
         let failed = |_| Problem::failed("the feed cannot be written");
         let write = |made| write(service, &part, addresses, made).map_err(failed);
         // The same verdicts are the same answer, whenever it is made.

@@ -31,8 +31,8 @@ pub(super) fn feeds(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         }
     }
     let listed: u64 = skipped.values().sum();
-    let counter = State::Known { feed: 0, of: String::new() }.counter();
-    let counted = tables.counters.get(counter.as_str())?.map_or(0, |row| row.value());
+    let name = State::Known { feed: 0, of: String::new() }.counter();
+    let counted = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
     if listed != counted {
         findings.fault("known_skipped", || format!("{listed} are listed of {counted} skipped"));
     }

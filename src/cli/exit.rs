@@ -52,8 +52,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
-            || is_feed(cause.downcast_ref())
-            || matches!(cause.downcast_ref(), Some(crawl::Error::Verdicts(feed)) if is_feed(Some(feed)))
+            || is_feed(cause)
             || is_input(cause.downcast_ref::<corpus::Error>())
             || is_setting(cause.downcast_ref::<fetch::Error>())
     });
@@ -66,8 +65,12 @@ fn is_setting(error: Option<&fetch::Error>) -> bool {
 }
 
 /// Tells whether a feed of verdicts is at fault, and not the store.
-fn is_feed(error: Option<&verdicts::Error>) -> bool {
-    error.is_some_and(|error| !matches!(error, verdicts::Error::Store(_)))
+fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let feed = match cause.downcast_ref() {
+        Some(crawl::Error::Verdicts(feed)) => Some(feed),
+        _ => cause.downcast_ref(),
+    };
+    feed.is_some_and(|error| !matches!(error, verdicts::Error::Store(_)))
 }
 
 /// Tells whether a file that was named is at fault.

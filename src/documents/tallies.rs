@@ -7,8 +7,8 @@
 //! Row of `arrivals`: key: hours since 1970; value: version 1, new documents, copies with the first
 //! ones. It tells what came, and stays when documents end.
 //!
-//! Rows of `verdict_log` and `verdict_places` lead from a sequence to a document, and back: documents
-//! that have, or had, several copies, in the order of their last change.
+//! Rows of `verdict_log` and `verdict_places` lead from a sequence to a document, and back:
+//! documents that have, or had, several copies, in the order of their last change.
 //!
 //! Row of `growth`: key: hours since 1970 (8 bytes), document number (8 bytes), both big-endian;
 //! value: copies that joined the document in that hour.

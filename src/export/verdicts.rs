@@ -56,8 +56,8 @@ pub fn verdicts(
     Ok(found)
 }
 
-/// Writes all verdicts of a store, in the order of their documents. Returns what was written to, and
-/// the number of verdicts.
+/// Writes all verdicts of a store, in the order of their documents. Returns what was written to,
+/// and the number of verdicts.
 pub fn write_verdicts<W: Write>(
     tables: &ReadTables,
     (out, header): (W, &Header),
@@ -115,7 +115,7 @@ const LOOKED_AT_MAX: usize = 5_000;
 /// with all of its verdicts, so that who goes on from a place misses nothing.
 pub fn changes(
     tables: &ReadTables,
-    from: Place,
+    from: &Place,
     most: usize,
     (honour, now): (&Honour, Timestamp),
 ) -> Result<Changes, Error> {

@@ -202,8 +202,8 @@ impl Frontier {
         }
     }
 
-    /// Takes the first address of a queue out if it is a known page by a rule or by a feed, or if its
-    /// kind has given nothing new for long.
+    /// Takes the first address of a queue out if it is a known page by a rule or by a feed, or if
+    /// its kind has given nothing new for long.
     fn is_held_back(
         &mut self,
         tables: &mut Tables<'_>,

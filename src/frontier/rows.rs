@@ -29,7 +29,7 @@ pub enum State {
         /// The other address.
         of: String,
     },
-    /// It is not fetched, because by a feed of verdicts it is a copy of the page at another address.
+    /// It is not fetched, because by a feed it is a copy of the page at another address.
     Known {
         /// Number of the feed.
         feed: u64,

@@ -36,7 +36,7 @@ pub fn import(store: &Store, path: &Path, rules: &Normalize) -> Result<u64, Erro
 /// Reads a feed to its end.
 fn verified(path: &Path, rules: &Normalize) -> Result<Feed, Error> {
     let mut reader = Reader::open(path, rules)?;
-    while reader.next()?.is_some() {}
+    while reader.next_item()?.is_some() {}
     let end = reader.end.take();
     let end = end.as_ref().and_then(|end| u128::from_str_radix(&end.xxh3, 16).ok());
     Ok(Feed {
@@ -65,7 +65,7 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
     let mut reader = Reader::open(path, rules)?;
     let mut batch: Vec<Item> = Vec::new();
     loop {
-        let item = reader.next()?;
+        let item = reader.next_item()?;
         let is_last = item.is_none();
         batch.extend(item);
         if batch.len() == BATCH || is_last && !batch.is_empty() {

@@ -66,12 +66,11 @@ pub fn said_of(
         let (key, row) = row?;
         let bad = BadRow { kind: "verdict", detail: "its key has not 24 bytes" };
         let feed = key.value().last_chunk().copied().map(u64::from_be_bytes).ok_or(bad)?;
-        let copy_of = match row.value().first() {
-            Some(2) => None,
-            _ => {
-                let mut row = Decoder::new("verdict", 1, row.value())?;
-                Some((row.wide()?, row.number()?))
-            }
+        let copy_of = if row.value().first() == Some(&2) {
+            None
+        } else {
+            let mut row = Decoder::new("verdict", 1, row.value())?;
+            Some((row.wide()?, row.number()?))
         };
         found.push(Said { feed, copy_of });
     }
@@ -155,7 +154,7 @@ impl Known {
         self.feeds.values().any(|feed| feed.skipped > 0)
     }
 
-    /// Returns the feeds that are not believed any more and still keep addresses from being fetched.
+    /// Returns the feeds that are not believed any more and still hold addresses back.
     #[must_use]
     pub fn to_release(&self) -> Vec<u64> {
         let left = |feed: &Feed| feed.lost && feed.skipped > 0;

@@ -1,4 +1,4 @@
-//! Published verdicts: which addresses are copies of which document, as another crawl has found out.
+//! Published verdicts: which addresses are copies of which document, as another crawl has found.
 //!
 //! A feed is a file of lines: a header, one line for each copy, and a last line with their number
 //! and checksum. A crawl that is given a feed does not fetch a copy whose canonical page it has, or

@@ -125,7 +125,7 @@ impl Reader {
     }
 
     /// Reads the next verdict; none after the last line, if all of them are as they were written.
-    pub fn next(&mut self) -> Result<Option<Item>, Error> {
+    pub fn next_item(&mut self) -> Result<Option<Item>, Error> {
         if !self.read()? {
             return Err(self.bad("the feed is cut short: its last line is missing"));
         }
