@@ -17,6 +17,7 @@ pub mod features;
 pub mod index;
 pub mod robots;
 pub mod rules;
+pub mod verdicts;
 
 pub mod discover;
 pub mod documents;

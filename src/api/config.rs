@@ -16,6 +16,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// File of the token that clients must send; empty for none.
     pub token_file: PathBuf,
+    /// Name of the publisher in feeds of verdicts.
+    pub publisher: String,
     /// Limits on an article.
     #[serde(flatten)]
     pub article: intake::Limits,
@@ -52,6 +54,7 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             token_file: PathBuf::new(),
+            publisher: "uniqcrawl".to_owned(),
             article: intake::Limits::default(),
             body_bytes_max: 8 << 20,
             bodies_mib_max: 256,

@@ -22,6 +22,7 @@ mod routes;
 mod server;
 mod status;
 mod times;
+mod verdicts;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -12,10 +12,10 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::guard::Peer;
 use super::problem::Problem;
-use super::{Service, articles, doc_id, documents, lists, status, times};
+use super::{Service, articles, doc_id, documents, lists, status, times, verdicts};
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 14] = [
+pub const ROUTES: [(&str, &[&str]); 15] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
@@ -25,6 +25,7 @@ pub const ROUTES: [(&str, &[&str]); 14] = [
     ("/v1/counts", &["get"]),
     ("/v1/trending", &["get"]),
     ("/v1/explain", &["get"]),
+    ("/v1/verdicts", &["get"]),
     ("/v1/stats", &["get"]),
     ("/healthz", &["get"]),
     ("/readyz", &["get"]),
@@ -56,6 +57,7 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/counts" => get(times::counts),
         "/v1/trending" => get(times::trending),
         "/v1/explain" => get(status::explain),
+        "/v1/verdicts" => get(verdicts::verdicts),
         "/v1/stats" => get(status::stats),
         "/healthz" => get(status::healthz),
         "/readyz" => get(status::readyz),

@@ -4,6 +4,7 @@
 //! should be, as far as its key tells, and the check goes on.
 
 mod clusters;
+mod feeds;
 mod frontier;
 mod index;
 mod rules;
@@ -78,6 +79,8 @@ pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
     tallies::sent(tables, &mut findings)?;
     rules::rules(tables, &mut findings)?;
     rules::error_pages(tables, &mut findings)?;
+    feeds::feeds(tables, &mut findings)?;
+    feeds::log(tables, &mut findings)?;
     Ok(findings)
 }
 

@@ -12,6 +12,8 @@ use uniqcrawl::features::Extractor;
 use uniqcrawl::index::layout::Kind;
 use uniqcrawl::urls::ScopeKind;
 
+use super::verdicts::VerdictsCommand;
+
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
 #[derive(Debug, Parser)]
 #[command(name = "crawl", version, args_conflicts_with_subcommands = true)]
@@ -88,6 +90,9 @@ pub(crate) struct Overrides {
     /// Visit pages again that are due, as their changes so far tell
     #[arg(long)]
     pub recrawl: bool,
+    /// Do not fetch copies that this feed of verdicts names (see `crawl verdicts export`)
+    #[arg(long, value_name = "FEED")]
+    pub known: Vec<PathBuf>,
     /// Contact private and loopback addresses
     #[arg(long)]
     pub allow_private: bool,
@@ -163,6 +168,11 @@ pub(crate) enum Command {
     },
     /// Give articles that are sent over HTTP their docIds, and show what is stored
     Serve(ServeArgs),
+    /// Publish which addresses are copies of which document, and list such feeds of others
+    Verdicts {
+        #[command(subcommand)]
+        command: VerdictsCommand,
+    },
     /// Print the fingerprint of a text
     Simhash(SimhashArgs),
     /// Print the main text of an HTML page

@@ -9,6 +9,7 @@ use uniqcrawl::features::Signer;
 use uniqcrawl::fetch::HOME;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::PageUrl;
+use uniqcrawl::verdicts::Reader;
 
 use super::args::CrawlArgs;
 use super::exit::Exit;
@@ -65,6 +66,9 @@ pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
     // Before a store is made that nobody can use.
     config.dedup.check()?;
     drop(config.settings().fetcher()?);
+    for feed in &config.frontier.verdicts.known {
+        drop(Reader::open(feed, &config.urls)?);
+    }
     let features = Signer::new(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &features)?;

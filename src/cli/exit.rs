@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{api, config, corpus, dedup, features, fetch, search, store};
+use uniqcrawl::{api, config, corpus, crawl, dedup, features, fetch, search, store, verdicts};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
+            || is_feed(cause)
             || is_input(cause.downcast_ref::<corpus::Error>())
             || is_setting(cause.downcast_ref::<fetch::Error>())
     });
@@ -61,6 +62,15 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
 /// Tells whether a setting of the client is at fault, and not the machine.
 fn is_setting(error: Option<&fetch::Error>) -> bool {
     error.is_some_and(|error| !matches!(error, fetch::Error::Client(_)))
+}
+
+/// Tells whether a feed of verdicts is at fault, and not the store.
+fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let feed = match cause.downcast_ref() {
+        Some(crawl::Error::Verdicts(feed)) => Some(feed),
+        _ => cause.downcast_ref(),
+    };
+    feed.is_some_and(|error| !matches!(error, verdicts::Error::Store(_)))
 }
 
 /// Tells whether a file that was named is at fault.

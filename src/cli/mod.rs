@@ -21,6 +21,7 @@ mod serve;
 mod settings;
 mod signals;
 mod upkeep;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
+        Some(Command::Verdicts { command }) => verdicts::run(command, json),
         Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),

@@ -40,6 +40,9 @@ fn overlay(config: &mut Config, flags: &Overrides) {
     if flags.recrawl {
         config.recrawl.enabled = true;
     }
+    if !flags.known.is_empty() {
+        config.frontier.verdicts.known.clone_from(&flags.known);
+    }
     if flags.allow_private {
         config.fetch.allow_private = true;
     }

@@ -97,10 +97,10 @@ impl<'a> Ledger<'a> {
     }
 
     /// Offers the seeds, then works until the run is over.
-    pub(super) fn run(mut self, seeds: &[PageUrl]) -> Result<Report, Error> {
+    pub(super) fn run(mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Report, Error> {
         let started = self.context.clock.now();
         let clock = Instant::now();
-        let mut frontier = self.start(seeds)?;
+        let mut frontier = self.start(seeds, feeds)?;
         let before = Report::refused_counts(&self.store.read()?)?;
         while self.batch(&mut frontier)? == Course::On {}
         self.tally.revisits.due = frontier.due();
@@ -108,14 +108,15 @@ impl<'a> Ledger<'a> {
         Ok(Report::make(self.store, seeds, self.tally, context, self.next_due)?)
     }
 
-    fn start(&mut self, seeds: &[PageUrl]) -> Result<Frontier, Error> {
+    fn start(&mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Frontier, Error> {
         let scope = Scope::new(self.settings.scope, seeds);
         let now = self.context.clock.now_rounded_up();
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let config = self.settings.frontier.clone();
         let mut frontier = Frontier::open(&mut tables, config, scope, now)?
-            .with_recrawl(self.settings.recrawl.clone());
+            .with_recrawl(self.settings.recrawl.clone())
+            .with_known(&mut tables, feeds)?;
         frontier.flush(&mut tables)?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;
@@ -145,6 +146,12 @@ impl<'a> Ledger<'a> {
         let course = loop {
             self.lease(frontier, &mut tables)?;
             if self.is_over() {
+                if self.stopping.is_none()
+                    && !self.is_full()
+                    && frontier.end_waiting(&mut tables)?
+                {
+                    continue;
+                }
                 break Course::Over;
             }
             let age = opened.map(|opened| opened.elapsed());
@@ -256,9 +263,12 @@ impl<'a> Ledger<'a> {
         }
         let now = self.context.clock.now();
         let longest = Duration::from_millis(self.settings.limits.idle_wait_ms_max);
+        self.is_full() || self.next_due.is_none_or(|due| now.until(due) > longest)
+    }
+
+    fn is_full(&self) -> bool {
         let pages_max = self.settings.limits.pages_max;
-        let full = pages_max > 0 && self.pages_leased >= pages_max;
-        full || self.next_due.is_none_or(|due| now.until(due) > longest)
+        pages_max > 0 && self.pages_leased >= pages_max
     }
 
     fn record(
@@ -311,6 +321,7 @@ impl<'a> Ledger<'a> {
                 self.probe(frontier, tables, &lease, finished)?;
                 let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
                 frontier.learn(tables, (&lease.url, document), &copies)?;
+                frontier.weigh(tables, (&lease.url, document))?;
             }
         }
         self.part((frontier, tables), lease.url.as_str(), settled, finished)

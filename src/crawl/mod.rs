@@ -31,6 +31,7 @@ use crate::fetch::{self, Fetcher};
 use crate::frontier;
 use crate::store::{self, Store};
 use crate::urls::{Normalize, PageUrl, ScopeKind};
+use crate::verdicts;
 
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 
@@ -122,6 +123,9 @@ pub enum Error {
     /// The settings of the dedup stage cannot be.
     #[error(transparent)]
     Dedup(#[from] dedup::Error),
+    /// A feed of verdicts cannot be used.
+    #[error(transparent)]
+    Verdicts(#[from] verdicts::Error),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
@@ -196,6 +200,8 @@ pub fn run(
     fix_rules(store, &settings.normalize)?;
     let fetcher = settings.fetcher()?;
     let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
+    let named = &settings.frontier.verdicts.known;
+    let feeds = verdicts::import_all(store, named, &settings.normalize)?;
     let finder = dedup::load(store, &settings.dedup)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -231,7 +237,7 @@ pub fn run(
         drop((visited, signed));
         let known = known.clone();
         let ledger = ledger::Ledger::new((store, finder, known), settings, context, (leases, news));
-        let report = ledger.run(seeds);
+        let report = ledger.run(seeds, &feeds);
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();
         report

@@ -190,8 +190,12 @@ pub struct Report {
     pub hosts: Vec<HostLine>,
 }
 
-/// Counter of addresses that a rule links to a stored page.
-const SKIPPED: &str = "addresses.skipped_by_rule";
+/// Counters of addresses that are linked to a page unfetched, each with its word: by a rule, and by
+/// a feed of verdicts.
+const SKIPPED: [(&str, &str); 2] = [
+    ("addresses.skipped_by_rule", "skipped_by_rule"),
+    ("addresses.skipped_by_feed", "skipped_by_feed"),
+];
 
 impl Report {
     /// Returns how many addresses are refused, by reason.
@@ -206,9 +210,11 @@ impl Report {
                 counts.insert(reason.to_string(), count.cast_signed());
             }
         }
-        let skipped = tables.counters.get(SKIPPED)?.map_or(0, |row| row.value());
-        if skipped > 0 {
-            counts.insert("skipped_by_rule".to_owned(), skipped.cast_signed());
+        for (counter, word) in SKIPPED {
+            let skipped = tables.counters.get(counter)?.map_or(0, |row| row.value());
+            if skipped > 0 {
+                counts.insert(word.to_owned(), skipped.cast_signed());
+            }
         }
         Ok(counts)
     }
@@ -274,9 +280,13 @@ fn states(tables: &ReadTables) -> Result<BTreeMap<&'static str, u64>, store::Err
     let count = |state: &State| -> Result<u64, store::Error> {
         Ok(tables.counters.get(state.counter().as_str())?.map_or(0, |row| row.value()))
     };
+    let mut skipped = 0;
+    for (counter, _) in SKIPPED {
+        skipped += tables.counters.get(counter)?.map_or(0, |row| row.value());
+    }
     let mut states = BTreeMap::from([
         ("queued", count(&State::Queued)?),
-        ("skipped", tables.counters.get(SKIPPED)?.map_or(0, |row| row.value())),
+        ("skipped", skipped),
         ("stored", count(&State::Stored(0))?),
         ("redirect", count(&State::Redirect(String::new()))?),
     ]);

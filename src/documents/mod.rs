@@ -105,6 +105,9 @@ pub fn write_document(
     if was.as_ref().map(Document::shown) != Some(shown) {
         tables.search_changes.insert(number, shown)?;
     }
+    if document.copies > 1 || was.as_ref().is_some_and(|was| was.copies > 1) {
+        tallies::note_verdicts(tables, number)?;
+    }
     tallies::place(tables, number, was.map_or(0, |was| was.copies), document.copies)
 }
 
@@ -116,6 +119,9 @@ pub fn remove_document(tables: &mut Tables<'_>, number: u64) -> Result<(), Error
         row.map(|row| Document::decode(row.value())).transpose()?
     };
     tables.search_changes.insert(number, 0)?;
+    if let Some(place) = tables.verdict_places.remove(number)?.map(|place| place.value()) {
+        tables.verdict_log.remove(place)?;
+    }
     tallies::place(tables, number, was.map_or(0, |was| was.copies), 0)
 }
 

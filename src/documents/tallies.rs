@@ -7,6 +7,9 @@
 //! Row of `arrivals`: key: hours since 1970; value: version 1, new documents, copies with the first
 //! ones. It tells what came, and stays when documents end.
 //!
+//! Rows of `verdict_log` and `verdict_places` lead from a sequence to a document, and back:
+//! documents that have, or had, several copies, in the order of their last change.
+//!
 //! Row of `growth`: key: hours since 1970 (8 bytes), document number (8 bytes), both big-endian;
 //! value: copies that joined the document in that hour.
 
@@ -159,4 +162,14 @@ pub fn growth_since(
         *grown.entry(document).or_default() += copies.value();
     }
     Ok((grown, true))
+}
+
+/// Moves a document to the end of those whose copies have changed.
+pub(super) fn note_verdicts(tables: &mut Tables<'_>, number: u64) -> Result<(), Error> {
+    let place = tables.next_number("next_verdict")?;
+    if let Some(was) = tables.verdict_places.insert(number, place)?.map(|was| was.value()) {
+        tables.verdict_log.remove(was)?;
+    }
+    tables.verdict_log.insert(place, number)?;
+    Ok(())
 }

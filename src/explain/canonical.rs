@@ -37,7 +37,9 @@ fn why_not(tables: &ReadTables, named: &str) -> Result<String, Error> {
         State::Stored(_) => "it is another document".to_owned(),
         State::Queued => "it was not visited yet".to_owned(),
         State::Redirect(target) => format!("it redirects to {target}"),
-        State::Skipped { of, .. } => format!("it is not fetched, as the page at {of}"),
+        State::Skipped { of, .. } | State::Known { of, .. } => {
+            format!("it is not fetched, as the page at {of}")
+        }
         State::Refused(reason) => format!("it is not in the corpus: {}", reason.describe()),
     })
 }

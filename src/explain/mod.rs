@@ -1,6 +1,7 @@
 //! Why an address was crawled or not: everything the store knows of it, in words.
 
 mod canonical;
+mod feeds;
 
 use std::time::Duration;
 
@@ -62,6 +63,10 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
             reason = Some("skipped_by_rule");
             ("skipped", by_rule(tables, *rule, of, &mut facts)?)
         }
+        State::Known { feed, of } => {
+            reason = Some("skipped_by_feed");
+            ("skipped", feeds::by_feed(tables, *feed, of)?)
+        }
         State::Refused(why) => {
             reason = Some(why.as_str());
             ("refused", format!("not in the corpus: {}", why.describe()))
@@ -71,6 +76,7 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
             stored(tables, url, *document, &mut facts)?
         }
     };
+    feeds::facts(tables, url, &mut facts)?;
     address_facts(&address, &mut facts);
     if let Some(family) = Family::of(&tables.families, url)? {
         let Family { pattern, pages, new, since_new, alike, .. } = family;

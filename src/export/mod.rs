@@ -1,6 +1,7 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
 mod skipped;
+mod verdicts;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -15,6 +16,8 @@ use crate::clusters::ranked;
 use crate::documents::{Copy, Document, copies_of, read_body, read_copy};
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
+
+pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
 
 /// Form of the exported documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +102,15 @@ pub struct Dropped {
     /// Address of the copy that was kept.
     pub canonical: String,
     /// By which key it was recognised; `first` if it was the first and lost to a better copy;
-    /// `skipped_by_rule` if it was not fetched, so that nothing else is known of it.
+    /// `skipped_by_rule` or `skipped_by_feed` if it was not fetched, so that nothing else is
+    /// known of it.
     pub reason: &'static str,
     /// Number of the rule by which it was not fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<u64>,
+    /// Number of the feed of verdicts by which it was not fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed: Option<u64>,
     /// Bits between the fingerprints.
     pub distance: u8,
     /// Estimated similarity of the texts, 0 to 1.
@@ -126,7 +133,7 @@ pub struct Summary {
     pub documents: u64,
     /// Dropped copies, those that were not fetched among them.
     pub duplicates: u64,
-    /// Addresses that were not fetched, because by a rule they are stored pages.
+    /// Addresses that were not fetched, because by a rule or a feed they are stored pages.
     pub skipped: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<&'static str, u64>,
@@ -352,6 +359,7 @@ pub fn dropped_of(
             canonical: document.canonical.clone(),
             reason: copy.key.as_str(),
             rule: None,
+            feed: None,
             distance: copy.distance,
             similarity: f64::from(copy.similarity) / 1000.0,
             popularity: copy.popularity,

@@ -1,5 +1,5 @@
-//! Addresses that were not fetched, because by a rule learned from duplicates they are pages that
-//! are stored: they stand in the list of dropped copies too.
+//! Addresses that were not fetched, because by a rule learned from duplicates, or by a feed of
+//! verdicts, they are pages that are stored: they stand in the list of dropped copies too.
 
 use redb::ReadableTable as _;
 
@@ -9,17 +9,18 @@ use crate::store::{Error, ReadTables};
 
 use super::{Dropped, Shown};
 
-/// Returns them in the order of their rules and addresses.
+/// Returns them in the order of their rules and addresses; those of feeds come last.
 pub(super) fn all<'a>(
     tables: &'a ReadTables,
     shown: &'a Shown,
 ) -> Result<impl Iterator<Item = Result<Dropped, Error>> + 'a, Error> {
-    let rows = tables.skipped.iter()?;
-    Ok(rows.filter_map(move |row| match row {
-        Ok((key, _)) => {
-            let address = String::from_utf8_lossy(key.value().get(8..)?).into_owned();
-            one(tables, shown, address).transpose()
-        }
+    // Before the address stands the number of the rule, or the hash of the page.
+    let address =
+        |key: &[u8], from: usize| Some(String::from_utf8_lossy(key.get(from..)?).into_owned());
+    let by_rules = tables.skipped.iter()?.map(move |row| Ok(address(row?.0.value(), 8)));
+    let by_feeds = tables.known_skipped.iter()?.map(move |row| Ok(address(row?.0.value(), 16)));
+    Ok(by_rules.chain(by_feeds).filter_map(move |row: Result<_, redb::StorageError>| match row {
+        Ok(address) => one(tables, shown, address?).transpose(),
         Err(error) => Some(Err(error.into())),
     }))
 }
@@ -28,7 +29,11 @@ pub(super) fn all<'a>(
 /// whose document is not in the corpus.
 fn one(tables: &ReadTables, shown: &Shown, url: String) -> Result<Option<Dropped>, Error> {
     let Some(address) = Address::read(&tables.addresses, &url)? else { return Ok(None) };
-    let State::Skipped { rule, of } = address.state else { return Ok(None) };
+    let (reason, rule, feed, of) = match address.state {
+        State::Skipped { rule, of } => ("skipped_by_rule", Some(rule), None, of),
+        State::Known { feed, of } => ("skipped_by_feed", None, Some(feed), of),
+        _ => return Ok(None),
+    };
     let Some(Address { state: State::Stored(number), .. }) = Address::read(&tables.addresses, &of)?
     else {
         return Ok(None);
@@ -43,8 +48,9 @@ fn one(tables: &ReadTables, shown: &Shown, url: String) -> Result<Option<Dropped
         url,
         doc_id: document.id.to_string(),
         canonical,
-        reason: "skipped_by_rule",
-        rule: Some(rule),
+        reason,
+        rule,
+        feed,
         distance: 0,
         similarity: 0.0,
         popularity: address.links,

@@ -188,7 +188,8 @@ impl Frontier {
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         let number = number(&pattern_of(url));
         tables.skipped.insert(crate::rules::skip_key(number, url.as_str()).as_slice(), ())?;
-        change_family(tables, url, |family| family.stopped += 1)
+        change_family(tables, url, |family| family.stopped += 1)?;
+        self.release_copies(tables, url.as_str())
     }
 
     /// Counts a page that was read, whether it is a new document, and, if it is short, the hash of

@@ -8,6 +8,7 @@ use crate::urls::{HostKey, PageUrl};
 
 use super::family::{self, Brake};
 use super::groups::Keys;
+use super::known::Copy;
 use super::rows::{
     Address, Place, Purpose, Rank, Request, State, queue_key, split_queue_key, split_time_key,
 };
@@ -201,8 +202,8 @@ impl Frontier {
         }
     }
 
-    /// Takes the first address of a queue out if it is a known page by a rule, or if its kind has
-    /// given nothing new for long.
+    /// Takes the first address of a queue out if it is a known page by a rule or by a feed, or if
+    /// its kind has given nothing new for long.
     fn is_held_back(
         &mut self,
         tables: &mut Tables<'_>,
@@ -212,6 +213,21 @@ impl Frontier {
         if let Some(pair) = self.known_page(tables, url)? {
             self.link_unfetched(tables, (host, place), url, pair)?;
             return Ok(true);
+        }
+        // Who names a seed wants that page.
+        if place.rank != Rank::Seed {
+            match self.known_copy(tables, url)? {
+                Copy::Of(feed, of) => {
+                    self.link_known(tables, (host, place), url, (feed, of))?;
+                    return Ok(true);
+                }
+                // Once it waits until all else of its host is done: the page may be found.
+                Copy::Perhaps if place.rank < Rank::Slow => {
+                    self.hold_back(tables, (host, place), url, false)?;
+                    return Ok(true);
+                }
+                Copy::Perhaps | Copy::No => {}
+            }
         }
         match self.brake(tables, url, place.rank)? {
             Brake::Go => return Ok(false),
@@ -318,6 +334,9 @@ impl Frontier {
             }
             self.plan_next(tables, (url.as_str(), &mut address), Fate::Failed, now)?;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            if !matches!(address.state, State::Stored(_)) {
+                self.release_copies(tables, url.as_str())?;
+            }
         }
         Ok(())
     }

@@ -207,7 +207,10 @@ impl Frontier {
                         first || reason.before_visit()
                     }
                     State::Redirect(_) => first,
-                    State::Refused(_) | State::Stored(_) | State::Skipped { .. } => false,
+                    State::Refused(_)
+                    | State::Stored(_)
+                    | State::Skipped { .. }
+                    | State::Known { .. } => false,
                 };
                 if !wanted || address.revisit.waits {
                     return list.write(tables, url);

@@ -13,6 +13,7 @@ mod events;
 mod family;
 mod groups;
 mod hosts;
+mod known;
 mod lease;
 mod lists;
 mod offer;
@@ -34,6 +35,7 @@ use crate::discover;
 use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::urls::{self, Scope};
+use crate::verdicts::{self, Known};
 
 pub use again::split_revisit_key;
 pub use budgets::pattern_key;
@@ -140,6 +142,8 @@ pub struct Config {
     pub yields: YieldConfig,
     /// Rules of duplicate addresses.
     pub rules: rules::Config,
+    /// Verdicts that others have published.
+    pub verdicts: verdicts::Config,
 }
 
 impl Default for Config {
@@ -181,6 +185,7 @@ impl Default for Config {
             seen_in_memory_max: 1 << 20,
             yields: YieldConfig::default(),
             rules: rules::Config::default(),
+            verdicts: verdicts::Config::default(),
         }
     }
 }
@@ -213,6 +218,9 @@ pub struct Frontier {
     groups: Groups,
     seen: Seen,
     rules: Rules,
+    known: Known,
+    /// No known copy waits for the first visit of its canonical page any more in this run.
+    waiting_over: bool,
     /// Changes of counters since the last flush.
     tally: BTreeMap<String, i64>,
     opened: Timestamp,
@@ -247,6 +255,8 @@ impl Frontier {
             groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
             rules: Rules::open(tables, config.rules.clone())?,
+            known: Known::open(tables, config.verdicts.clone(), &[])?,
+            waiting_over: false,
             tally: BTreeMap::new(),
             opened: now,
             hidden_until: if closed.is_some() { hidden.unwrap_or_default() } else { now },
@@ -275,6 +285,7 @@ impl Frontier {
         }
         frontier.reopen(tables)?;
         frontier.reopen_left(tables)?;
+        frontier.release_lost(tables)?;
         Ok(frontier)
     }
 
@@ -296,6 +307,7 @@ impl Frontier {
     pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
         self.hosts.flush(tables)?;
         self.rules.flush(tables)?;
+        self.known.flush(tables)?;
         for (name, change) in std::mem::take(&mut self.tally) {
             let now = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
             tables.counters.insert(name.as_str(), now.saturating_add_signed(change))?;
@@ -329,7 +341,7 @@ impl Frontier {
         self.recount(Some(&was), &address.state);
         self.note_left(tables)?;
         tables.addresses.insert(url, address.encode().as_slice())?;
-        Ok(())
+        self.release_copies(tables, url)
     }
 
     /// Notes how many links of a page are beyond the limit.
@@ -359,6 +371,7 @@ impl State {
             Self::Stored(_) => "addresses.stored".to_owned(),
             Self::Redirect(_) => "addresses.redirect".to_owned(),
             Self::Skipped { .. } => "addresses.skipped_by_rule".to_owned(),
+            Self::Known { .. } => "addresses.skipped_by_feed".to_owned(),
             Self::Refused(reason) => format!("addresses.refused.{reason}"),
         }
     }

@@ -148,6 +148,7 @@ impl Frontier {
         let state = refused.map_or(State::Queued, State::Refused);
         let mut address = Address { state, place, hops: offer.hops, ..found };
         self.recount(None, &address.state);
+        self.known.note_page(tables, offer.url.as_str())?;
         events::refused(offer.url, &address.state);
         if let Some(reason) = refused {
             tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;

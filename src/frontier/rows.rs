@@ -29,6 +29,13 @@ pub enum State {
         /// The other address.
         of: String,
     },
+    /// It is not fetched, because by a feed it is a copy of the page at another address.
+    Known {
+        /// Number of the feed.
+        feed: u64,
+        /// The other address, which is stored or waits for its first visit.
+        of: String,
+    },
 }
 
 /// What is known of an address.
@@ -152,6 +159,7 @@ impl Address {
             State::Redirect(target) => (2, 0, target.as_str()),
             State::Refused(reason) => (3, *reason as u64, ""),
             State::Skipped { rule, of } => (4, *rule, of.as_str()),
+            State::Known { feed, of } => (5, *feed, of.as_str()),
         };
         let row = Encoder::new(1)
             .number(state)
@@ -209,6 +217,7 @@ impl Address {
                 Reason::from_code(number).ok_or_else(|| row.bad("its reason is unknown"))?,
             ),
             4 => State::Skipped { rule: number, of: text.to_owned() },
+            5 => State::Known { feed: number, of: text.to_owned() },
             _ => return Err(row.bad("its state is unknown")),
         };
         Ok(Self {

@@ -8,9 +8,10 @@ use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 
+use super::known::note_lead;
 use super::lists::named_sitemap;
 use super::rows::{Address, Host, Purpose, Rank, Request, State, queue_key};
-use super::{Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
+use super::{Fate, Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
 /// What became of a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -263,6 +264,15 @@ impl Frontier {
         self.recount(Some(&was), &address.state);
         events::refused(&lease.url, &address.state);
         tables.addresses.insert(lease.url.as_str(), address.encode().as_slice())?;
+        match (&was, &address.state) {
+            (State::Stored(_), State::Stored(_)) if settled.fate != Some(Fate::Changed) => {}
+            (State::Stored(_), State::Stored(_)) => {
+                self.release_copies(tables, lease.url.as_str())?;
+            }
+            (_, State::Stored(_)) => note_lead(tables, &address)?,
+            (_, State::Queued) => {}
+            _ => self.release_copies(tables, lease.url.as_str())?,
+        }
         if let Some(target) = target {
             if lease.purpose == Purpose::Sitemap {
                 self.sitemap_moved(tables, (&lease.url, &target), address.hops, finished)?;

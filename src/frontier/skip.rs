@@ -50,7 +50,7 @@ impl Frontier {
             address.state = state;
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         }
-        Ok(())
+        self.release_copies(tables, url.as_str())
     }
 
     /// Learns rules from an address whose page is stored. `copies` are other addresses of its
@@ -121,7 +121,8 @@ impl Frontier {
         let Some(url) = PageUrl::parse_stored(address) else { return Ok(()) };
         let Some(mut address) = Address::read(&tables.addresses, address)? else { return Ok(()) };
         let waits = State::Refused(Reason::NoYield);
-        if !matches!(address.state, State::Skipped { .. }) && address.state != waits {
+        let is_linked = matches!(address.state, State::Skipped { .. } | State::Known { .. });
+        if !is_linked && address.state != waits {
             return Ok(());
         }
         let was = std::mem::replace(&mut address.state, State::Queued);

@@ -91,6 +91,24 @@ pub const RANKING: TableDefinition<&[u8], ()> = TableDefinition::new("ranking");
 pub const ARRIVALS: TableDefinition<u64, &[u8]> = TableDefinition::new("arrivals");
 /// Hour, document number -> copies that joined the document in it (`documents`).
 pub const GROWTH: TableDefinition<&[u8], u64> = TableDefinition::new("growth");
+/// Number of a feed of verdicts that was taken in -> the feed with its evidence (`verdicts`).
+pub const FEEDS: TableDefinition<u64, &[u8]> = TableDefinition::new("feeds");
+/// Number of a feed, host key -> what the feed has been worth for the host (`verdicts`).
+pub const FEED_HOSTS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("feed_hosts");
+/// Hash of an address, number of a feed -> what the feed says of it (`verdicts`).
+pub const VERDICTS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("verdicts");
+/// Hash of a canonical address of a feed -> the address, as it is known here (`verdicts`).
+pub const KNOWN_PAGES: TableDefinition<&[u8], &str> = TableDefinition::new("known_pages");
+/// Hash of an address, another one that is not fetched because it is a copy of it -> number of the
+/// feed that says so (`verdicts`).
+pub const KNOWN_SKIPPED: TableDefinition<&[u8], u64> = TableDefinition::new("known_skipped");
+/// Hash of an address -> (): pages by which stored pages were found first (`frontier`).
+pub const LEADS: TableDefinition<u64, ()> = TableDefinition::new("leads");
+/// Sequence -> document of several copies whose copies changed then for the last time
+/// (`documents`).
+pub const VERDICT_LOG: TableDefinition<u64, u64> = TableDefinition::new("verdict_log");
+/// Document number -> its sequence in that log (`documents`).
+pub const VERDICT_PLACES: TableDefinition<u64, u64> = TableDefinition::new("verdict_places");
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 
@@ -209,6 +227,7 @@ impl Store {
         check_magic(&path)?;
         let store = Self { db: open_database(&path, cache_bytes)?, path };
         store.check_format()?;
+        store.add_tables()?;
         Ok(store)
     }
 
@@ -257,6 +276,17 @@ impl Store {
     pub fn setting(&self, name: &str) -> Result<Option<String>, Error> {
         let stored = self.read()?.meta.get(name)?;
         Ok(stored.map(|row| String::from_utf8_lossy(row.value()).into_owned()))
+    }
+
+    /// Makes the tables that the store is older than, so that readers never meet a missing one.
+    fn add_tables(&self) -> Result<(), Error> {
+        match self.read() {
+            Err(Error::Redb(redb::Error::TableDoesNotExist(_))) => {}
+            read => return read.map(drop),
+        }
+        let txn = self.db.begin_write()?;
+        drop(Tables::open(&txn)?);
+        Ok(txn.commit()?)
     }
 
     fn check_format(&self) -> Result<(), Error> {

@@ -4,9 +4,10 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTrans
 
 use super::{
     ADDRESSES, ARRIVALS, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS,
-    DOCUMENTS, DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, GROWTH, HISTORY, HOST_NUMBERS, HOSTS,
-    INLINKS, LATER, LISTS, META, NEAR, NEAR_LOG, PATTERNS, QUEUE, RANKING, REVISITS, ROBOTS,
-    RULE_KEYS, RULES, SCHEDULE, SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, UNSURE,
+    DOCUMENTS, DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, FEED_HOSTS, FEEDS, GROWTH, HISTORY,
+    HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES, KNOWN_SKIPPED, LATER, LEADS, LISTS, META, NEAR,
+    NEAR_LOG, PATTERNS, QUEUE, RANKING, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
+    SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, UNSURE, VERDICT_LOG, VERDICT_PLACES, VERDICTS,
 };
 
 macro_rules! tables {
@@ -75,6 +76,14 @@ tables! {
     families: FAMILIES, u64 => &'static [u8];
     error_pages: ERROR_PAGES, u32 => &'static [u8];
     search_changes: SEARCH_CHANGES, u64 => u64;
+    feeds: FEEDS, u64 => &'static [u8];
+    feed_hosts: FEED_HOSTS, &'static [u8] => &'static [u8];
+    verdicts: VERDICTS, &'static [u8] => &'static [u8];
+    known_pages: KNOWN_PAGES, &'static [u8] => &'static str;
+    known_skipped: KNOWN_SKIPPED, &'static [u8] => u64;
+    leads: LEADS, u64 => ();
+    verdict_log: VERDICT_LOG, u64 => u64;
+    verdict_places: VERDICT_PLACES, u64 => u64;
     counters: COUNTERS, &'static str => u64;
 }
 

@@ -140,7 +140,7 @@ fn the_sums_of_the_report_are_the_addresses_of_the_store() {
                 State::Queued => "queued",
                 State::Stored(_) => "stored",
                 State::Redirect(_) => "redirect",
-                State::Skipped { .. } => "skipped",
+                State::Skipped { .. } | State::Known { .. } => "skipped",
                 State::Refused(reason) => {
                     *refused.entry(reason.to_string()).or_default() += 1;
                     "refused"

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 29] = [
+const RANKS: [(&str, u32); 30] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
@@ -19,6 +19,7 @@ const RANKS: [(&str, u32); 29] = [
     ("index", 1),
     ("robots", 1),
     ("rules", 1),
+    ("verdicts", 1),
     ("discover", 2),
     ("documents", 2),
     ("forest", 2),

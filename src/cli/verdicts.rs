@@ -1,0 +1,163 @@
+//! `crawl verdicts`: feeds of known copies, those of this store and those of others.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args as ClapArgs, Subcommand};
+use redb::ReadableTable as _;
+use uniqcrawl::clock::Clock;
+use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::crawl::stored_rules;
+use uniqcrawl::export::write_verdicts;
+use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::verdicts::{Addresses, Feed, Header, Known};
+
+use super::args::StoreArg;
+use super::exit::{Exit, Usage};
+use super::screen::{self, number};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VerdictsCommand {
+    /// Write which addresses are copies of which document, for `crawl --known`
+    Export(VerdictsExportArgs),
+    /// List the feeds that a store has taken in, and how often they were right
+    List(StoreArg),
+    /// Believe a feed no more; the next run lets in what it has held back
+    Drop {
+        #[command(flatten)]
+        store: StoreArg,
+        /// Number of the feed
+        number: u64,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct VerdictsExportArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Write hashes instead of addresses
+    #[arg(long)]
+    pub hashed: bool,
+    /// Name of the publisher in the feed; without it, `api.publisher` of the settings
+    #[arg(long, value_name = "NAME")]
+    pub publisher: Option<String>,
+    /// Settings file, of which the sections `export` and `api` are used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The file, packed if it ends in .zst or .gz; `-` for standard output
+    pub file: PathBuf,
+}
+
+pub(super) fn run(command: VerdictsCommand, json: bool) -> Result<Exit> {
+    match command {
+        VerdictsCommand::Export(args) => export(&args, json),
+        VerdictsCommand::List(store) => list(&store.store, json),
+        VerdictsCommand::Drop { store, number } => drop_feed(&store.store, number, json),
+    }
+}
+
+fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
+    let config = Sourced::read(args.config.as_deref())?.config;
+    let store = Store::open(&args.store.store, config.cache_bytes())?;
+    let tables = store.read()?;
+    let addresses = if args.hashed { Addresses::Hashed } else { Addresses::Plain };
+    let publisher = args.publisher.as_ref().unwrap_or(&config.api.publisher);
+    let now = Clock::System.now();
+    let rules = stored_rules(&store)?.unwrap_or_default();
+    let header = Header::new(publisher, now, addresses, rules);
+    let honour = &config.export;
+    if args.file == Path::new("-") {
+        let out = BufWriter::new(std::io::stdout().lock());
+        write_verdicts(&tables, (out, &header), honour, now)?;
+        return Ok(Exit::Done);
+    }
+    let mut partial = args.file.clone().into_os_string();
+    partial.push(".partial");
+    let cannot = || format!("cannot write {}", args.file.display());
+    let file = File::create(&partial).with_context(cannot)?;
+    let ending = args.file.extension().and_then(|ending| ending.to_str());
+    let (file, verdicts) = match ending {
+        Some("zst") => {
+            let out = zstd::Encoder::new(file, 9).with_context(cannot)?;
+            let (out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
+            (out.finish().with_context(cannot)?, count)
+        }
+        Some("gz") => {
+            let out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+            let (out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
+            (out.finish().with_context(cannot)?, count)
+        }
+        _ => {
+            let out = BufWriter::new(file);
+            let (mut out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
+            out.flush().with_context(cannot)?;
+            (out.into_inner().map_err(|error| error.into_error()).with_context(cannot)?, count)
+        }
+    };
+    file.sync_all().with_context(cannot)?;
+    let bytes = file.metadata().with_context(cannot)?.len();
+    std::fs::rename(&partial, &args.file).with_context(cannot)?;
+    if json {
+        let path = args.file.display().to_string();
+        return screen::json(
+            &serde_json::json!({"verdicts": verdicts, "bytes": bytes, "path": path}),
+        );
+    }
+    let size = screen::bytes(bytes);
+    println!("{} verdicts in {} ({size})", number(verdicts), args.file.display());
+    Ok(Exit::Done)
+}
+
+fn list(folder: &Path, json: bool) -> Result<Exit> {
+    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let tables = store.read()?;
+    let mut feeds = Vec::new();
+    for row in tables.feeds.iter()? {
+        let (number, row) = row?;
+        feeds.push((number.value(), Feed::decode(row.value())?));
+    }
+    if json {
+        let feeds = feeds.iter().map(|(number, feed)| {
+            serde_json::json!({
+                "feed": number, "name": feed.name, "publisher": feed.publisher,
+                "made": feed.made, "verdicts": feed.verdicts, "hashed": feed.hashed,
+                "complete": feed.complete, "believed": !feed.lost, "held": feed.held,
+                "failed": feed.failed, "lostHosts": feed.lost_hosts, "skipped": feed.skipped,
+            })
+        });
+        return screen::json(&feeds.collect::<Vec<_>>());
+    }
+    if feeds.is_empty() {
+        println!("the store {} has taken in no feed of verdicts", folder.display());
+    }
+    for (count, feed) in feeds {
+        let lost = if feed.lost { "; not believed any more" } else { "" };
+        println!("{count}: {}{lost}", feed.in_words());
+        screen::facts([
+            ("verdicts", number(feed.verdicts)),
+            ("right", format!("{} of {}", feed.held, feed.held + feed.failed)),
+            ("hosts for which it is not believed", number(feed.lost_hosts)),
+            ("addresses held back", number(feed.skipped)),
+        ])?;
+    }
+    Ok(Exit::Done)
+}
+
+fn drop_feed(folder: &Path, number: u64, json: bool) -> Result<Exit> {
+    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let txn = store.db().begin_write()?;
+    let mut tables = Tables::open(&txn)?;
+    let found = Known::drop_feed(&mut tables, number)?;
+    drop(tables);
+    if !found {
+        return Err(Usage(format!("the store has no feed {number}")).into());
+    }
+    txn.commit()?;
+    if json {
+        return screen::json(&serde_json::json!({"feed": number, "believed": false}));
+    }
+    println!("feed {number} is not believed any more; the next run lets in what it held back");
+    Ok(Exit::Done)
+}

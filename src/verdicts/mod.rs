@@ -1,0 +1,89 @@
+//! Published verdicts: which addresses are copies of which document, as another crawl has found.
+//!
+//! A feed is a file of lines: a header, one line for each copy, and a last line with their number
+//! and checksum. A crawl that is given a feed does not fetch a copy whose canonical page it has, or
+//! is about to have. It believes no feed for long: some copies are fetched all the same, and a
+//! single one that is no copy ends the force of the feed for that host.
+
+mod feed;
+mod import;
+mod known;
+mod read;
+mod rows;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store;
+
+pub use feed::{Addresses, End, FeedWriter, Header, Verdict};
+pub use import::{import, import_all};
+pub use known::{
+    DAY_MS, Known, Lost, Said, canonical_id, page_of, said_of, skipped_key, split_skipped_key,
+};
+pub use read::{Item, Reader};
+pub use rows::{Feed, FeedHost, feed_host_key};
+
+/// Which feeds are used, and how far they are trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// Feeds that are in force in this run.
+    pub known: Vec<PathBuf>,
+    /// Of so many copies of a host that a feed names, one is fetched all the same; 0 for none.
+    pub explore_one_in: u64,
+    /// Until so many verdicts of a feed have held, the first copy of each host is fetched.
+    pub proof_pairs: u64,
+    /// Hosts for which a feed has been wrong after which it is not believed for any; 0 for no
+    /// such limit.
+    pub lost_hosts_max: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { known: Vec::new(), explore_one_in: 30, proof_pairs: 20, lost_hosts_max: 3 }
+    }
+}
+
+/// Why a feed cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot be opened.
+    #[error("cannot read the feed {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("{}:{line}: {detail}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Its addresses have another normal form.
+    #[error(
+        "{}:1: its addresses were made with {name} = {theirs}, not {ours}: they would not be found",
+        path.display()
+    )]
+    Rules {
+        /// The file.
+        path: PathBuf,
+        /// The rule that differs.
+        name: String,
+        /// Its value in the feed.
+        theirs: String,
+        /// Its value here.
+        ours: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
