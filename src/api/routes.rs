@@ -12,10 +12,10 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::guard::Peer;
 use super::problem::Problem;
-use super::{Service, articles, doc_id, documents, lists, status, times};
+use super::{Service, articles, crawls, doc_id, documents, jobs, lists, live, status, times};
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 14] = [
+pub const ROUTES: [(&str, &[&str]); 23] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
@@ -26,6 +26,15 @@ pub const ROUTES: [(&str, &[&str]); 14] = [
     ("/v1/trending", &["get"]),
     ("/v1/explain", &["get"]),
     ("/v1/stats", &["get"]),
+    ("/v1/live", &["get"]),
+    ("/v1/hosts", &["get"]),
+    ("/v1/reasons", &["get"]),
+    ("/v1/jobs", &["get"]),
+    ("/v1/jobs/{name}/runs", &["get"]),
+    ("/v1/jobs/{name}/start", &["post"]),
+    ("/v1/jobs/{name}/stop", &["post"]),
+    ("/v1/crawls", &["get", "post"]),
+    ("/v1/crawls/{id}/stop", &["post"]),
     ("/healthz", &["get"]),
     ("/readyz", &["get"]),
     ("/metrics", &["get"]),
@@ -57,6 +66,15 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/trending" => get(times::trending),
         "/v1/explain" => get(status::explain),
         "/v1/stats" => get(status::stats),
+        "/v1/live" => get(live::live),
+        "/v1/hosts" => get(live::hosts),
+        "/v1/reasons" => get(live::reasons),
+        "/v1/jobs" => get(jobs::list),
+        "/v1/jobs/{name}/runs" => get(jobs::runs),
+        "/v1/jobs/{name}/start" => post(jobs::start),
+        "/v1/jobs/{name}/stop" => post(jobs::stop),
+        "/v1/crawls" => get(crawls::list).post(crawls::start),
+        "/v1/crawls/{id}/stop" => post(crawls::stop),
         "/healthz" => get(status::healthz),
         "/readyz" => get(status::readyz),
         "/metrics" => get(status::metrics),
