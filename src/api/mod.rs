@@ -174,7 +174,7 @@ impl Service {
         self.finder.clone()
     }
 
-    /// Returns the list of the crawls that are shown: whatever crawls in this process belongs there.
+    /// Returns the list of the crawls that are shown: all of this process belong there.
     #[must_use]
     pub fn crawls(&self) -> Crawls {
         self.crawls.clone()

@@ -157,7 +157,7 @@ impl Scheduler {
         let Some((job, planned)) = self.first_waiting() else { return Ok(None) };
         let seat = &mut self.seats[job];
         seat.progress.pending.remove(0);
-        let Some(lock) = self.history.lock(&seat.name)? else {
+        let Some(lock) = self.history.lock_soon(&seat.name)? else {
             let reason = "another process runs the job";
             let row = Run::none((planned.moment, 1), Outcome::Refused, reason, now);
             self.history.add(&seat.name, Some(&seat.progress), std::slice::from_ref(&row))?;

@@ -128,8 +128,9 @@ fn a_page_whose_address_was_sent_before_is_that_copy() {
     until("the crawl ends", || state(&server, id) == "done");
     let document = server.get(&format!("/v1/documents/{same}")).json();
     assert_eq!((&document["docId"], &document["copies"]), (&json!(same), &json!(1)));
-    // What was sent under this address is not what the page says.
-    server.get(&format!("/v1/documents/{other}")).is(404, "unknown_document");
+    // What was sent under this address is not what its page says now.
+    let document = server.get(&format!("/v1/documents/{other}")).json();
+    assert_eq!((&document["title"], &document["copies"]), (&json!(titled(8)), &json!(1)));
     let documents = server.rows("/v1/documents");
     assert_eq!(documents.len(), 3, "{documents:?}");
     server.lives();
@@ -138,7 +139,7 @@ fn a_page_whose_address_was_sent_before_is_that_copy() {
 #[test]
 fn neither_a_crawl_nor_articles_are_held_up_by_the_other() {
     let server = server();
-    let links: Vec<String> = (0..250).map(|number| format!("/p/{number}")).collect();
+    let links: Vec<String> = (0..60).map(|number| format!("/p/{number}")).collect();
     let web = Web::one(Site::new().handler(move |request| {
         let links: Vec<&str> = links.iter().map(String::as_str).collect();
         match request.target.strip_prefix("/p/") {
@@ -163,7 +164,7 @@ fn neither_a_crawl_nor_articles_are_held_up_by_the_other() {
                 while state(server, id) == "running" {
                     number += 1;
                     let article = json!({"nid": format!("{client}-{number}"),
-                        "content": prose(5_000 + client * 1_000 + number, 60)});
+                        "content": prose((client + 1) * 1_000_000 + number, 60)});
                     let body = article.to_string();
                     let answer = post(address, "/v1/articles", "application/json", body.as_bytes());
                     assert_eq!(answer.status, 201, "{}", answer.body);
@@ -173,11 +174,11 @@ fn neither_a_crawl_nor_articles_are_held_up_by_the_other() {
         }
     });
     let (sent, took) = (sent.into_inner(), began.elapsed());
-    eprintln!("{sent} articles and 251 pages in {took:?}");
+    eprintln!("{sent} articles and 61 pages in {took:?}");
     assert_eq!(state(&server, id), "done");
-    assert!(sent >= 30, "only {sent} articles got in between in {took:?}");
+    assert!(sent >= 10, "only {sent} articles got in between in {took:?}");
     let told = server.get("/v1/reasons").json();
-    assert_eq!(told["documents"], json!(251 + sent));
+    assert_eq!(told["documents"], json!(61 + sent));
     server.lives();
 }
 

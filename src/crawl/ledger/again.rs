@@ -105,9 +105,12 @@ impl Ledger<'_> {
     /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
     /// Returns whether all were looked at: others that want to write get their turn meanwhile.
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
-        let (now, began) = (self.context.clock.now(), Instant::now());
+        let now = self.context.clock.now();
         let unsure = clusters::unsure(tables)?;
         let loose = dedup::loose_contents(tables, &unsure)?;
+        // At least one joint gets its look, or this would never end.
+        let mut looked = false;
+        let began = Instant::now();
         let mut left = BTreeSet::new();
         let mut complete = true;
         let from = self.looked_at;
@@ -115,12 +118,12 @@ impl Ledger<'_> {
             if self.context.stop.asked() > 0 {
                 break;
             }
-            if began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted() {
+            if looked && began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted() {
                 complete = false;
                 break;
             }
             let content = again.0;
-            self.looked_at = content;
+            (self.looked_at, looked) = (content, true);
             let finder = dedup::lock(&self.finder);
             let place = dedup::judge_again(tables, &finder, again, &self.settings.dedup)?;
             drop(finder);
