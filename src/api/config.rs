@@ -47,6 +47,10 @@ pub struct Config {
     pub signers_max: usize,
     /// Requests that read the store at a time.
     pub readers_max: usize,
+    /// Let requests start crawls into the store.
+    pub crawls: bool,
+    /// Most seeds of such a crawl.
+    pub crawl_seeds_max: usize,
 }
 
 impl Default for Config {
@@ -69,6 +73,8 @@ impl Default for Config {
             stop_ms_max: 15_000,
             signers_max: 0,
             readers_max: 16,
+            crawls: false,
+            crawl_seeds_max: 1_000,
         }
     }
 }

@@ -147,6 +147,28 @@ fn from_here(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses a request that changes something if a page of another origin sent it: browsers name the
+/// origin of whatever is no plain look. Another port of this machine is another origin.
+pub(super) fn same_origin(headers: &HeaderMap) -> Result<(), Problem> {
+    let foreign = || {
+        let detail = "pages of other origins may not change anything here";
+        Problem::new(StatusCode::FORBIDDEN, "forbidden_origin", detail)
+    };
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    match site {
+        Some(b"same-origin" | b"none") => return Ok(()),
+        Some(_) => return Err(foreign()),
+        None => {}
+    }
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+    let is_own = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        let named = origin.split_once("://").map_or("", |(_, named)| named);
+        named.as_bytes().eq_ignore_ascii_case(host)
+    };
+    if headers.get_all(header::ORIGIN).iter().all(is_own) { Ok(()) } else { Err(foreign()) }
+}
+
 /// Tells whether a name with an optional port is this machine.
 fn is_loopback(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -11,6 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::crawl::{Crawls, Live, Totals};
 
 /// Bounds of the histogram, in seconds.
 const BOUNDS: [f64; 14] =
@@ -51,6 +54,10 @@ pub(super) struct Metrics {
     articles: Family<Verdict, Counter>,
     pub connections: Gauge,
     sizes: [Gauge; 5],
+    /// Crawls under way, addresses that wait for them, their requests under way.
+    crawls: [Gauge; 3],
+    /// What all crawls of the process have done, in the order of [`Totals`].
+    crawled: [Counter; 6],
     memory: Gauge,
     files: Gauge,
 }
@@ -79,10 +86,39 @@ impl Metrics {
             gauge(&mut all, "uniqcrawl_store_bytes", "Size of the store's file"),
             gauge(&mut all, "uniqcrawl_index_bytes", "Memory of the index"),
         ];
+        let crawls = [
+            gauge(&mut all, "uniqcrawl_crawls", "Crawls under way in this process"),
+            gauge(&mut all, "uniqcrawl_crawl_queued", "Addresses that wait for these crawls"),
+            gauge(&mut all, "uniqcrawl_crawl_in_flight", "Their requests under way"),
+        ];
+        let counter = |all: &mut Registry, name: &str, help: &str| {
+            let counter = Counter::default();
+            all.register(name, help, counter.clone());
+            counter
+        };
+        let crawled = [
+            counter(&mut all, "uniqcrawl_crawl_requests", "Requests that crawls sent"),
+            counter(&mut all, "uniqcrawl_crawl_pages", "Pages that crawls read"),
+            counter(&mut all, "uniqcrawl_crawl_new_documents", "New documents of crawls"),
+            counter(&mut all, "uniqcrawl_crawl_duplicates", "Duplicates that crawls met"),
+            counter(&mut all, "uniqcrawl_crawl_failed_requests", "Requests that failed"),
+            counter(&mut all, "uniqcrawl_crawl_received_bytes", "Bytes of bodies on the wire"),
+        ];
         let memory = gauge(&mut all, "process_resident_memory_bytes", "Resident memory");
         let files = gauge(&mut all, "process_open_fds", "Open file descriptors");
         let registry = Mutex::new(all);
-        Self { registry, requests, seconds, articles, connections, sizes, memory, files }
+        Self {
+            registry,
+            requests,
+            seconds,
+            articles,
+            connections,
+            sizes,
+            crawls,
+            crawled,
+            memory,
+            files,
+        }
     }
 
     pub(super) fn answered(&self, route: &'static str, status: u16, time: Duration) {
@@ -95,7 +131,8 @@ impl Metrics {
     }
 
     /// Writes everything as text.
-    pub(super) fn text(&self, sizes: Sizes) -> String {
+    pub(super) fn text(&self, sizes: Sizes, crawls: &Crawls) -> String {
+        self.note(crawls);
         let Sizes { documents, copies, contents, store_bytes, index_bytes } = sizes;
         let values = [documents, copies, contents, store_bytes, index_bytes];
         for (gauge, value) in self.sizes.iter().zip(values) {
@@ -107,6 +144,25 @@ impl Metrics {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         encode(&mut text, &registry).expect("writing to a string cannot fail");
         text
+    }
+}
+
+impl Metrics {
+    fn note(&self, crawls: &Crawls) {
+        let running = crawls.running();
+        let sum = |of: fn(&Live) -> &AtomicU64| -> u64 {
+            running.iter().map(|one| of(&one.context.live).load(Ordering::Relaxed)).sum()
+        };
+        let now = [running.len() as u64, sum(|live| &live.queued), sum(|live| &live.in_flight)];
+        for (gauge, value) in self.crawls.iter().zip(now) {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+        let Totals { requests, pages, new, duplicates, failed, bytes } = crawls.totals();
+        let done = [requests, pages, new, duplicates, failed, bytes];
+        for (counter, value) in self.crawled.iter().zip(done) {
+            // Two scrapes at a time must not let it fall.
+            counter.inner().fetch_max(value, Ordering::Relaxed);
+        }
     }
 }
 

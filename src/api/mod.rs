@@ -2,7 +2,8 @@
 //!
 //! A request passes the guard, is read under limits, signed on a thread of its own if it brings an
 //! article, and stored by the one writer of [`crate::intake`]; or it reads one state of the store.
-//! Nothing that a request says makes the service contact an address.
+//! Nothing that a request says makes the service contact an address, unless it was told to let
+//! requests start crawls.
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (`/docId/getDocId`).
 
@@ -10,11 +11,14 @@ mod articles;
 mod batch;
 mod body;
 mod config;
+mod crawls;
 mod cursor;
 mod doc_id;
 mod documents;
 mod guard;
+mod jobs;
 mod lists;
+mod live;
 mod metrics;
 mod problem;
 mod query;
@@ -27,16 +31,18 @@ mod verdicts;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::crawl::stored_rules;
+use crate::crawl::{self, Crawls, stored_rules};
 use crate::dedup::{self, Finder};
+use crate::frontier;
 use crate::intake::{Intake, Prepared, Receipt, Submission};
+use crate::jobs::Desk;
 use crate::robots::meta::Honour;
 use crate::store::{self, ReadTables, Store};
 use crate::urls::Normalize;
@@ -97,6 +103,13 @@ pub struct Service {
     batches: Arc<Semaphore>,
     room: Arc<Semaphore>,
     stopping: AtomicBool,
+    /// Settings of the crawls that requests start.
+    crawl: crawl::Settings,
+    /// All crawls of this process.
+    crawls: Crawls,
+    /// Those that requests started.
+    wishes: crawls::Wishes,
+    jobs: OnceLock<Desk>,
 }
 
 /// The settings of a service.
@@ -108,6 +121,8 @@ pub struct Settings {
     pub dedup: dedup::Config,
     /// What pages ask of those who use their text.
     pub honour: Honour,
+    /// Crawls that requests start, and the pace that is shown of hosts.
+    pub crawl: crawl::Settings,
     /// The time.
     pub clock: Clock,
 }
@@ -119,7 +134,7 @@ impl Service {
     ///
     /// If it would be open to everybody, and if the token or the store cannot be read.
     pub fn start(store: Arc<Store>, settings: &Settings) -> Result<Arc<Self>, Error> {
-        let Settings { api, dedup, honour, clock } = settings;
+        let Settings { api, dedup, honour, crawl, clock } = settings;
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let limits = api.article.clone();
@@ -145,8 +160,34 @@ impl Service {
             batches: semaphore(api.batches_max),
             room: body::room(api.bodies_mib_max),
             stopping: AtomicBool::new(false),
+            // What crawls into the store of the service judges as the service does.
+            crawl: crawl::Settings { dedup: dedup.clone(), ..crawl.clone() },
+            crawls: Crawls::default(),
+            wishes: crawls::Wishes::default(),
+            jobs: OnceLock::new(),
             store,
         }))
+    }
+
+    /// Returns the index, for others of this process that write to the store.
+    #[must_use]
+    pub fn finder(&self) -> Arc<Mutex<Finder>> {
+        self.finder.clone()
+    }
+
+    /// Returns the list of the crawls that are shown: all of this process belong there.
+    #[must_use]
+    pub fn crawls(&self) -> Crawls {
+        self.crawls.clone()
+    }
+
+    /// Shows jobs, and lets them be started and stopped. Only the first desk counts.
+    pub fn attach_jobs(&self, desk: Desk) {
+        drop(self.jobs.set(desk));
+    }
+
+    fn frontier(&self) -> &frontier::Config {
+        &self.crawl.frontier
     }
 
     fn is_stopping(&self) -> bool {

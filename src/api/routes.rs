@@ -12,10 +12,12 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::guard::Peer;
 use super::problem::Problem;
-use super::{Service, articles, doc_id, documents, lists, status, times, verdicts};
+use super::{
+    Service, articles, crawls, doc_id, documents, jobs, lists, live, status, times, verdicts,
+};
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 15] = [
+pub const ROUTES: [(&str, &[&str]); 24] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
@@ -27,6 +29,15 @@ pub const ROUTES: [(&str, &[&str]); 15] = [
     ("/v1/explain", &["get"]),
     ("/v1/verdicts", &["get"]),
     ("/v1/stats", &["get"]),
+    ("/v1/live", &["get"]),
+    ("/v1/hosts", &["get"]),
+    ("/v1/reasons", &["get"]),
+    ("/v1/jobs", &["get"]),
+    ("/v1/jobs/{name}/runs", &["get"]),
+    ("/v1/jobs/{name}/start", &["post"]),
+    ("/v1/jobs/{name}/stop", &["post"]),
+    ("/v1/crawls", &["get", "post"]),
+    ("/v1/crawls/{id}/stop", &["post"]),
     ("/healthz", &["get"]),
     ("/readyz", &["get"]),
     ("/metrics", &["get"]),
@@ -59,6 +70,15 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/explain" => get(status::explain),
         "/v1/verdicts" => get(verdicts::verdicts),
         "/v1/stats" => get(status::stats),
+        "/v1/live" => get(live::live),
+        "/v1/hosts" => get(live::hosts),
+        "/v1/reasons" => get(live::reasons),
+        "/v1/jobs" => get(jobs::list),
+        "/v1/jobs/{name}/runs" => get(jobs::runs),
+        "/v1/jobs/{name}/start" => post(jobs::start),
+        "/v1/jobs/{name}/stop" => post(jobs::stop),
+        "/v1/crawls" => get(crawls::list).post(crawls::start),
+        "/v1/crawls/{id}/stop" => post(crawls::stop),
         "/healthz" => get(status::healthz),
         "/readyz" => get(status::readyz),
         "/metrics" => get(status::metrics),

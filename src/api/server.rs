@@ -70,6 +70,7 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Futu
     }
     drop(listener);
     service.stopping.store(true, Ordering::Relaxed);
+    service.crawls.close();
     drop((tell, router));
     let all = u32::try_from(most).unwrap_or(u32::MAX);
     let ended = tokio::time::timeout(service.config.stop_time(), connections.acquire_many(all));

@@ -98,7 +98,8 @@ pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Result<Respon
 
 /// `GET /metrics`.
 pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
-    let text = service.read(|service, tables| Ok(service.metrics.text(sizes(service, tables)?)));
+    let text = service
+        .read(|service, tables| Ok(service.metrics.text(sizes(service, tables)?, &service.crawls)));
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text.await?).into_response())
 }

@@ -360,7 +360,14 @@ pub(crate) struct ServeArgs {
     /// File of the token that clients must send
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Settings file, of which the sections `api`, `dedup`, `export` and `store` are used
+    /// Run the jobs of this file beside the service; those of the same store share it
+    #[arg(long, value_name = "FILE")]
+    pub jobs: Option<PathBuf>,
+    /// Let requests start crawls into the store, by the settings of --config
+    #[arg(long)]
+    pub allow_crawls: bool,
+    /// Settings file, of which the sections `api`, `dedup`, `export` and `store` are used, and all
+    /// others for crawls that requests start
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

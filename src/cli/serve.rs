@@ -1,19 +1,27 @@
 //! `crawl serve`.
 
 use std::io::Write as _;
+use std::path::Path;
+use std::process::exit;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use uniqcrawl::api::{self, Service, Settings};
 use uniqcrawl::clock::Clock;
-use uniqcrawl::config::Sourced;
+use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::crawl::{Crawls, fix_rules};
+use uniqcrawl::jobs::{Desk, Jobs};
+use uniqcrawl::store::Store;
 
 use super::args::ServeArgs;
-use super::exit::Exit;
+use super::exit::{Exit, Usage};
+use super::jobs::{House, Screen, Served};
 use super::signals::Asked;
-use super::{crawl, screen};
+use super::{crawl, jobs, screen};
 
 /// How long the writer gets to end its last commit.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,26 +31,40 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let mut sourced = Sourced::read(args.config.as_deref())?;
     sourced.apply(|config| {
         config.api.listen = args.listen.unwrap_or(config.api.listen);
+        config.api.crawls |= args.allow_crawls;
         if let Some(file) = &args.token_file {
             config.api.token_file.clone_from(file);
         }
     });
     let config = sourced.config;
     api::check(&config.api)?;
-    let store = Arc::new(crawl::open(&config, &args.store.store)?);
+    let folder = &args.store.store;
+    let jobs = args.jobs.as_deref().map(jobs::read_checked).transpose()?;
+    let store = Arc::new(crawl::open(&config, folder)?);
+    if let Some(jobs) = &jobs {
+        fit(jobs, (&config, folder), &store)?;
+    }
+    if config.api.crawls {
+        fix_rules(&store, &config.urls)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let listen = config.api.listen;
     let listener = runtime
         .block_on(TcpListener::bind(listen))
         .with_context(|| format!("cannot listen on {listen}"))?;
-    let mut asked = runtime.block_on(async { Asked::new() })?;
+    let asked = runtime.block_on(async { Asked::new() })?;
     let settings = Settings {
+        crawl: config.settings(),
         api: config.api,
         dedup: config.dedup,
         honour: config.export,
         clock: Clock::System,
     };
     let service = Service::start(store.clone(), &settings)?;
+    let crawls = service.crawls();
+    // Lines of runs stand in the log: standard output is for the service.
+    let running = jobs.map(|jobs| start_jobs(&jobs, folder, (&store, &service)));
+    let (desk, running) = running.transpose()?.unzip();
     let address = listener.local_addr()?;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
@@ -50,9 +72,19 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         println!("listening on http://{address}");
         std::io::stdout().flush()?;
     }
+    let (stop, stopped) = oneshot::channel();
+    runtime.spawn(end(asked, stop, (desk, crawls.clone())));
     runtime.block_on(api::serve(listener, service, async {
-        asked.next().await;
+        // It ends also if nobody can ask any more.
+        drop(stopped.await);
     }));
+    if let Some(running) = running {
+        // A panic of that thread has been told.
+        drop(running.join());
+    }
+    while !crawls.running().is_empty() {
+        thread::sleep(Duration::from_millis(20));
+    }
     runtime.shutdown_timeout(PATIENCE);
     if !api::close(store, PATIENCE) {
         tracing::warn!("the store was left open: it is looked through when it is opened next");
@@ -61,4 +93,64 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         println!("stopped");
     }
     Ok(Exit::Interrupted)
+}
+
+/// Ends everything when it is asked to: first with requests under way, then without them, then at
+/// once.
+async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Option<Desk>, Crawls)) {
+    let mut stop = Some(stop);
+    for times in 1_u64.. {
+        let asked = asked.next().await;
+        if asked && times > 2 {
+            exit(Exit::Interrupted as i32);
+        }
+        if times > 1 {
+            // The first time, the service does it.
+            crawls.close();
+        }
+        desk.iter().for_each(Desk::quit);
+        drop(stop.take());
+        if !asked {
+            return;
+        }
+    }
+}
+
+/// Checks that the jobs of the store that is served can share its index and its addresses.
+fn fit(jobs: &Jobs, (config, folder): (&Config, &Path), store: &Store) -> Result<()> {
+    let folder = folder.canonicalize()?;
+    for job in &jobs.jobs {
+        if job.store.canonicalize().ok().as_deref() != Some(folder.as_path()) {
+            continue;
+        }
+        let own = jobs::config(job).map_err(|(key, why)| Usage(format!("{key}: {why}")))?;
+        if own.dedup != config.dedup {
+            let name = &job.name;
+            let why = "its settings of `dedup` are not those of the service, whose store it shares";
+            return Err(Usage(format!("job {name}: {why}")).into());
+        }
+        // The service reads addresses by the rules of the store.
+        fix_rules(store, &own.urls)?;
+    }
+    Ok(())
+}
+
+/// Runs jobs beside the service.
+fn start_jobs(
+    jobs: &Jobs,
+    folder: &Path,
+    (store, service): (&Arc<Store>, &Arc<Service>),
+) -> Result<(Desk, JoinHandle<()>)> {
+    let (store, finder) = (store.clone(), service.finder());
+    let served = Some(Served { folder: folder.canonicalize()?, store, finder });
+    let house = Arc::new(House { crawls: service.crawls(), served });
+    let runner = jobs::open(jobs, None, house, Screen { json: false, quiet: true })?;
+    let desk = runner.desk();
+    service.attach_jobs(desk.clone());
+    let running = thread::Builder::new().name("jobs".to_owned()).spawn(move || {
+        if let Err(error) = runner.run() {
+            tracing::error!(%error, "the scheduler has ended");
+        }
+    })?;
+    Ok((desk, running))
 }

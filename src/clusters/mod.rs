@@ -99,6 +99,17 @@ pub struct Joint {
     pub sure: bool,
 }
 
+/// Counters of duplicates by the key that recognised them start so (`crawl`, `intake`).
+pub const DUPLICATES: &str = "duplicates.";
+
+/// Counts an article that was judged, if it is a duplicate.
+pub fn count_found(tables: &mut Tables<'_>, place: &Place) -> Result<(), Error> {
+    match place {
+        Place::New => Ok(()),
+        Place::Tree(joint) => tables.count(&format!("{DUPLICATES}{}", joint.key.as_str()), 1),
+    }
+}
+
 impl Joint {
     fn thousandths(&self) -> u16 {
         let thousandths = (self.similarity.clamp(0.0, 1.0) * 1000.0).round();

@@ -3,9 +3,10 @@
 //! A batch is one transaction: leases are filled, signed pages are judged, stored and settled as
 //! they come, and the batch closes at `batch_pages_max` pages or `batch_ms_max` milliseconds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_channel::Sender;
@@ -15,6 +16,7 @@ use crate::boilerplate::{ErrorPages, Hosts, Known, is_probe};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
 use crate::dedup::{self, Finder};
+use crate::documents::{read_copy, sent_content};
 use crate::frontier::{
     Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State,
 };
@@ -34,13 +36,16 @@ use errors::{answer_of, is_front};
 /// Longest time for which the ledger does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
+/// Longest time for which it does not look, with a transaction open, whether another one wants it.
+const SHARE_LOOK: Duration = Duration::from_millis(2);
+
 /// Seeds that are offered in one transaction.
 const SEEDS_PER_BATCH: usize = 10_000;
 
 /// Owns the frontier and every write.
 pub(super) struct Ledger<'a> {
     store: &'a Store,
-    finder: Finder,
+    finder: Arc<Mutex<Finder>>,
     boilerplate: Hosts,
     error_pages: ErrorPages,
     settings: &'a Settings,
@@ -56,6 +61,8 @@ pub(super) struct Ledger<'a> {
     tally: Tally,
     /// Pages that are new, or may turn out to be when they are looked at again.
     promising: u64,
+    /// The last content that was looked at again.
+    looked_at: u64,
     /// When the first interrupt was seen.
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
@@ -71,7 +78,7 @@ enum Course {
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(
-        (store, finder, known): (&'a Store, Finder, Known),
+        (store, finder, known): (&'a Store, Arc<Mutex<Finder>>, Known),
         settings: &'a Settings,
         context: &'a Context,
         (leases, signed): (Sender<Lease>, Receiver<Signed>),
@@ -91,6 +98,7 @@ impl<'a> Ledger<'a> {
             pages_leased: 0,
             tally: Tally::default(),
             promising: 0,
+            looked_at: 0,
             stopping: None,
             next_due: None,
         }
@@ -102,7 +110,12 @@ impl<'a> Ledger<'a> {
         let clock = Instant::now();
         let mut frontier = self.start(seeds, feeds)?;
         let before = Report::refused_counts(&self.store.read()?)?;
-        while self.batch(&mut frontier)? == Course::On {}
+        loop {
+            let came = if self.is_shared() { self.rest() } else { None };
+            if self.batch(&mut frontier, came)? == Course::Over {
+                break;
+            }
+        }
         self.tally.revisits.due = frontier.due();
         let context = (before, started, clock.elapsed());
         Ok(Report::make(self.store, seeds, self.tally, context, self.next_due)?)
@@ -111,6 +124,7 @@ impl<'a> Ledger<'a> {
     fn start(&mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Frontier, Error> {
         let scope = Scope::new(self.settings.scope, seeds);
         let now = self.context.clock.now_rounded_up();
+        let turn = self.store.turn();
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let config = self.settings.frontier.clone();
@@ -120,7 +134,9 @@ impl<'a> Ledger<'a> {
         frontier.flush(&mut tables)?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;
+        drop(turn);
         for some in seeds.chunks(SEEDS_PER_BATCH) {
+            let _turn = self.store.turn();
             let txn = self.store.db().begin_write().map_err(store::Error::from)?;
             let mut tables = Tables::open(&txn)?;
             for url in some {
@@ -136,16 +152,44 @@ impl<'a> Ledger<'a> {
         Ok(frontier)
     }
 
-    /// One transaction.
-    fn batch(&mut self, frontier: &mut Frontier) -> Result<Course, Error> {
+    /// Somebody else writes to the store, too.
+    fn is_shared(&self) -> bool {
+        self.context.finder.is_some()
+    }
+
+    /// Waits, with no transaction open, until there is something to write. Returns the page that
+    /// came, if one did.
+    fn rest(&mut self) -> Option<Signed> {
+        loop {
+            let asked = self.context.stop.asked() > 0 && self.stopping.is_none();
+            let due = self.next_due.is_some_and(|due| due <= self.context.clock.now());
+            if asked || self.is_over() || (due && self.has_room()) {
+                return None;
+            }
+            match self.next(self.wait(None)) {
+                Ok(None) => {}
+                Ok(signed) => return signed,
+                Err(()) => return None,
+            }
+        }
+    }
+
+    /// One transaction; it begins with the page that `came`.
+    fn batch(
+        &mut self,
+        frontier: &mut Frontier,
+        mut came: Option<Signed>,
+    ) -> Result<Course, Error> {
+        let turn = self.store.turn();
+        dedup::catch_up(self.store, &self.finder, &self.settings.dedup)?;
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
         let longest = Duration::from_millis(self.settings.limits.batch_ms_max);
-        let mut opened: Option<Instant> = None;
+        let mut opened = self.is_shared().then(Instant::now);
         let mut pages = 0;
-        let course = loop {
+        let mut course = loop {
             self.lease(frontier, &mut tables)?;
-            if self.is_over() {
+            if came.is_none() && self.is_over() {
                 if self.stopping.is_none()
                     && !self.is_full()
                     && frontier.end_waiting(&mut tables)?
@@ -159,20 +203,21 @@ impl<'a> Ledger<'a> {
                 break Course::On;
             }
             let wait = self.wait(age.map(|age| longest.saturating_sub(age)));
-            match self.next(wait) {
+            match came.take().map_or_else(|| self.next(wait), |signed| Ok(Some(signed))) {
                 Ok(Some(signed)) => {
                     opened.get_or_insert_with(Instant::now);
                     pages += 1;
                     self.record(frontier, &mut tables, signed)?;
                 }
-                // Leases that are held back go out with a commit, as soon as nothing else comes.
-                Ok(None) if !self.held.is_empty() => break Course::On,
+                // Leases that are held back go out with a commit, as soon as nothing else comes;
+                // and nobody who wants to write waits for pages that are not there.
+                Ok(None) if !self.held.is_empty() || self.store.is_wanted() => break Course::On,
                 Ok(None) => {}
                 Err(()) => break Course::Over,
             }
         };
-        if course == Course::Over && self.stopping.is_none() {
-            self.look_again(&mut tables)?;
+        if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut tables)? {
+            course = Course::On;
         }
         if course == Course::Over && self.in_flight == self.held.len() {
             frontier.close(&mut tables)?;
@@ -184,6 +229,8 @@ impl<'a> Ledger<'a> {
         drop(tables);
         tracing::trace!(pages, "committing");
         txn.commit().map_err(store::Error::from)?;
+        dedup::lock(&self.finder).committed();
+        drop(turn);
         tracing::trace!(pages, "committed");
         for lease in std::mem::take(&mut self.held) {
             if course == Course::On {
@@ -211,7 +258,8 @@ impl<'a> Ledger<'a> {
     fn wait(&self, batch: Option<Duration>) -> Duration {
         let now = self.context.clock.now();
         let due = self.next_due.map(|due| now.until(due).max(Duration::from_millis(1)));
-        [batch, due].into_iter().flatten().fold(LOOK_UP, Duration::min)
+        let share = (self.is_shared() && batch.is_some()).then_some(SHARE_LOOK);
+        [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
     /// Hands out leases while there is room for requests and anything is due.
@@ -221,10 +269,7 @@ impl<'a> Ledger<'a> {
             return Ok(());
         }
         let now = self.context.clock.now();
-        let limits = &self.settings.limits;
-        while self.in_flight < limits.requests_max.max(1)
-            && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
-        {
+        while self.has_room() {
             let Some(lease) = frontier.lease(tables, now)? else { break };
             tracing::trace!(url = %lease.url, "leased");
             if self.settings.boilerplate.learn_boilerplate {
@@ -242,6 +287,13 @@ impl<'a> Ledger<'a> {
         self.next_due = frontier.next_due(tables)?;
         self.context.live.in_flight.store(self.in_flight as u64, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// One more request may be sent.
+    fn has_room(&self) -> bool {
+        let limits = &self.settings.limits;
+        self.in_flight < limits.requests_max.max(1)
+            && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
     }
 
     fn send(&self, lease: Lease) {
@@ -360,25 +412,36 @@ impl<'a> Ledger<'a> {
         if let Some(reason) = refused {
             return Ok((Settlement::Refused(reason), false));
         }
-        if let State::Stored(document) = state {
+        if let Some(document) = document_of(tables, state, &page.article.address)? {
             return self.keep_again((frontier, tables), document, (page, links), now);
         }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);
-        let place =
-            dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
+        let place = self.judge(tables, article)?;
         let joined = clusters::join(tables, article, &place, links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "joined");
-        self.joined(article, &place, &joined);
+        self.joined(tables, article, (&place, &joined))?;
         Ok((Settlement::Stored(joined.document), true))
     }
 
+    fn judge(&self, tables: &Tables<'_>, article: &Article) -> Result<Place, store::Error> {
+        let finder = dedup::lock(&self.finder);
+        dedup::judge_stored(tables, &finder, &article.signed, &self.settings.dedup)
+    }
+
     /// Puts a new content into the index and counts its page.
-    fn joined(&mut self, article: &Article, place: &Place, joined: &Joined) {
+    fn joined(
+        &mut self,
+        tables: &mut Tables<'_>,
+        article: &Article,
+        (place, joined): (&Place, &Joined),
+    ) -> Result<(), store::Error> {
         if let Some(content) = joined.content {
-            self.finder.insert(content as u32, &article.signed);
-            self.changes.extend(self.finder.changes(content as u32, &article.signed));
+            let mut finder = dedup::lock(&self.finder);
+            finder.insert(content as u32, &article.signed);
+            self.changes.extend(finder.changes(content as u32, &article.signed));
         }
+        clusters::count_found(tables, place)?;
         self.tally.joined(place, joined);
         // Boilerplate that is not known yet makes copies of pages that are none.
         let sure = matches!(place, Place::Tree(joint) if joint.sure);
@@ -388,32 +451,6 @@ impl<'a> Ledger<'a> {
             Place::New => live.new.fetch_add(1, Ordering::Relaxed),
             Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
         };
-    }
-
-    /// Looks again at every joint that was less than certain: what two pages have in common may
-    /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
-    fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
-        let now = self.context.clock.now();
-        let unsure = clusters::unsure(tables)?;
-        let loose = dedup::loose_contents(tables, &unsure)?;
-        let mut left = BTreeSet::new();
-        for again in unsure.into_iter().zip(loose) {
-            if self.context.stop.asked() > 0 {
-                break;
-            }
-            let content = again.0;
-            let place = dedup::judge_again(tables, &self.finder, again, &self.settings.dedup)?;
-            let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
-            self.tally.moved += 1;
-            tracing::trace!(content, document = moved.document, "moved");
-            left.insert(moved.from);
-            for address in moved.addresses {
-                Address::set_document(&mut tables.addresses, &address, moved.document)?;
-            }
-        }
-        for document in left {
-            clusters::recount(tables, document, now)?;
-        }
         Ok(())
     }
 
@@ -462,6 +499,16 @@ impl<'a> Ledger<'a> {
 fn is_first(tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
     let address = Address::read(&tables.addresses, url.as_str())?;
     Ok(address.is_none_or(|address| address.state == State::Queued))
+}
+
+/// The document that has a copy of this address: from an earlier visit, or because it was sent.
+fn document_of(tables: &Tables<'_>, state: State, url: &str) -> Result<Option<u64>, store::Error> {
+    if let State::Stored(document) = state {
+        return Ok(Some(document));
+    }
+    let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
+    let Some((_, document)) = sent else { return Ok(None) };
+    Ok(read_copy(&tables.copies, document, url)?.map(|_| document))
 }
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that

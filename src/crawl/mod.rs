@@ -12,19 +12,20 @@
 mod ledger;
 mod lists;
 mod report;
+mod running;
 mod sign;
 mod visitor;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
 use crate::boilerplate::{self, Known};
 use crate::clock::Clock;
-use crate::dedup;
+use crate::dedup::{self, Finder};
 use crate::extract;
 use crate::features::Signer;
 use crate::fetch::{self, Fetcher};
@@ -32,6 +33,8 @@ use crate::frontier;
 use crate::store::{self, Store};
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 use crate::verdicts;
+
+pub use running::{Begun, Crawls, Running, Totals};
 
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 
@@ -183,6 +186,9 @@ pub struct Context {
     pub stop: Stop,
     /// Numbers for a progress line.
     pub live: Arc<Live>,
+    /// The index of the store, if others of this process write to the store as well; without it,
+    /// the crawl reads one of its own.
+    pub finder: Option<Arc<Mutex<Finder>>>,
 }
 
 /// Crawls from `seeds` until the frontier is quiet or a limit is met. On a store that has been
@@ -202,7 +208,10 @@ pub fn run(
     let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let named = &settings.frontier.verdicts.known;
     let feeds = verdicts::import_all(store, named, &settings.normalize)?;
-    let finder = dedup::load(store, &settings.dedup)?;
+    let finder = match &context.finder {
+        Some(finder) => finder.clone(),
+        None => Arc::new(Mutex::new(dedup::load(store, &settings.dedup)?)),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
@@ -247,7 +256,7 @@ pub fn run(
 
 /// Fixes the rules of the normal form in a new store, or compares them with those it was made with:
 /// under other rules, known addresses would be new ones and be fetched again.
-fn fix_rules(store: &Store, given: &Normalize) -> Result<(), store::Error> {
+pub fn fix_rules(store: &Store, given: &Normalize) -> Result<(), store::Error> {
     let Some(stored) = stored_rules(store)? else {
         return store.fix_setting(RULES, &given.to_stored());
     };

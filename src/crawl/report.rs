@@ -199,9 +199,7 @@ const SKIPPED: [(&str, &str); 2] = [
 
 impl Report {
     /// Returns how many addresses are refused, by reason.
-    pub(super) fn refused_counts(
-        tables: &ReadTables,
-    ) -> Result<BTreeMap<String, i64>, store::Error> {
+    pub fn refused_counts(tables: &ReadTables) -> Result<BTreeMap<String, i64>, store::Error> {
         let mut counts = BTreeMap::new();
         for reason in Reason::ALL {
             let name = State::Refused(*reason).counter();

@@ -19,6 +19,8 @@ pub struct Finder {
     config: Config,
     /// Contents that were removed from the store since.
     removed: HashSet<u32>,
+    /// It names contents, or names contents no more, as no commit has stored yet.
+    ahead: bool,
 }
 
 /// A content that may be the same article.
@@ -38,6 +40,12 @@ pub struct Candidate {
 const VOTES: [(Key, u32); 4] =
     [(Key::Title, 2), (Key::Near, 6), (Key::Sentence, 3), (Key::Shingles, 1)];
 
+impl std::fmt::Debug for Finder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finder").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
 impl Finder {
     /// Makes an empty one.
     pub fn new(config: &Config) -> Result<Self, Error> {
@@ -49,11 +57,13 @@ impl Finder {
             bands: Keys::default(),
             config: config.clone(),
             removed: HashSet::new(),
+            ahead: false,
         })
     }
 
     /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
     pub fn insert(&mut self, content: u32, signed: &Signed) {
+        self.ahead = true;
         for Change { field, fingerprint, .. } in self.changes(content, signed) {
             match field {
                 Field::Content => self.near.insert(fingerprint, content),
@@ -65,7 +75,20 @@ impl Finder {
 
     /// Names a content no more: it was removed from the store.
     pub fn forget(&mut self, content: u32) {
+        self.ahead = true;
         self.removed.insert(content);
+    }
+
+    /// Notes that all it was told of is committed.
+    pub fn committed(&mut self) {
+        self.ahead = false;
+    }
+
+    /// Tells whether it was told of changes that are not committed. Whoever begins to write and
+    /// finds it so follows a writer that failed: the store has to be read again.
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
+        self.ahead
     }
 
     /// Returns the fingerprints by which a content is found, as changes of a stored index.

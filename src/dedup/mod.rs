@@ -22,4 +22,4 @@ pub use finder::{Candidate, Finder};
 pub use judge::{Joint, Root, Trees, judge};
 pub use rule::{Bond, Likeness, Rule, Sites};
 pub use second_look::loose_leaves;
-pub use stored::{judge_again, judge_stored, load, loose_contents};
+pub use stored::{catch_up, judge_again, judge_stored, load, lock, loose_contents};

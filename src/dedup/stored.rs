@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redb::ReadableTable as _;
 
@@ -113,6 +114,26 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, super::Error> {
         }
     }
     Ok(finder)
+}
+
+/// Makes an index that is shared by several writers ready for the next one, whose turn it is and
+/// who has not begun to write: if the last writer failed, or died, the index is read again, so that
+/// it names no content that the store does not have.
+pub fn catch_up(
+    store: &Store,
+    finder: &Mutex<Finder>,
+    config: &Config,
+) -> Result<(), super::Error> {
+    if lock(finder).is_ahead() {
+        let fresh = load(store, config)?;
+        *lock(finder) = fresh;
+    }
+    Ok(())
+}
+
+/// Locks an index, also if a thread died while it had it: [`catch_up`] tells what that left.
+pub fn lock(finder: &Mutex<Finder>) -> MutexGuard<'_, Finder> {
+    finder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Stored<'a, 'txn>(&'a Tables<'txn>);

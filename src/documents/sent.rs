@@ -102,3 +102,14 @@ impl Sent {
         Ok(row.map(|row| Self::decode(row.value())).transpose()?)
     }
 }
+
+/// Returns the content that an article of this address brought, and its document; none if none was
+/// sent, or its document has been removed since.
+pub fn sent_content(
+    sent_urls: &impl ReadableTable<&'static str, u64>,
+    contents: &impl ReadableTable<u64, &'static [u8]>,
+    url: &str,
+) -> Result<Option<(u64, u64)>, Error> {
+    let Some(content) = sent_urls.get(url)?.map(|row| row.value()) else { return Ok(None) };
+    Ok(super::read_content(contents, content)?.map(|row| (content, row.document)))
+}

@@ -193,7 +193,8 @@ impl Default for Config {
 impl Config {
     /// Returns the delay of a host: ours, that of a slow host, or what its robots.txt asks for;
     /// whichever is longest.
-    fn delay(&self, host: &Host) -> Duration {
+    #[must_use]
+    pub fn delay(&self, host: &Host) -> Duration {
         let slow = host.response_ms.saturating_mul(self.response_factor.into());
         let slow = slow.min(self.delay_ms.saturating_mul(self.slowdown_max.into()));
         Duration::from_millis(self.delay_ms.max(slow).max(host.crawl_delay_ms))

@@ -1,14 +1,12 @@
 //! The thread that stores what is sent.
 
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use redb::ReadableTable as _;
+use std::sync::{Arc, Mutex};
 
 use crate::clock::{Clock, Timestamp};
 use crate::clusters::{self, Place};
 use crate::dedup::{self, Config, Finder};
-use crate::documents::{read_content, read_document};
+use crate::documents::{read_content, read_document, sent_content};
 use crate::frontier::{Address, State};
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
@@ -17,6 +15,9 @@ use super::{Delivery, Error, Found, Prepared, Receipt, Sent};
 
 /// Articles in one commit at most.
 const BATCH_MAX: usize = 4_096;
+
+/// The same while a crawl writes to the store: as many as a batch of the crawl has pages.
+const SHARED_MAX: usize = 256;
 
 /// Owns the store's write transactions while it has something to store.
 pub(super) struct Writer {
@@ -30,18 +31,20 @@ impl Writer {
     /// Stores what comes until nobody can send any more.
     pub(super) fn run(self, deliveries: &Receiver<Delivery>) {
         while let Ok(first) = deliveries.recv() {
+            // A crawl of the same store writes as well: each judges by what the other has stored.
+            let turn = self.store.turn();
             let mut all = vec![first];
             let mut articles = all[0].articles.len();
-            while articles < BATCH_MAX
+            while articles < self.batch_max()
                 && let Ok(next) = deliveries.try_recv()
             {
                 articles += next.articles.len();
                 all.push(next);
             }
             let result = self.commit(&all);
+            drop(turn);
             if let Err(error) = &result {
                 tracing::error!(%error, "articles could not be stored");
-                self.read_again();
             }
             let mut receipts = result.as_ref().map(|receipts| receipts.iter().cloned());
             for Delivery { articles, reply } in all {
@@ -55,33 +58,28 @@ impl Writer {
         }
     }
 
-    /// The keys of contents that were never committed must not be found.
-    fn read_again(&self) {
-        match dedup::load(&self.store, &self.config) {
-            Ok(finder) => *self.lock() = finder,
-            Err(error) => tracing::error!(%error, "the index cannot be read again"),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Finder> {
-        self.finder.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whoever else wants to write does not wait for long.
+    fn batch_max(&self) -> usize {
+        if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
     }
 
     fn commit(&self, all: &[Delivery]) -> Result<Vec<Receipt>, Error> {
+        dedup::catch_up(&self.store, &self.finder, &self.config)
+            .map_err(|error| Error::Store(error.to_string()))?;
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
-        let mut finder = self.lock();
         let now = self.clock.now();
         let mut changes = Vec::new();
         let mut receipts = Vec::new();
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
+            // For one article at a time: who only asks for keys waits neither for all nor the disk.
+            let mut finder = dedup::lock(&self.finder);
             receipts.push(self.keep(&mut tables, (&mut finder, &mut changes), article, now)?);
         }
-        // Nobody waits for the disk who only asks for keys.
-        drop(finder);
         stored::append(&mut tables.near_log, changes.drain(..))?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;
+        dedup::lock(&self.finder).committed();
         Ok(receipts)
     }
 
@@ -116,6 +114,7 @@ impl Writer {
         }
         let place = dedup::judge_stored(tables, finder, &article.signed, &self.config)?;
         let joined = clusters::join(tables, article, &place, 0, now)?;
+        clusters::count_found(tables, &place)?;
         if let Some(content) = joined.content {
             finder.insert(content as u32, &article.signed);
             changes.extend(finder.changes(content as u32, &article.signed));
@@ -151,11 +150,7 @@ fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, s
         let copy = crate::documents::read_copy(&tables.copies, document, url)?;
         return Ok(copy.map(|copy| (copy.content, document)));
     }
-    let Some(content) = tables.sent_urls.get(url)?.map(|row| row.value()) else {
-        return Ok(None);
-    };
-    // Its document may have been removed since.
-    Ok(read_content(&tables.contents, content)?.map(|row| (content, row.document)))
+    sent_content(&tables.sent_urls, &tables.contents, url)
 }
 
 fn write(tables: &mut Tables<'_>, nid: &str, sent: &Sent) -> Result<Receipt, store::Error> {

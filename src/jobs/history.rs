@@ -31,6 +31,9 @@ const BUSY_MAX: Duration = Duration::from_secs(10);
 /// Wait between two tries to open the file.
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
+/// Tries to take the lock of a run, that far apart.
+const LOCK_TRIES: u32 = 20;
+
 /// Rows of a job that are looked through for runs whose process died.
 const CUT_LOOK: usize = 100;
 
@@ -60,6 +63,19 @@ impl History {
     /// If the lock file cannot be made.
     pub fn lock(&self, job: &str) -> Result<Option<Lock>, Error> {
         self.lock_beside(&format!("{job}.lock"))
+    }
+
+    /// Like [`History::lock`], for a run that begins: it waits a little for a lock that is about to
+    /// be free. A process that is being started holds all locks of the one that starts it, until it
+    /// runs a program of its own.
+    pub fn lock_soon(&self, job: &str) -> Result<Option<Lock>, Error> {
+        for _ in 0..LOCK_TRIES {
+            if let Some(lock) = self.lock(job)? {
+                return Ok(Some(lock));
+            }
+            thread::sleep(BUSY_STEP);
+        }
+        self.lock(job)
     }
 
     /// Takes the lock of the scheduler.

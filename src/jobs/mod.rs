@@ -1,13 +1,14 @@
 //! Scheduled jobs: crawls that run by a cron line or an interval, with a history of their runs.
 //!
-//! Nothing here waits or starts a thread: the scheduler is asked what is due at a moment, and told
+//! The scheduler neither waits nor starts a thread: it is asked what is due at a moment, and told
 //! what has ended. So a day of jobs is simulated in a blink, and `kill -9` loses nothing but the
-//! run that it cuts.
+//! run that it cuts. The runner is what waits, works and listens.
 
 mod file;
 mod history;
 mod plan;
 mod row;
+mod runner;
 mod schedule;
 mod scheduler;
 
@@ -22,8 +23,9 @@ pub use file::{Fault, Jobs};
 pub use history::{History, Lock};
 pub use plan::{CatchUp, Planned, Progress, Rule};
 pub use row::{Counts, Outcome, Run, Trigger};
+pub use runner::{Desk, Event, Refusal, Row, Runner, Work};
 pub use schedule::Schedule;
-pub use scheduler::{Begun, Scheduler, Start};
+pub use scheduler::{Begun, Scheduler, Stage, Start};
 
 /// What stops the scheduler. A job that fails is never among the reasons.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +42,9 @@ pub enum Error {
         /// What the operating system says.
         source: std::io::Error,
     },
+    /// No thread can start for a run.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
     /// Two schedulers would run everything twice.
     #[error("another scheduler runs with the history {}", .0.display())]
     Second(PathBuf),

@@ -36,6 +36,29 @@ pub enum Begun {
     Refused(usize, Run),
 }
 
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It waits for its next moment.
+    Idle,
+    /// Its moment has come: it waits for its turn.
+    Waiting,
+    /// A run is under way.
+    Running,
+}
+
+impl Stage {
+    /// Returns its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+        }
+    }
+}
+
 /// A job as the scheduler sees it.
 #[derive(Debug)]
 struct Seat {
@@ -112,6 +135,19 @@ impl Scheduler {
         Ok(told)
     }
 
+    /// Lets a job run as soon as it may, because a person asks for it. Returns false if it runs
+    /// already; a job that waits goes on waiting.
+    pub fn ask(&mut self, job: usize, now: Timestamp) -> bool {
+        if self.running.contains_key(&job) {
+            return false;
+        }
+        let pending = &mut self.seats[job].progress.pending;
+        if pending.is_empty() {
+            pending.push(Planned { moment: now, trigger: Trigger::Hand });
+        }
+        true
+    }
+
     /// Begins the next run that waits; none if nothing waits, or nothing may begin yet: as many
     /// jobs as allowed are under way, or one that uses the same store.
     pub fn start(&mut self, now: Timestamp) -> Result<Option<Begun>, Error> {
@@ -121,7 +157,7 @@ impl Scheduler {
         let Some((job, planned)) = self.first_waiting() else { return Ok(None) };
         let seat = &mut self.seats[job];
         seat.progress.pending.remove(0);
-        let Some(lock) = self.history.lock(&seat.name)? else {
+        let Some(lock) = self.history.lock_soon(&seat.name)? else {
             let reason = "another process runs the job";
             let row = Run::none((planned.moment, 1), Outcome::Refused, reason, now);
             self.history.add(&seat.name, Some(&seat.progress), std::slice::from_ref(&row))?;
@@ -147,6 +183,24 @@ impl Scheduler {
     #[must_use]
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         self.seats.iter().filter_map(|seat| seat.next).min().map(|moment| moment.max(now))
+    }
+
+    /// Tells where a job stands.
+    #[must_use]
+    pub fn state(&self, job: usize) -> Stage {
+        if self.running.contains_key(&job) {
+            Stage::Running
+        } else if self.seats[job].progress.pending.is_empty() {
+            Stage::Idle
+        } else {
+            Stage::Waiting
+        }
+    }
+
+    /// Returns the next moment of a job; none if there is none.
+    #[must_use]
+    pub fn next_of(&self, job: usize) -> Option<Timestamp> {
+        self.seats[job].next
     }
 
     /// Returns how many jobs are under way.

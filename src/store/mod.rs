@@ -5,6 +5,7 @@
 
 mod codec;
 mod tables;
+mod turns;
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -15,6 +16,9 @@ use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefini
 
 pub use codec::{BadRow, Decoder, Encoder};
 pub use tables::{ReadTables, Tables, read_number};
+pub use turns::Turn;
+
+use turns::Turns;
 
 /// Number of the format of all rows. A store of a higher number is refused.
 pub const FORMAT: u64 = 5;
@@ -194,6 +198,7 @@ from_redb!(StorageError, TableError, TransactionError, CommitError);
 pub struct Store {
     db: Database,
     path: PathBuf,
+    turns: Turns,
 }
 
 impl Store {
@@ -225,7 +230,8 @@ impl Store {
             make(&path, cache_bytes)?;
         }
         check_magic(&path)?;
-        let store = Self { db: open_database(&path, cache_bytes)?, path };
+        let db = open_database(&path, cache_bytes)?;
+        let store = Self { db, path, turns: Turns::default() };
         store.check_format()?;
         store.add_tables()?;
         Ok(store)
@@ -235,6 +241,18 @@ impl Store {
     #[must_use]
     pub fn db(&self) -> &Database {
         &self.db
+    }
+
+    /// Waits for its turn to write. To be held over the transaction by whoever writes again and
+    /// again, so that no writer of this process starves another.
+    pub fn turn(&self) -> Turn<'_> {
+        self.turns.take()
+    }
+
+    /// Tells whether somebody waits for a turn.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.turns.wanted()
     }
 
     /// Returns the path of the file.

@@ -45,6 +45,8 @@ mod rules;
 mod search;
 mod search_index;
 mod serve;
+mod serve_crawl;
+mod serve_jobs;
 mod serve_lists;
 mod serve_verdicts;
 mod servers;

@@ -167,6 +167,7 @@ fn the_description_names_every_path_and_metrics_count_the_requests() {
     assert_eq!(described, routes.collect());
     for (path, methods) in ROUTES {
         let path = path.replace("{docId}", "0000000000000000-0000000000000000");
+        let path = path.replace("{name}", "none").replace("{id}", "1");
         for (method, known) in
             ["GET", "POST", "PUT"].map(|m| (m, methods.contains(&&*m.to_lowercase())))
         {

@@ -12,6 +12,9 @@ use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::jobs::{Fault, Job, Jobs, Seeds};
 use uniqcrawl::urls::{Normalize, PageUrl};
 
+pub(super) use run::{Screen, open};
+pub(super) use work::{House, Served};
+
 use super::args::{JobsArg, JobsCommand};
 use super::exit::{Exit, Usage};
 use super::{screen, seeds};
@@ -64,7 +67,7 @@ fn faults(jobs: &Jobs) -> Vec<Fault> {
 }
 
 /// The file, if nothing is wrong with it.
-fn read_checked(path: &Path) -> Result<Jobs> {
+pub(super) fn read_checked(path: &Path) -> Result<Jobs> {
     let jobs = read(path)?;
     let faults = faults(&jobs);
     if faults.is_empty() { Ok(jobs) } else { Err(in_words(path, &faults).into()) }
@@ -82,7 +85,7 @@ fn check(arg: &JobsArg, json: bool) -> Result<Exit> {
 }
 
 /// The settings of a job; else the key at fault and what is wrong.
-fn config(job: &Job) -> Result<Config, (String, String)> {
+pub(super) fn config(job: &Job) -> Result<Config, (String, String)> {
     let from_file = Sourced::read(job.settings_file.as_deref());
     let mut sourced = from_file.map_err(|error| ("settings_file".to_owned(), error.to_string()))?;
     sourced.overlay(&job.settings).map_err(|(key, why)| (format!("settings.{key}"), why))?;

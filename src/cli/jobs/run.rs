@@ -1,52 +1,57 @@
-//! `crawl jobs run`: the loop that waits, starts runs and stops them.
+//! `crawl jobs run`: what is due is run, until somebody asks for an end.
 
-use std::collections::BTreeMap;
 use std::process::exit;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::Result;
 use uniqcrawl::clock::{Clock, Timestamp, duration};
 use uniqcrawl::crawl::Context;
-use uniqcrawl::jobs::{Begun, History, Job, Jobs, Outcome, Run, Scheduler, Start, Trigger};
+use uniqcrawl::jobs::{Event, History, Job, Jobs, Outcome, Run, Runner, Trigger, Work};
 
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};
 use super::super::screen::{bytes, number};
 use super::super::signals::Asked;
+use super::work::House;
 use super::{find, read_checked, work};
-
-/// Longest wait: the clock of the machine may be set, or stand still while it sleeps.
-const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// What is printed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Screen {
+pub(in crate::cli) struct Screen {
     /// JSON lines.
     pub json: bool,
     /// Nothing.
     pub quiet: bool,
 }
 
-/// What wakes the loop.
-enum News {
-    /// A run has ended.
-    Ended(Box<(Start, Run)>),
-    /// Somebody asks for an end.
-    Quit,
-}
-
 /// `crawl jobs run`.
 pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
     let jobs = read_checked(&args.jobs.jobs)?;
-    let (tell, news) = channel();
-    listen(tell.clone())?;
     if let Some(name) = &args.once {
-        return once(find(&jobs, name)?, &jobs, screen, (tell, &news));
+        return once(find(&jobs, name)?, &jobs, screen);
     }
     let until = args.until.as_deref().map(moment).transpose()?;
-    Loop::open(&jobs, until, screen, tell)?.run(&news)
+    let runner = open(&jobs, until, Arc::default(), screen)?;
+    let desk = runner.desk();
+    listen(move || desk.quit())?;
+    Ok(if runner.run()? { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Opens the loop with what all runs share.
+pub(in crate::cli) fn open(
+    jobs: &Jobs,
+    until: Option<Timestamp>,
+    house: Arc<House>,
+    screen: Screen,
+) -> Result<Runner> {
+    let work: Arc<Work> =
+        Arc::new(move |job: &Job, run, context: &Context| work::work(job, run, context, &house));
+    let told = Box::new(move |event: Event<'_>| match event {
+        Event::Started(job, run) => screen.started(job, run),
+        Event::Ended(job, run) => screen.ended(job, run),
+    });
+    Ok(Runner::open(jobs, (Clock::System, until), work, told)?)
 }
 
 /// Reads a moment, or a time from now.
@@ -60,14 +65,13 @@ fn moment(text: &str) -> Result<Timestamp> {
 }
 
 /// `crawl jobs run --once NAME`.
-fn once(
-    job: &Job,
-    jobs: &Jobs,
-    screen: Screen,
-    (tell, news): (Sender<News>, &Receiver<News>),
-) -> Result<Exit> {
+fn once(job: &Job, jobs: &Jobs, screen: Screen) -> Result<Exit> {
     let history = History::new(&jobs.settings.history, jobs.settings.history_max);
     let context = Context::default();
+    let stop = context.stop.clone();
+    listen(move || {
+        let _times = stop.ask();
+    })?;
     let now = context.clock.now();
     let Some(lock) = history.lock(&job.name)? else {
         let reason = "another process runs the job";
@@ -81,134 +85,34 @@ fn once(
     let numbers = history.add(&job.name, None, std::slice::from_ref(&run))?;
     let number = numbers.first().copied().unwrap_or_default();
     screen.started(job, &run);
-    spawn(job, Start { job: 0, number, run, lock }, context.clone(), tell)?;
-    loop {
-        match news.recv()? {
-            News::Quit => quit(std::iter::once(&context)),
-            News::Ended(ended) => {
-                let (start, run) = *ended;
-                history.replace(&job.name, start.number, &run)?;
-                screen.ended(job, &run);
-                return Ok(match run.outcome {
-                    Outcome::Done => Exit::Done,
-                    Outcome::SeedsFailed => Exit::SeedsFailed,
-                    Outcome::Stopped => Exit::Interrupted,
-                    _ => Exit::Failed,
-                });
-            }
-        }
-    }
+    let run = work::work(job, run, &context, &House::default());
+    history.replace(&job.name, number, &run)?;
+    screen.ended(job, &run);
+    Ok(match run.outcome {
+        Outcome::Done => Exit::Done,
+        Outcome::SeedsFailed => Exit::SeedsFailed,
+        Outcome::Stopped => Exit::Interrupted,
+        _ => Exit::Failed,
+    })
 }
 
-/// The scheduler with the runs that are under way.
-struct Loop<'a> {
-    jobs: &'a Jobs,
-    scheduler: Scheduler,
-    contexts: BTreeMap<usize, Context>,
-    until: Option<Timestamp>,
-    quitting: bool,
-    screen: Screen,
-    tell: Sender<News>,
-}
-
-impl<'a> Loop<'a> {
-    fn open(
-        jobs: &'a Jobs,
-        until: Option<Timestamp>,
-        screen: Screen,
-        tell: Sender<News>,
-    ) -> Result<Self> {
-        let history = History::new(&jobs.settings.history, jobs.settings.history_max);
-        let now = Clock::System.now();
-        let (scheduler, rows) = Scheduler::open(&jobs.jobs, jobs.settings.at_once, history, now)?;
-        for (job, row) in rows {
-            screen.ended(&jobs.jobs[job], &row);
-        }
-        let contexts = BTreeMap::new();
-        Ok(Self { jobs, scheduler, contexts, until, quitting: false, screen, tell })
-    }
-
-    fn run(mut self, news: &Receiver<News>) -> Result<Exit> {
-        loop {
-            let now = Clock::System.now();
-            if !self.quitting {
-                self.begin(now)?;
-            }
-            let over = self.until.is_some_and(|until| now >= until) && !self.scheduler.waits();
-            if self.scheduler.running() == 0 && (over || self.quitting) {
-                return Ok(if self.quitting { Exit::Interrupted } else { Exit::Done });
-            }
-            match news.recv_timeout(self.wait(now)) {
-                Ok(News::Quit) => {
-                    self.quitting = true;
-                    quit(self.contexts.values());
-                }
-                Ok(News::Ended(ended)) => {
-                    let (start, run) = *ended;
-                    self.contexts.remove(&start.job);
-                    self.screen.ended(&self.jobs.jobs[start.job], &run);
-                    self.scheduler.ended(start, &run)?;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Failed),
-            }
-        }
-    }
-
-    /// Starts what is due.
-    fn begin(&mut self, now: Timestamp) -> Result<()> {
-        let horizon = self.until.map_or(now, |until| now.min(until));
-        for (job, row) in self.scheduler.look(horizon)? {
-            self.screen.ended(&self.jobs.jobs[job], &row);
-        }
-        while let Some(start) = self.scheduler.start(now)? {
-            match start {
-                Begun::Refused(job, row) => self.screen.ended(&self.jobs.jobs[job], &row),
-                Begun::Run(start) => {
-                    let (number, job) = (start.job, &self.jobs.jobs[start.job]);
-                    let context = Context::default();
-                    self.screen.started(job, &start.run);
-                    self.contexts.insert(number, context.clone());
-                    spawn(job, start, context, self.tell.clone())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn wait(&self, now: Timestamp) -> Duration {
-        let next = self.scheduler.next_due(now).into_iter().chain(self.until);
-        let next = next.filter(|moment| *moment > now).min();
-        next.map_or(WAIT_MAX, |moment| now.until(moment)).min(WAIT_MAX)
-    }
-}
-
-/// Works in a thread of its own, and tells the end.
-fn spawn(job: &Job, start: Start, context: Context, tell: Sender<News>) -> Result<()> {
-    let job = job.clone();
-    thread::Builder::new().name(format!("job-{}", job.name)).spawn(move || {
-        let run = work::work(&job, start.run.clone(), &context);
-        // Nobody listens only when the program ends anyway.
-        drop(tell.send(News::Ended(Box::new((start, run)))));
-    })?;
-    Ok(())
-}
-
-/// Asks runs to stop: first to let requests end, then to commit at once, then without waiting.
-fn quit<'a>(contexts: impl Iterator<Item = &'a Context>) {
-    for context in contexts {
-        if context.stop.ask() > 2 {
-            exit(Exit::Interrupted as i32);
-        }
-    }
-}
-
-/// Turns Ctrl-C and SIGTERM into news.
-fn listen(tell: Sender<News>) -> Result<()> {
+/// Asks to stop at Ctrl-C and SIGTERM: first to let requests end, then to commit at once, then
+/// without waiting.
+fn listen(quit: impl Fn() + Send + 'static) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut asked = runtime.block_on(async { Asked::new() })?;
     thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-        runtime.block_on(async { while asked.next().await && tell.send(News::Quit).is_ok() {} });
+        runtime.block_on(async {
+            for times in 1_u64.. {
+                if !asked.next().await {
+                    return;
+                }
+                if times > 2 {
+                    exit(Exit::Interrupted as i32);
+                }
+                quit();
+            }
+        });
     })?;
     Ok(())
 }

@@ -1,15 +1,18 @@
 //! One run of a job: crawl, export, tell.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use uniqcrawl::config::Config;
-use uniqcrawl::crawl::{self, Context, Report};
+use uniqcrawl::crawl::{self, Context, Crawls, Report};
+use uniqcrawl::dedup::Finder;
 use uniqcrawl::export;
 use uniqcrawl::jobs::{Counts, Job, Outcome, Run};
 use uniqcrawl::store::{self, Store};
@@ -17,10 +20,32 @@ use uniqcrawl::store::{self, Store};
 use super::super::{crawl as plain, exit};
 use super::notify;
 
+/// A store that this process serves while jobs run.
+pub(in crate::cli) struct Served {
+    /// Its folder, by its one true name.
+    pub folder: PathBuf,
+    pub store: Arc<Store>,
+    pub finder: Arc<Mutex<Finder>>,
+}
+
+impl Served {
+    /// Tells whether a job crawls into it.
+    pub(in crate::cli) fn is_of(&self, job: &Job) -> bool {
+        job.store.canonicalize().is_ok_and(|folder| folder == self.folder)
+    }
+}
+
+/// What the runs of one process share.
+#[derive(Default)]
+pub(in crate::cli) struct House {
+    pub crawls: Crawls,
+    pub served: Option<Served>,
+}
+
 /// Runs a job and returns its row. Whatever goes wrong is in the row.
-pub(super) fn work(job: &Job, run: Run, context: &Context) -> Run {
+pub(super) fn work(job: &Job, run: Run, context: &Context, house: &House) -> Run {
     let begun = run.clone();
-    let worked = catch_unwind(AssertUnwindSafe(|| all(job, run, context)));
+    let worked = catch_unwind(AssertUnwindSafe(|| all(job, run, context, house)));
     worked.unwrap_or_else(|_| Run {
         ended: Some(context.clock.now()),
         outcome: Outcome::Failed,
@@ -29,8 +54,8 @@ pub(super) fn work(job: &Job, run: Run, context: &Context) -> Run {
     })
 }
 
-fn all(job: &Job, mut run: Run, context: &Context) -> Run {
-    match crawl_and_export(job, &mut run, context) {
+fn all(job: &Job, mut run: Run, context: &Context, house: &House) -> Run {
+    match crawl_and_export(job, &mut run, context, house) {
         Ok(()) => {}
         Err(error) if is_in_use(&error) => {
             run.outcome = Outcome::Refused;
@@ -42,7 +67,7 @@ fn all(job: &Job, mut run: Run, context: &Context) -> Run {
         }
     }
     run.ended = Some(context.clock.now());
-    // The store is closed: a command may open it.
+    // The store is closed, unless it is served: a command may open it.
     let summary = summary(job, &run);
     if let Some(webhook) = &job.webhook {
         // Who asked for an end does not wait for a server that may come back.
@@ -63,10 +88,24 @@ fn note(run: &mut Run, name: &str, result: Result<String>) {
     run.after.push((name.to_owned(), text));
 }
 
-fn crawl_and_export(job: &Job, run: &mut Run, context: &Context) -> Result<()> {
+fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) -> Result<()> {
     let config = super::config(job).map_err(|(key, why)| anyhow!("{key}: {why}"))?;
     let seeds = super::starts(job, &config.urls)?;
-    let store = plain::open(&config, &job.store)?;
+    let served = house.served.as_ref().filter(|served| served.is_of(job));
+    let mut context = context.clone();
+    let store = match served {
+        Some(served) => {
+            context.finder = Some(served.finder.clone());
+            served.store.clone()
+        }
+        None => Arc::new(plain::open(&config, &job.store)?),
+    };
+    let context = &context;
+    let Some(_begun) = house.crawls.begin(Some(&job.name), &job.store, context) else {
+        run.outcome = Outcome::Refused;
+        run.reason = format!("a crawl of the store {} is under way", job.store.display());
+        return Ok(());
+    };
     let late = AtomicBool::new(false);
     let report = thread::scope(|scope| {
         let (over, ended) = channel::<()>();

@@ -1,15 +1,21 @@
-//! Pages that were stored before and are read again.
+//! Pages that were stored before and are read again, and joints that are looked at again.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Left};
 use crate::dedup;
 use crate::documents::{Content, read_content, read_copy};
-use crate::frontier::{Frontier, Settled, Settlement};
+use crate::frontier::{Address, Frontier, Settled, Settlement};
 use crate::store::{self, Tables};
 
 use super::super::Error;
 use super::super::sign::Page;
 use super::{Ledger, article_of};
+
+/// Longest time for which joints are looked at again while others want to write.
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
 impl Ledger<'_> {
     /// Keeps a page of `document` that was read again. One that says the same, or nearly the same,
@@ -27,12 +33,11 @@ impl Ledger<'_> {
         }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);
-        let place =
-            dedup::judge_stored(tables, &self.finder, &article.signed, &self.settings.dedup)?;
+        let place = self.judge(tables, article)?;
         let (joined, left) = clusters::change(tables, document, (article, &place), links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "changed");
         self.drop_left(frontier, tables, left, now)?;
-        self.joined(article, &place, &joined);
+        self.joined(tables, article, (&place, &joined))?;
         Ok((Settlement::Stored(joined.document), true))
     }
 
@@ -86,7 +91,7 @@ impl Ledger<'_> {
         now: Timestamp,
     ) -> Result<(), Error> {
         for content in left.contents {
-            self.finder.forget(content as u32);
+            dedup::lock(&self.finder).forget(content as u32);
         }
         self.changes.extend(left.changes);
         self.tally.revisits.documents_gone += u64::from(left.gone);
@@ -94,5 +99,45 @@ impl Ledger<'_> {
             frontier.hasten(tables, &heir, now)?;
         }
         Ok(())
+    }
+
+    /// Looks again at every joint that was less than certain: what two pages have in common may
+    /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
+    /// Returns whether all were looked at: others that want to write get their turn meanwhile.
+    pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
+        let now = self.context.clock.now();
+        let unsure = clusters::unsure(tables)?;
+        let loose = dedup::loose_contents(tables, &unsure)?;
+        // At least one joint gets its look, or this would never end.
+        let mut looked = false;
+        let began = Instant::now();
+        let mut left = BTreeSet::new();
+        let mut complete = true;
+        let from = self.looked_at;
+        for again in unsure.into_iter().zip(loose).filter(|(content, _)| *content > from) {
+            if self.context.stop.asked() > 0 {
+                break;
+            }
+            if looked && began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted() {
+                complete = false;
+                break;
+            }
+            let content = again.0;
+            (self.looked_at, looked) = (content, true);
+            let finder = dedup::lock(&self.finder);
+            let place = dedup::judge_again(tables, &finder, again, &self.settings.dedup)?;
+            drop(finder);
+            let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
+            self.tally.moved += 1;
+            tracing::trace!(content, document = moved.document, "moved");
+            left.insert(moved.from);
+            for address in moved.addresses {
+                Address::set_document(&mut tables.addresses, &address, moved.document)?;
+            }
+        }
+        for document in left {
+            clusters::recount(tables, document, now)?;
+        }
+        Ok(complete)
     }
 }
