@@ -45,6 +45,8 @@ pub struct Config {
     pub signers_max: usize,
     /// Requests that read the store at a time.
     pub readers_max: usize,
+    /// Time between two looks at what the index of the search has to follow.
+    pub search_update_ms: u64,
 }
 
 impl Default for Config {
@@ -66,6 +68,7 @@ impl Default for Config {
             stop_ms_max: 15_000,
             signers_max: 0,
             readers_max: 16,
+            search_update_ms: 3_000,
         }
     }
 }
@@ -81,6 +84,10 @@ impl Config {
 
     pub(super) fn request_time(&self) -> Duration {
         Duration::from_millis(self.request_ms_max.max(1))
+    }
+
+    pub(super) fn search_interval(&self) -> Duration {
+        Duration::from_millis(self.search_update_ms.max(10))
     }
 
     pub(super) fn stop_time(&self) -> Duration {

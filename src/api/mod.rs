@@ -14,11 +14,13 @@ mod cursor;
 mod doc_id;
 mod documents;
 mod guard;
+mod keeper;
 mod lists;
 mod metrics;
 mod problem;
 mod query;
 mod routes;
+mod search;
 mod server;
 mod status;
 mod times;
@@ -37,10 +39,12 @@ use crate::crawl::stored_rules;
 use crate::dedup::{self, Finder};
 use crate::intake::{Intake, Prepared, Receipt, Submission};
 use crate::robots::meta::Honour;
+use crate::search as index;
 use crate::store::{self, ReadTables, Store};
 use crate::urls::Normalize;
 
 use guard::Guard;
+use keeper::Keeper;
 use metrics::Metrics;
 use problem::Problem;
 
@@ -91,6 +95,7 @@ pub struct Service {
     rules: Normalize,
     guard: Guard,
     metrics: Metrics,
+    keeper: Keeper,
     signers: Arc<Semaphore>,
     readers: Arc<Semaphore>,
     batches: Arc<Semaphore>,
@@ -107,6 +112,8 @@ pub struct Settings {
     pub dedup: dedup::Config,
     /// What pages ask of those who use their text.
     pub honour: Honour,
+    /// How similar texts are found.
+    pub search: index::Config,
     /// The time.
     pub clock: Clock,
 }
@@ -118,7 +125,7 @@ impl Service {
     ///
     /// If it would be open to everybody, and if the token or the store cannot be read.
     pub fn start(store: Arc<Store>, settings: &Settings) -> Result<Arc<Self>, Error> {
-        let Settings { api, dedup, honour, clock } = settings;
+        let Settings { api, dedup, honour, search, clock } = settings;
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let limits = api.article.clone();
@@ -139,6 +146,7 @@ impl Service {
             rules: stored_rules(&store)?.unwrap_or_default(),
             guard,
             metrics: Metrics::new(),
+            keeper: Keeper::start(store.clone(), search, api.search_interval()),
             signers: semaphore(signers),
             readers: semaphore(api.readers_max),
             batches: semaphore(api.batches_max),

@@ -12,18 +12,20 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::guard::Peer;
 use super::problem::Problem;
-use super::{Service, articles, doc_id, documents, lists, status, times};
+use super::{Service, articles, doc_id, documents, lists, search, status, times};
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 14] = [
+pub const ROUTES: [(&str, &[&str]); 16] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
     ("/v1/documents/{docId}", &["get"]),
     ("/v1/documents/{docId}/copies", &["get"]),
+    ("/v1/documents/{docId}/copy", &["get"]),
     ("/v1/documents/{docId}/similar", &["get"]),
     ("/v1/counts", &["get"]),
     ("/v1/trending", &["get"]),
+    ("/v1/search", &["get", "post"]),
     ("/v1/explain", &["get"]),
     ("/v1/stats", &["get"]),
     ("/healthz", &["get"]),
@@ -52,9 +54,11 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/documents" => get(lists::documents),
         "/v1/documents/{docId}" => get(documents::document),
         "/v1/documents/{docId}/copies" => get(documents::copies),
+        "/v1/documents/{docId}/copy" => get(documents::copy),
         "/v1/documents/{docId}/similar" => get(documents::similar),
         "/v1/counts" => get(times::counts),
         "/v1/trending" => get(times::trending),
+        "/v1/search" => get(search::search).post(search::search),
         "/v1/explain" => get(status::explain),
         "/v1/stats" => get(status::stats),
         "/healthz" => get(status::healthz),

@@ -46,6 +46,7 @@ mod search;
 mod search_index;
 mod serve;
 mod serve_lists;
+mod serve_search;
 mod servers;
 mod service;
 mod sitemaps;
