@@ -17,6 +17,7 @@ mod guard;
 mod keeper;
 mod lists;
 mod metrics;
+mod page;
 mod problem;
 mod query;
 mod routes;

@@ -12,7 +12,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::guard::Peer;
 use super::problem::Problem;
-use super::{Service, articles, doc_id, documents, lists, search, status, times};
+use super::{Service, articles, doc_id, documents, lists, page, search, status, times};
 
 /// Paths with their methods.
 pub const ROUTES: [(&str, &[&str]); 16] = [
@@ -73,6 +73,9 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     let router = ROUTES
         .iter()
         .fold(Router::new(), |router, (path, _)| router.route(path, handler(path)))
+        .route(page::PATHS[0], get(page::html))
+        .route(page::PATHS[1], get(page::script))
+        .route(page::PATHS[2], get(page::style))
         .fallback(async || {
             Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such path")
         })
@@ -89,6 +92,7 @@ async fn around(State(service): State<Arc<Service>>, request: Request, next: Nex
     let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = ROUTES.iter().find(|(path, _)| matched.as_deref() == Some(path));
     let route = route.map_or("other", |(path, _)| path);
+    let of_page = matched.as_deref().is_some_and(|path| page::PATHS.contains(&path));
     let in_paper_form = request.uri().path().starts_with("/docId/");
     let peer = request.extensions().get::<Peer>().copied();
     let peer = peer.unwrap_or(Peer(std::net::Ipv4Addr::LOCALHOST.into()));
@@ -115,7 +119,9 @@ async fn around(State(service): State<Arc<Service>>, request: Request, next: Nex
         }
         response = paper;
     }
-    for (name, value) in HEADERS {
+    // The later of two of one name stands.
+    let policy = of_page.then_some((HEADERS[0].0, page::POLICY));
+    for (name, value) in HEADERS.into_iter().chain(policy) {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().insert(name, value);
     }

@@ -7,6 +7,7 @@
 mod batch;
 mod boilerplate;
 mod bounds;
+mod browser;
 mod canonical;
 mod changes;
 mod charset;
@@ -14,6 +15,8 @@ mod check;
 mod cli;
 mod corpus;
 mod crawl;
+mod dashboard;
+mod dashboard_use;
 mod dedup;
 mod discover;
 mod extract;
