@@ -36,7 +36,7 @@ function textOf(row) {
 function mediaOf(copies) {
   if (!copies.media?.length) return null;
   const rows = copies.media.map((row) => [row.media || t('unknown'), number(row.copies)]);
-  return h('section', { class: 'card' }, h('h2', {}, t('byMedia')),
+  return h('section', { class: 'card slim' }, h('h2', {}, t('byMedia')),
     table(t('byMedia'), [t('media'), t('copies')], rows, { unseen: true, numeric: [1] }),
     copies.mediaComplete === false ? h('p', { class: 'quiet' }, t('incomplete')) : null);
 }
@@ -63,10 +63,10 @@ function copiesOf(argument, parameters, document_, copies) {
   });
   const cells = rows.map((row) => [
     [h('span', { dir: 'auto' }, row.media || t('unknown')), row.canonical ? h('span', { class: 'badge' }, t('canonical')) : null],
-    moment(row.arrival), h('span', { dir: 'auto', lang: row.language || null }, row.title), code(row.key), percent(row.similarity), webLink(row.url),
     ...(rows.length > 1 ? [pick('left', row), pick('right', row)] : []),
+    moment(row.arrival), h('span', { dir: 'auto', lang: row.language || null }, row.title), code(row.key), percent(row.similarity), webLink(row.url),
   ]);
-  const heads = [t('media'), t('arrived'), t('articles'), t('key'), t('likeness'), t('address'), ...(rows.length > 1 ? [t('left'), t('right')] : [])];
+  const heads = [t('media'), ...(rows.length > 1 ? [t('left'), t('right')] : []), t('arrived'), t('title'), t('key'), t('likeness'), t('address')];
   const note = h('p', { class: 'bad', role: 'alert' });
   const form = h('form', {
     on: {
@@ -78,7 +78,7 @@ function copiesOf(argument, parameters, document_, copies) {
         go(place('document', argument, { ...parameters, left, right }));
       },
     },
-  }, table(t('allCopies'), heads, cells, { unseen: true, numeric: [4] }),
+  }, table(t('allCopies'), heads, cells, { unseen: true, numeric: [rows.length > 1 ? 6 : 4] }),
   rows.length > 1 ? [h('p', { class: 'quiet' }, t('compareHelp')), note, h('p', {}, h('button', { type: 'submit', class: 'main' }, t('compare')))] : empty(t('onlyOne')));
   const next = copies.next || parameters.cursor ? h('nav', { class: 'pager', 'aria-label': t('pages_') },
     parameters.cursor ? h('a', { href: place('document', argument) }, t('first')) : null,

@@ -127,7 +127,7 @@ async function chartsView(box, { parameters, signal }) {
   const when = by === 'day' ? { dateStyle: 'medium', timeZone: 'UTC' } : { dateStyle: 'medium', timeStyle: 'short' };
   const cells = some.map((row) => [moment(row.start, when), number(row.documents), number(row.further)]);
   fill(body, told.copies ? charts.map((chart) => chart.whole) : empty(t('noArrivals')),
-    cells.length ? table(t('arrivals'), [t('time'), t('newDocuments'), t('furtherCopies')], cells, { numeric: [1, 2] }) : null);
+    cells.length ? h('div', { class: 'card' }, table(t('arrivals'), [t('time'), t('newDocuments'), t('furtherCopies')], cells, { numeric: [1, 2] })) : null);
   const draw = () => charts.forEach((chart) => chart.draw());
   if (told.copies) {
     draw();

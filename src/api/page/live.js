@@ -15,7 +15,7 @@ async function repeatedly(signal, work) {
 }
 
 const STATES = { running: 'stateRunning', stopping: 'stateStopping', ready: 'stateReady', waiting: 'stateWaiting', blocked: 'stateBlocked', broken: 'stateBroken', done: 'stateDone', idle: 'stateIdle' };
-const MARKS = { running: '▶', stopping: '■', ready: '●', waiting: '◷', blocked: '⏸', broken: '✕', done: '✓', idle: '○' };
+const MARKS = { running: '▶', stopping: '■', ready: '●', waiting: '◷', blocked: '‖', broken: '✕', done: '✓', idle: '○' };
 
 function stateOf(state) {
   return h('span', { class: `state ${STATES[state] ? state : ''}` }, h('span', { 'aria-hidden': 'true' }, `${MARKS[state] ?? '·'} `), STATES[state] ? t(STATES[state]) : state);
@@ -129,7 +129,7 @@ function outcomeOf(run) {
 async function jobsView(box, { argument, signal }) {
   if (argument) { await runsView(box, argument, signal); return; }
   const note = h('div', {});
-  const list = h('div', {}, waiting());
+  const list = h('div', { class: 'card' }, waiting());
   box.append(note, list);
   let shown = '';
   const act = async (name, what) => {
@@ -164,10 +164,10 @@ async function runsView(box, name, signal) {
   const told = await api(`/v1/jobs/${encodeURIComponent(name)}/runs?limit=50`, { signal });
   box.lastChild.remove();
   const heads = [t('started'), t('ended'), t('outcome'), t('trigger'), t('pagesRead'), t('newDocs'), t('duplicates'), t('bytes')];
-  box.append(told.rows.length ? table(t('runsOf', { name }), heads, told.rows.map((run) => [
+  box.append(h('div', { class: 'card' }, told.rows.length ? table(t('runsOf', { name }), heads, told.rows.map((run) => [
     moment(run.started ?? run.planned), moment(run.ended), [code(run.outcome), run.reason ? ` (${run.reason})` : ''], code(run.trigger),
     number(run.counts?.pages), number(run.counts?.new), number(run.counts?.duplicates), bytes(run.counts?.bytes),
-  ]), { numeric: [4, 5, 6, 7] }) : empty(t('noRuns')));
+  ]), { numeric: [4, 5, 6, 7] }) : empty(t('noRuns'))));
 }
 
 async function explainView(box, { parameters, signal }) {

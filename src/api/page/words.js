@@ -58,7 +58,7 @@ const WORDS = {
     key: 'Found by', likeness: 'Likeness', arrived: 'Arrived', left: 'Left', right: 'Right', compare: 'Compare', compareHelp: 'Choose two copies to see how their texts differ.',
     chooseLeft: 'Left: {what}', chooseRight: 'Right: {what}', similarDocuments: 'Similar documents', noSimilar: 'No other document is similar.',
     history: 'History of the canonical address', onlyOne: 'This is the only copy.', incomplete: 'Only some are counted.',
-    diff: 'Difference', diffSame: 'The two texts are equal.', diffSum: '{same} sentences are equal, {changed} places differ.',
+    title: 'Title', diff: 'Difference', diffSame: 'The two texts are equal.', diffSum: 'Equal sentences: {same}. Places that differ: {changed}.',
     diffFolded: '{n} equal sentences', diffCut: 'The texts are long: only their beginnings are compared.', removed: 'removed', added: 'added', pickTwo: 'Choose two different copies.',
     diffLegend: 'Struck through: only in the left text. Underlined: only in the right text.',
     // Jobs.
@@ -120,7 +120,7 @@ const WORDS = {
     key: '发现依据', likeness: '相似度', arrived: '到达时间', left: '左', right: '右', compare: '比较', compareHelp: '选择两个副本，查看正文的差异。',
     chooseLeft: '左：{what}', chooseRight: '右：{what}', similarDocuments: '相似文档', noSimilar: '没有其他相似的文档。',
     history: '主地址的变更', onlyOne: '只有这一个副本。', incomplete: '只统计了一部分。',
-    diff: '差异', diffSame: '两段正文完全相同。', diffSum: '{same} 句相同，{changed} 处不同。',
+    title: '标题', diff: '差异', diffSame: '两段正文完全相同。', diffSum: '相同的句子：{same}。不同之处：{changed}。',
     diffFolded: '{n} 句相同', diffCut: '正文较长：只比较了开头部分。', removed: '删去', added: '增加', pickTwo: '请选择两个不同的副本。',
     diffLegend: '删除线：只在左侧。下划线：只在右侧。',
     noJobs: '任务文件中没有任务。', jobsOff: '任务功能未启用：服务启动时没有指定任务文件。',
