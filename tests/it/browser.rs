@@ -295,7 +295,7 @@ impl Tab {
         assert_eq!(bad.collect::<Vec<_>>(), Vec::<&String>::new());
     }
 
-    /// Keeps a picture of the whole page, if the variable DASHBOARD_SHOTS names a folder.
+    /// Keeps a picture of the whole page, if the variable `DASHBOARD_SHOTS` names a folder.
     pub(crate) fn shot(&self, name: &str) {
         let Ok(folder) = std::env::var("DASHBOARD_SHOTS") else { return };
         let asked = json!({ "format": "png", "captureBeyondViewport": true });

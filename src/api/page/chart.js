@@ -45,8 +45,10 @@ function bars(box, what, rows, day) {
     const bar = svg('rect', { x: x + step * 0.12, y: y(0) - size, width: Math.max(1, step * 0.76), height: size, class: 'bar' });
     bar.append(svg('title', {}, `${long.format(row.start)}: ${number(row.value)}`));
     chart.append(bar);
-    if (at % labels === 0 && x + 30 < width) {
-      chart.append(svg('text', { x: x + step / 2, y: height - 8, 'text-anchor': 'middle' }, short.format(row.start)));
+    if (at % labels === 0) {
+      const last = x + step / 2 + 30 > width;
+      const [place_, anchor] = last ? [width - 1, 'end'] : [x + step / 2, 'middle'];
+      chart.append(svg('text', { x: place_, y: height - 8, 'text-anchor': anchor }, short.format(row.start)));
     }
   });
   box.replaceChildren(chart);

@@ -11,7 +11,7 @@ async function documentView(box, { argument, parameters, signal, title }) {
   title(titled(document_), document_.language);
   fill(box, factsOf(document_), copiesOf(argument, parameters, document_, copies));
   const place_ = h('div', {});
-  box.append(place_, textOf(document_), mediaOf(copies), similarOf(similar), historyOf(document_));
+  put(box, [place_, textOf(document_), mediaOf(copies), similarOf(similar), historyOf(document_)]);
   if (parameters.left && parameters.right) await differenceInto(place_, id, parameters, signal);
 }
 
@@ -64,7 +64,7 @@ function copiesOf(argument, parameters, document_, copies) {
   const cells = rows.map((row) => [
     [h('span', { dir: 'auto' }, row.media || t('unknown')), row.canonical ? h('span', { class: 'badge' }, t('canonical')) : null],
     ...(rows.length > 1 ? [pick('left', row), pick('right', row)] : []),
-    moment(row.arrival), h('span', { dir: 'auto', lang: row.language || null }, row.title), code(row.key), percent(row.similarity), webLink(row.url),
+    moment(row.arrival), h('span', { class: 'wide', dir: 'auto', lang: row.language || null }, row.title), code(row.key), percent(row.similarity), webLink(row.url),
   ]);
   const heads = [t('media'), ...(rows.length > 1 ? [t('left'), t('right')] : []), t('arrived'), t('title'), t('key'), t('likeness'), t('address')];
   const note = h('p', { class: 'bad', role: 'alert' });

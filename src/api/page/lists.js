@@ -98,7 +98,7 @@ async function searchView(box, { parameters, signal }) {
       row.sentence ? h('blockquote', { dir: 'auto' }, row.sentence) : null,
       h('p', { class: 'meta' },
         h('span', { class: 'grown' }, row.cosine === undefined ? t('score', { n: number(row.score, { maximumFractionDigits: 2 }) }) : t('alike', { n: percent(row.cosine) })),
-        row.keywords?.length ? h('span', { dir: 'auto' }, `${t('keywords')}: ${row.keywords.join(' · ')}`) : null)))) : null);
+        row.keywords?.length ? h('span', { dir: 'auto' }, t('pair', { name: t('keywords'), value: row.keywords.join(' · ') })) : null)))) : null);
 }
 
 async function chartsView(box, { parameters, signal }) {
@@ -119,7 +119,7 @@ async function chartsView(box, { parameters, signal }) {
     const chart = h('div', { class: 'chartbox' });
     const sum = rows.reduce((all, row) => all + row[name], 0);
     return {
-      whole: h('section', { class: 'card' }, h('h2', {}, t(key)), h('p', { class: 'quiet' }, `${t('total')}: ${number(sum)}`), chart),
+      whole: h('section', { class: 'card' }, h('h2', {}, t(key)), h('p', { class: 'quiet' }, t('pair', { name: t('total'), value: number(sum) })), chart),
       draw: () => bars(chart, t(key), rows.map((row) => ({ start: row.start, value: row[name] })), by === 'day'),
     };
   });

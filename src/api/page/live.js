@@ -90,7 +90,7 @@ function showCrawls(box, told, before) {
       ['failedPages', number(crawl.failed)], ['requests', number(crawl.requests)], ['bytes', bytes(crawl.bytes)],
     ];
     return h('article', { class: 'crawl' }, h('h3', {}, crawl.job ?? `${t('crawl')} (${t('noJob')})`, ' ', stateOf(crawl.state)),
-      h('p', { class: 'quiet' }, t('started'), ': ', moment(crawl.started), ' · ', crawl.store),
+      h('p', { class: 'quiet' }, t('pair', { name: t('started'), value: '' }), moment(crawl.started), ' · ', crawl.store),
       h('dl', { class: 'figures' }, figures.map(([name, value]) => h('div', {}, h('dt', {}, t(name)), h('dd', {}, value)))));
   }));
 }

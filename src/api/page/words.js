@@ -6,7 +6,7 @@ const WORDS = {
     skip: 'Skip to the content', views: 'Views', other: '中文', otherName: 'Switch to Chinese: 中文',
     live: 'Live', charts: 'Charts', articles: 'Articles', growing: 'Growing', search: 'Search',
     document: 'Document', jobs: 'Jobs', explain: 'Explain',
-    loading: 'Loading…', apply: 'Apply', clear: 'Clear', more: 'Next page', first: 'First page',
+    pair: '{name}: {value}', loading: 'Loading…', apply: 'Apply', clear: 'Clear', more: 'Next page', first: 'First page',
     pages_: 'Pages', none: 'none', unknown: 'unknown', untitled: '(no title)',
     // Failures.
     unreachable: 'The service cannot be reached. It may have stopped; this page tries again when you reload it.',
@@ -76,7 +76,7 @@ const WORDS = {
     skip: '跳到正文', views: '视图', other: 'English', otherName: '切换为英文：English',
     live: '实时', charts: '图表', articles: '文章', growing: '增长', search: '搜索',
     document: '文档', jobs: '任务', explain: '解释',
-    loading: '正在加载…', apply: '应用', clear: '清除', more: '下一页', first: '第一页',
+    pair: '{name}：{value}', loading: '正在加载…', apply: '应用', clear: '清除', more: '下一页', first: '第一页',
     pages_: '分页', none: '无', unknown: '未知', untitled: '（无标题）',
     unreachable: '无法连接服务。它可能已停止；请重新加载本页再试。',
     retrying: '服务暂时没有回应。下面是最后一次的状态；每隔几秒会再次询问。',
