@@ -51,6 +51,8 @@ pub struct Config {
     pub crawls: bool,
     /// Most seeds of such a crawl.
     pub crawl_seeds_max: usize,
+    /// Time between two looks at what the index of the search has to follow.
+    pub search_update_ms: u64,
 }
 
 impl Default for Config {
@@ -75,6 +77,7 @@ impl Default for Config {
             readers_max: 16,
             crawls: false,
             crawl_seeds_max: 1_000,
+            search_update_ms: 3_000,
         }
     }
 }
@@ -90,6 +93,10 @@ impl Config {
 
     pub(super) fn request_time(&self) -> Duration {
         Duration::from_millis(self.request_ms_max.max(1))
+    }
+
+    pub(super) fn search_interval(&self) -> Duration {
+        Duration::from_millis(self.search_update_ms.max(10))
     }
 
     pub(super) fn stop_time(&self) -> Duration {

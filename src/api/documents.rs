@@ -14,7 +14,9 @@ use super::articles::rounded;
 use super::problem::Problem;
 use super::query::Params;
 use super::{Service, cursor};
-use crate::documents::{Copy, DocId, Document, changes_of, read_content, read_document};
+use crate::documents::{
+    Copy, DocId, Document, changes_of, read_body, read_content, read_copy, read_document,
+};
 use crate::export;
 use crate::store::ReadTables;
 use crate::urls::PageUrl;
@@ -149,6 +151,36 @@ pub(super) async fn copies(
             told["media"] = counts;
             told["mediaComplete"] = complete.into();
         }
+        Ok(answer(&told))
+    });
+    told.await
+}
+
+/// `GET /v1/documents/{docId}/copy?url=`: one copy with its text.
+pub(super) async fn copy(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let params = Params::parse(uri.query(), &["url"])?;
+    let Some(address) = params.text("url").filter(|url| !url.is_empty()).map(str::to_owned) else {
+        return Err(Problem::bad("missing_parameter", "`url`, the address of a copy, is missing"));
+    };
+    let told = service.read(move |service, tables| {
+        let (number, document, _) = shown(service, tables, &uri)?;
+        let Some(copy) = read_copy(&tables.copies, number, &address)? else {
+            let detail = "the document has no copy of this address";
+            return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_copy", detail));
+        };
+        if let Some(reason) = copy.terms.forbids(&service.honour, service.clock.now()) {
+            let detail = format!("its page asks not to be shown: {reason}");
+            return Err(Problem::new(StatusCode::FORBIDDEN, "withheld", detail));
+        }
+        let mut told = copy_in_words(&address, &copy, address == document.canonical);
+        let hidden = copy.terms.hides_text(&service.honour);
+        let text = if hidden { None } else { read_body(&tables.bodies, copy.content)? };
+        told["docId"] = document.id.to_string().into();
+        told["text"] = text.unwrap_or_default().into();
+        told["withheld"] = if hidden { "noarchive" } else { "" }.into();
         Ok(answer(&told))
     });
     told.await

@@ -11,7 +11,7 @@ use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLim
 use subtle::ConstantTimeEq as _;
 
 use super::problem::Problem;
-use super::{Config, Error};
+use super::{Config, Error, page};
 
 /// Least bytes of a token.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -51,8 +51,8 @@ impl Guard {
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<(), Problem> {
         self.pace(peer.0)?;
         let Some(token) = &self.token else { return from_here(uri, headers) };
-        // Whoever watches the process need not know the token.
-        if matches!(uri.path(), "/healthz" | "/readyz") {
+        // Whoever watches the process need not know the token; the page asks for it.
+        if matches!(uri.path(), "/healthz" | "/readyz") || page::PATHS.contains(&uri.path()) {
             return Ok(());
         }
         let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -140,8 +140,9 @@ fn from_here(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
             return forbidden("forbidden_origin", "pages of other sites are not answered");
         }
     }
+    // A link of another site may lead to the page, which holds no data.
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if site == Some(b"cross-site") {
+    if site == Some(b"cross-site") && !page::PATHS.contains(&uri.path()) {
         return forbidden("forbidden_origin", "pages of other sites are not answered");
     }
     Ok(())

@@ -17,12 +17,15 @@ mod doc_id;
 mod documents;
 mod guard;
 mod jobs;
+mod keeper;
 mod lists;
 mod live;
 mod metrics;
+mod page;
 mod problem;
 mod query;
 mod routes;
+mod search;
 mod server;
 mod status;
 mod times;
@@ -44,10 +47,12 @@ use crate::frontier;
 use crate::intake::{Intake, Prepared, Receipt, Submission};
 use crate::jobs::Desk;
 use crate::robots::meta::Honour;
+use crate::search as index;
 use crate::store::{self, ReadTables, Store};
 use crate::urls::Normalize;
 
 use guard::Guard;
+use keeper::Keeper;
 use metrics::Metrics;
 use problem::Problem;
 
@@ -98,6 +103,7 @@ pub struct Service {
     rules: Normalize,
     guard: Guard,
     metrics: Metrics,
+    keeper: Keeper,
     signers: Arc<Semaphore>,
     readers: Arc<Semaphore>,
     batches: Arc<Semaphore>,
@@ -123,6 +129,8 @@ pub struct Settings {
     pub honour: Honour,
     /// Crawls that requests start, and the pace that is shown of hosts.
     pub crawl: crawl::Settings,
+    /// How similar texts are found.
+    pub search: index::Config,
     /// The time.
     pub clock: Clock,
 }
@@ -134,7 +142,7 @@ impl Service {
     ///
     /// If it would be open to everybody, and if the token or the store cannot be read.
     pub fn start(store: Arc<Store>, settings: &Settings) -> Result<Arc<Self>, Error> {
-        let Settings { api, dedup, honour, crawl, clock } = settings;
+        let Settings { api, dedup, honour, search, crawl, clock } = settings;
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let limits = api.article.clone();
@@ -155,6 +163,7 @@ impl Service {
             rules: stored_rules(&store)?.unwrap_or_default(),
             guard,
             metrics: Metrics::new(),
+            keeper: Keeper::start(store.clone(), search, api.search_interval()),
             signers: semaphore(signers),
             readers: semaphore(api.readers_max),
             batches: semaphore(api.batches_max),

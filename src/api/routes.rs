@@ -13,19 +13,22 @@ use axum::routing::{MethodRouter, get, post};
 use super::guard::Peer;
 use super::problem::Problem;
 use super::{
-    Service, articles, crawls, doc_id, documents, jobs, lists, live, status, times, verdicts,
+    Service, articles, crawls, doc_id, documents, jobs, lists, live, page, search, status, times,
+    verdicts,
 };
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 24] = [
+pub const ROUTES: [(&str, &[&str]); 26] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
     ("/v1/documents/{docId}", &["get"]),
     ("/v1/documents/{docId}/copies", &["get"]),
+    ("/v1/documents/{docId}/copy", &["get"]),
     ("/v1/documents/{docId}/similar", &["get"]),
     ("/v1/counts", &["get"]),
     ("/v1/trending", &["get"]),
+    ("/v1/search", &["get", "post"]),
     ("/v1/explain", &["get"]),
     ("/v1/verdicts", &["get"]),
     ("/v1/stats", &["get"]),
@@ -64,9 +67,11 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/documents" => get(lists::documents),
         "/v1/documents/{docId}" => get(documents::document),
         "/v1/documents/{docId}/copies" => get(documents::copies),
+        "/v1/documents/{docId}/copy" => get(documents::copy),
         "/v1/documents/{docId}/similar" => get(documents::similar),
         "/v1/counts" => get(times::counts),
         "/v1/trending" => get(times::trending),
+        "/v1/search" => get(search::search).post(search::search),
         "/v1/explain" => get(status::explain),
         "/v1/verdicts" => get(verdicts::verdicts),
         "/v1/stats" => get(status::stats),
@@ -91,6 +96,9 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     let router = ROUTES
         .iter()
         .fold(Router::new(), |router, (path, _)| router.route(path, handler(path)))
+        .route(page::PATHS[0], get(page::html))
+        .route(page::PATHS[1], get(page::script))
+        .route(page::PATHS[2], get(page::style))
         .fallback(async || {
             Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such path")
         })
@@ -107,6 +115,7 @@ async fn around(State(service): State<Arc<Service>>, request: Request, next: Nex
     let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = ROUTES.iter().find(|(path, _)| matched.as_deref() == Some(path));
     let route = route.map_or("other", |(path, _)| path);
+    let of_page = matched.as_deref().is_some_and(|path| page::PATHS.contains(&path));
     let in_paper_form = request.uri().path().starts_with("/docId/");
     let peer = request.extensions().get::<Peer>().copied();
     let peer = peer.unwrap_or(Peer(std::net::Ipv4Addr::LOCALHOST.into()));
@@ -133,7 +142,9 @@ async fn around(State(service): State<Arc<Service>>, request: Request, next: Nex
         }
         response = paper;
     }
-    for (name, value) in HEADERS {
+    // The later of two of one name stands.
+    let policy = of_page.then_some((HEADERS[0].0, page::POLICY));
+    for (name, value) in HEADERS.into_iter().chain(policy) {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().insert(name, value);
     }

@@ -58,6 +58,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         api: config.api,
         dedup: config.dedup,
         honour: config.export,
+        search: config.search,
         clock: Clock::System,
     };
     let service = Service::start(store.clone(), &settings)?;

@@ -20,6 +20,7 @@ mod update;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
@@ -93,6 +94,9 @@ pub enum Error {
         /// What is wrong.
         detail: String,
     },
+    /// The update was to stop ([`Search::stop`]).
+    #[error("the update of the index was stopped")]
+    Stopped,
     /// The documents cannot be read.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
@@ -107,6 +111,7 @@ pub struct Search {
     folder: PathBuf,
     made_anew: Option<String>,
     writing: Mutex<()>,
+    stopping: AtomicBool,
 }
 
 impl std::fmt::Debug for Search {
@@ -145,7 +150,18 @@ impl Search {
         let made = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = made.map_err(|error| damaged(&folder, error))?;
         let config = config.clone();
-        Ok(Self { index, fields, reader, config, folder, made_anew, writing: Mutex::new(()) })
+        let (writing, stopping) = (Mutex::new(()), AtomicBool::new(false));
+        Ok(Self { index, fields, reader, config, folder, made_anew, writing, stopping })
+    }
+
+    /// Ends the update that is under way, and every later one, with [`Error::Stopped`]. What was
+    /// committed stays.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    fn check_stop(&self) -> Result<(), Error> {
+        if self.stopping.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
     /// Tells why the index that was there could not be used, if there was one.

@@ -200,6 +200,7 @@ impl Search {
             drop(work);
             let mut read = || {
                 while let Some(entry) = next()? {
+                    self.check_stop()?;
                     added += 1;
                     // All threads have failed: what they say comes below.
                     if hand.send_blocking(entry).is_err() {

@@ -32,7 +32,20 @@ impl Server {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), change)
+    }
+
+    /// Another service on the store of this one, which ends.
+    pub(crate) fn again(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        self.stop();
+        let other = tempfile::tempdir().unwrap();
+        let empty = Arc::new(Store::open_or_create(other.path(), 1 << 20).unwrap());
+        let store = std::mem::replace(&mut self.store, empty);
+        assert!(api::close(store, Duration::from_secs(20)), "nothing holds the store");
+        Self::at(std::mem::replace(&mut self.folder, other), change)
+    }
+
+    fn at(folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Self {
         let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let mut settings = Settings { clock: clock.clone(), ..Settings::default() };

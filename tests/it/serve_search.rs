@@ -1,0 +1,201 @@
+//! The service over HTTP: search, and the text of one copy.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use uniqcrawl::documents::Key;
+use uniqcrawl::search;
+
+use crate::service::{Server, article, escaped};
+use crate::support::{check_clean, prose};
+
+fn server() -> Server {
+    Server::with(|settings| settings.api.search_update_ms = 20)
+}
+
+/// Asks until `fits`: the index follows in the background.
+#[track_caller]
+fn eventually(server: &Server, path: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let end = Instant::now() + Duration::from_mins(1);
+    loop {
+        let answer = server.get(path);
+        if answer.status == 503 {
+            answer.is(503, "search_not_ready");
+        } else {
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let rows = answer.json()["rows"].as_array().unwrap().clone();
+            if fits(&rows) {
+                return rows;
+            }
+        }
+        assert!(Instant::now() < end, "{path}: {}", answer.body);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn texts_sentences_and_words_are_found_soon_after_they_came() {
+    let server = server();
+    for story in 1..=4 {
+        server.send(&article(&story.to_string(), story, "sina"));
+    }
+    let copy = server.send(&article("5", 3, "sohu"));
+    let chinese = "南京大桥昨天通车，市民可以步行参观。专家说，大桥的桥梁结构非常坚固。";
+    let other = server
+        .send(&json!({"nid": "6", "url": "http://news.example/6", "title": "大桥通车",
+        "content": chinese, "media": "新华"}));
+    let text = format!("/v1/search?q={}", escaped(&prose(3, 150)));
+    let rows = eventually(&server, &text, |rows| rows.first().is_some_and(|r| r["copies"] == 2));
+    assert_eq!((&rows[0]["docId"], &rows[0]["cosine"]), (&copy["docId"], &json!(1.0)));
+    assert_eq!(
+        (&rows[0]["media"], &rows[0]["title"]),
+        (&json!("sina"), &json!("Story 3 of some words"))
+    );
+    let sentence = format!("/v1/search?mode=sentence&q={}", escaped("桥梁结构坚固，专家说"));
+    let rows = eventually(&server, &sentence, |rows| !rows.is_empty());
+    assert_eq!(rows[0]["docId"], other["docId"]);
+    assert_eq!(rows[0]["sentence"], "专家说，大桥的桥梁结构非常坚固。");
+    let words = format!("/v1/search?mode=words&limit=1&q={}", escaped("通车 story"));
+    let rows = eventually(&server, &words, |rows| !rows.is_empty());
+    assert!(rows.len() == 1 && rows[0]["score"].as_f64().unwrap() > 0.0, "{rows:?}");
+    // The same, posted.
+    let body = json!({"text": "桥梁结构坚固，专家说", "mode": "sentence", "limit": 1});
+    let posted = server.post("/v1/search", "application/json", body.to_string().as_bytes()).json();
+    assert_eq!(
+        (&posted["mode"], &posted["rows"][0]["docId"]),
+        (&json!("sentence"), &other["docId"])
+    );
+    assert_eq!(server.rows(&format!("/v1/search?q={}", escaped("。！？"))).len(), 0, "no words");
+    server.lives();
+}
+
+#[test]
+fn searches_that_cannot_be_answered_say_why() {
+    let server = server();
+    eventually(&server, "/v1/search?q=x", |_| true);
+    server.get("/v1/search").is(400, "missing_parameter");
+    server.get("/v1/search?q=%20").is(400, "missing_parameter");
+    server.get("/v1/search?q=x&mode=page").is(400, "bad_parameter");
+    server.get("/v1/search?q=x&limit=201").is(400, "bad_parameter");
+    server.get("/v1/search?q=x&n=3").is(400, "unknown_parameter");
+    server.get("/v1/search?q=%FF").is(400, "bad_utf8");
+    let post = |body: &[u8]| server.post("/v1/search", "application/json", body);
+    post(b"{").is(400, "bad_json");
+    post(b"{\"text\":\"\xff\"}").is(400, "bad_utf8");
+    post(b"{}").is(400, "bad_field");
+    post(br#"["x"]"#).is(400, "bad_field");
+    post(br#"{"text":7}"#).is(400, "bad_field");
+    post(br#"{"text":" "}"#).is(400, "missing_field");
+    post(br#"{"text":"x","mode":"page"}"#).is(400, "bad_field");
+    post(br#"{"text":"x","limit":0}"#).is(400, "bad_field");
+    post(br#"{"text":"x","n":1}"#).is(400, "bad_field");
+    let long = |bytes: usize| json!({"text": "x ".repeat(bytes / 2)}).to_string();
+    post(long((1 << 20) + 2).as_bytes()).is(400, "field_too_long");
+    assert_eq!(post(long(1 << 20).as_bytes()).status, 200);
+    post(&vec![b'x'; (8 << 20) + 1]).is(413, "body_too_large");
+    server.post("/v1/search", "text/plain", b"x").is(415, "unsupported_media_type");
+    server.lives();
+}
+
+#[test]
+fn what_asks_not_to_be_shown_is_not_found_and_hidden_texts_stay_hidden() {
+    let server = server();
+    let ids: Vec<Value> = (1..=3)
+        .map(|story| server.send(&article(&story.to_string(), story, "m"))["docId"].clone())
+        .collect();
+    let story = |story: u64| format!("/v1/search?mode=sentence&q={}", escaped(&prose(story, 12)));
+    for (number, id) in (1..).zip(&ids) {
+        eventually(&server, &story(number), |rows| rows.iter().any(|row| row["docId"] == *id));
+    }
+    // The first pages come to ask for something after they were indexed.
+    change(&server, 1, |copy| copy.terms.noai = true);
+    change(&server, 2, |copy| copy.terms.noarchive = true);
+    assert_eq!(server.rows(&story(1)).len(), 0);
+    let row = &server.rows(&story(2))[0];
+    assert_eq!((&row["docId"], &row["sentence"]), (&ids[1], &Value::Null));
+    assert!(server.rows(&story(3))[0]["sentence"].is_string());
+    let copy = |number: usize| {
+        let id = ids[number - 1].as_str().unwrap();
+        server.get(&format!("/v1/documents/{id}/copy?url=http://m.example/{number}"))
+    };
+    copy(1).is(403, "withheld");
+    assert_eq!(
+        (&copy(2).json()["text"], &copy(2).json()["withheld"]),
+        (&json!(""), &json!("noarchive"))
+    );
+    assert_eq!(copy(3).json()["text"], prose(3, 150));
+}
+
+/// Changes the one copy of a document.
+fn change(server: &Server, number: u64, change: impl Fn(&mut uniqcrawl::documents::Copy)) {
+    use uniqcrawl::documents::{read_copy, write_copy};
+    let txn = server.store.db().begin_write().unwrap();
+    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
+    let address = format!("http://m.example/{number}");
+    let mut copy = read_copy(&tables.copies, number, &address).unwrap().unwrap();
+    change(&mut copy);
+    write_copy(&mut tables.copies, number, &address, &copy).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+}
+
+#[test]
+fn each_copy_has_the_text_that_it_came_with() {
+    let server = Server::new();
+    let one = prose(8, 300);
+    let other = format!("{one}A last word.");
+    let mut told = article("1", 8, "a");
+    told["content"] = one.clone().into();
+    let id = server.send(&told)["docId"].as_str().unwrap().to_owned();
+    told["content"] = other.clone().into();
+    told["title"] = "Quite another headline over it".into();
+    (told["nid"], told["url"]) = (json!("2"), json!("http://b.example/?x=1&y=2"));
+    let near = server.send(&told);
+    assert_eq!((&near["docId"], &near["foundBy"]), (&json!(id), &json!("content")), "{near}");
+    assert_ne!(near["key"], Key::Exact.as_str());
+    let copy = |url: &str| server.get(&format!("/v1/documents/{id}/copy?url={}", escaped(url)));
+    let (first, second) =
+        (copy("http://a.example/1").json(), copy("http://b.example/?x=1&y=2").json());
+    assert_eq!((&first["text"], &first["canonical"]), (&json!(one), &json!(true)));
+    assert_eq!((&second["text"], &second["docId"]), (&json!(other), &json!(id)));
+    copy("http://a.example/2").is(404, "unknown_copy");
+    server.get(&format!("/v1/documents/{id}/copy")).is(400, "missing_parameter");
+    server.lives();
+}
+
+#[test]
+fn an_index_that_was_there_answers_at_once_and_a_broken_one_is_made_anew() {
+    let mut first = server();
+    first.send(&article("1", 1, "a"));
+    let path = format!("/v1/search?q={}", escaped(&prose(1, 60)));
+    eventually(&first, &path, |rows| rows.len() == 1);
+    first.stop();
+    // Nobody looks at the store for a day: what was committed is asked.
+    let second = first.again(|settings| settings.api.search_update_ms = 86_400_000);
+    assert_eq!(eventually(&second, &path, |_| true).len(), 1);
+    let mut second = second;
+    second.stop();
+    damage(&second.folder.path().join("search"));
+    let third = second.again(|settings| settings.api.search_update_ms = 20);
+    eventually(&third, &path, |rows| rows.len() == 1);
+    third.send(&article("2", 2, "a"));
+    let other = format!("/v1/search?q={}", escaped(&prose(2, 60)));
+    eventually(&third, &other, |rows| rows.iter().any(|row| row["url"] == "http://a.example/2"));
+    check_clean(&third.store);
+    // The command line sees the same index.
+    let mut third = third;
+    third.stop();
+    let index = search::Search::open(third.folder.path(), &search::Config::default()).unwrap();
+    assert_eq!((index.made_anew(), index.documents()), (None, 2));
+}
+
+/// Cuts every file of an index in two.
+fn damage(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    }
+}
