@@ -61,8 +61,8 @@ pub(super) struct Ledger<'a> {
     tally: Tally,
     /// Pages that are new, or may turn out to be when they are looked at again.
     promising: u64,
-    /// The last content that was looked at again.
-    looked_at: u64,
+    /// How far the second look is.
+    look: again::Look,
     /// When the first interrupt was seen.
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
@@ -98,7 +98,7 @@ impl<'a> Ledger<'a> {
             pages_leased: 0,
             tally: Tally::default(),
             promising: 0,
-            looked_at: 0,
+            look: again::Look::default(),
             stopping: None,
             next_due: None,
         }

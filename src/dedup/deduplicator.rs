@@ -10,7 +10,9 @@ use crate::features::{Signed, Signer, site_of};
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
 
-use super::{Config, Error, Finder, Joint, Likeness, Root, Sites, Trees, judge, loose_leaves};
+use super::{
+    Config, Error, Finder, Joint, LOOKS_MAX, Likeness, Root, Sites, Trees, judge, loose_leaves,
+};
 
 /// A document to be judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -219,6 +221,19 @@ impl Deduplicator {
     /// The same documents in the same order give the same clusters. To be called after the last
     /// document; it may also be called in between.
     pub fn settle(&mut self) -> usize {
+        let mut all = 0;
+        // What moves may be a better place for what was looked at before.
+        for _ in 0..LOOKS_MAX {
+            let moved = self.look_again();
+            all += moved;
+            if moved == 0 {
+                break;
+            }
+        }
+        all
+    }
+
+    fn look_again(&mut self) -> usize {
         let mut moved = 0;
         let unsure = std::mem::take(&mut self.unsure);
         let loose = self.loose(&unsure);

@@ -21,5 +21,5 @@ pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
 pub use judge::{Joint, Root, Trees, judge};
 pub use rule::{Bond, Likeness, Rule, Sites};
-pub use second_look::loose_leaves;
+pub use second_look::{LOOKS_MAX, loose_leaves};
 pub use stored::{catch_up, judge_again, judge_stored, load, lock, loose_contents};

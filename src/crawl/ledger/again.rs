@@ -17,6 +17,20 @@ use super::{Ledger, article_of};
 /// Longest time for which joints are looked at again while others want to write.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
+/// Passes over the joints after the first one, while any of them moves.
+const LOOKS_MAX: u32 = dedup::LOOKS_MAX - 1;
+
+/// How far the second look is.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// The last content that got its look in this pass.
+    at: u64,
+    /// A content moved in this pass.
+    moved: bool,
+    /// Passes that have ended.
+    passes: u32,
+}
+
 impl Ledger<'_> {
     /// Keeps a page of `document` that was read again. One that says the same, or nearly the same,
     /// keeps its place and is not judged; another one is.
@@ -103,7 +117,8 @@ impl Ledger<'_> {
 
     /// Looks again at every joint that was less than certain: what two pages have in common may
     /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
-    /// Returns whether all were looked at: others that want to write get their turn meanwhile.
+    /// Returns whether all were looked at: others that want to write get their turn meanwhile, and
+    /// what moves may be a better place for what was looked at before.
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
         let now = self.context.clock.now();
         let unsure = clusters::unsure(tables)?;
@@ -113,7 +128,7 @@ impl Ledger<'_> {
         let began = Instant::now();
         let mut left = BTreeSet::new();
         let mut complete = true;
-        let from = self.looked_at;
+        let (from, moved_before) = (self.look.at, self.tally.moved);
         for again in unsure.into_iter().zip(loose).filter(|(content, _)| *content > from) {
             if self.context.stop.asked() > 0 {
                 break;
@@ -123,7 +138,7 @@ impl Ledger<'_> {
                 break;
             }
             let content = again.0;
-            (self.looked_at, looked) = (content, true);
+            (self.look.at, looked) = (content, true);
             let finder = dedup::lock(&self.finder);
             let place = dedup::judge_again(tables, &finder, again, &self.settings.dedup)?;
             drop(finder);
@@ -137,6 +152,11 @@ impl Ledger<'_> {
         }
         for document in left {
             clusters::recount(tables, document, now)?;
+        }
+        self.look.moved |= self.tally.moved > moved_before;
+        if complete && self.look.moved && self.look.passes < LOOKS_MAX {
+            self.look = Look { passes: self.look.passes + 1, ..Look::default() };
+            complete = false;
         }
         Ok(complete)
     }
