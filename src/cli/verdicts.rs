@@ -93,7 +93,12 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
             let out = BufWriter::new(file);
             let (mut out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
             out.flush().with_context(cannot)?;
-            (out.into_inner().map_err(|error| error.into_error()).with_context(cannot)?, count)
+            (
+                out.into_inner()
+                    .map_err(std::io::IntoInnerError::into_error)
+                    .with_context(cannot)?,
+                count,
+            )
         }
     };
     file.sync_all().with_context(cannot)?;
