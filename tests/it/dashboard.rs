@@ -233,7 +233,7 @@ fn live_shows_crawls_with_their_pace_reasons_and_hosts() {
     }
     // 50 pages in 2 seconds.
     give_pages(&tab, 1050, "2026-11-21T12:00:02Z");
-    tab.until("[...document.querySelectorAll('.figures div')].some((one) => one.innerText.includes('25') && one.innerText.includes('Pages/s'))");
+    tab.until("document.querySelector('.crawl dd')?.textContent === '25'");
     tab.shot("live-en");
     assert_eq!(tab.eval("document.querySelector('.pager a').hash"), "#/live?cursor=abcd");
     tab.eval("document.getElementById('language').click()");
