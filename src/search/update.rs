@@ -274,6 +274,7 @@ fn seen(tables: &ReadTables) -> Result<u64, Error> {
 
 /// Takes out of the store what is indexed now. What was changed meanwhile stays for the next time.
 fn settle(store: &Store, work: &Work) -> Result<(), store::Error> {
+    let _turn = store.turn();
     let txn = store.db().begin_write()?;
     {
         let mut changes = txn.open_table(SEARCH_CHANGES)?;

@@ -121,6 +121,7 @@ fn write<T>(
     store: &Store,
     work: impl FnOnce(&mut Tables<'_>) -> Result<T, store::Error>,
 ) -> Result<T, store::Error> {
+    let _turn = store.turn();
     let txn = store.db().begin_write()?;
     let mut tables = Tables::open(&txn)?;
     let done = work(&mut tables)?;
