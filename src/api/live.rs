@@ -17,7 +17,7 @@ use super::{Service, cursor};
 use crate::clock::Timestamp;
 use crate::clusters::DUPLICATES;
 use crate::crawl::{Live, Report, Running};
-use crate::frontier::Host;
+use crate::frontier::{self, Host};
 use crate::store::ReadTables;
 
 /// Hosts that one request looks at.
@@ -82,10 +82,15 @@ pub(super) async fn hosts(
             _ => by_number(tables, sort, after.as_deref(), limit)?,
         };
         let now = service.clock.now();
+        // The pace is that of the crawl under way, or of the next one.
+        let running = service.crawls.running().into_iter().find(|one| one.context.finder.is_some());
+        let live = running.map(|one| one.context.live);
+        let pace = live.as_ref().and_then(|live| live.pace.get());
+        let pace = pace.unwrap_or(&service.crawl.frontier);
         let mut rows = Vec::new();
         for number in numbers {
             let Some(row) = tables.hosts.get(number)? else { continue };
-            rows.push(row_of(service, &Host::decode(row.value())?, now));
+            rows.push(row_of(pace, &Host::decode(row.value())?, now));
         }
         let next = next.map(|place| cursor::write(&list, &place));
         Ok(answer(&json!({ "rows": rows, "next": next })))
@@ -145,7 +150,7 @@ fn by_number(
     Ok((found.into_iter().map(|(_, number)| number).collect(), next))
 }
 
-fn row_of(service: &Service, host: &Host, now: Timestamp) -> Value {
+fn row_of(pace: &frontier::Config, host: &Host, now: Timestamp) -> Value {
     let next = host.scheduled;
     let state = match () {
         () if host.queued == 0 => "done",
@@ -154,7 +159,7 @@ fn row_of(service: &Service, host: &Host, now: Timestamp) -> Value {
         () if next > now => "waiting",
         () => "ready",
     };
-    let delay = service.frontier().delay(host).as_millis();
+    let delay = pace.delay(host).as_millis();
     json!({
         "host": host.key,
         "state": state,

@@ -43,7 +43,6 @@ use tokio::sync::Semaphore;
 use crate::clock::Clock;
 use crate::crawl::{self, Crawls, stored_rules};
 use crate::dedup::{self, Finder};
-use crate::frontier;
 use crate::intake::{Intake, Prepared, Receipt, Submission};
 use crate::jobs::Desk;
 use crate::robots::meta::Honour;
@@ -193,10 +192,6 @@ impl Service {
     /// Shows jobs, and lets them be started and stopped. Only the first desk counts.
     pub fn attach_jobs(&self, desk: Desk) {
         drop(self.jobs.set(desk));
-    }
-
-    fn frontier(&self) -> &frontier::Config {
-        &self.crawl.frontier
     }
 
     fn is_stopping(&self) -> bool {

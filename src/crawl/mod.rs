@@ -18,7 +18,7 @@ mod visitor;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use serde::{Deserialize, Serialize};
@@ -175,6 +175,8 @@ pub struct Live {
     pub in_flight: AtomicU64,
     /// Requests that failed.
     pub failed: AtomicU64,
+    /// Its pace, once it has begun.
+    pub pace: OnceLock<frontier::Config>,
 }
 
 /// What surrounds a run: its clock, its stop, and where it shows what it does.
@@ -204,6 +206,7 @@ pub fn run(
     context: &Context,
 ) -> Result<Report, Error> {
     fix_rules(store, &settings.normalize)?;
+    let _is_first = context.live.pace.set(settings.frontier.clone());
     let fetcher = settings.fetcher()?;
     let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let named = &settings.frontier.verdicts.known;

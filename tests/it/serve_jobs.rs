@@ -193,6 +193,9 @@ fn jobs_are_listed_started_and_stopped_over_http() {
     // A run of the store that is served: its pages and articles are one store.
     assert_eq!(process.post("/v1/jobs/slow/start").status, 202);
     process.reads("slow", 3);
+    // Hosts are shown with the pace of the crawl that is under way, not of the service.
+    let hosts = process.get("/v1/hosts?sort=queued");
+    assert_eq!(hosts["rows"][0]["delayMs"], 0, "{hosts}");
     process.post("/v1/jobs/slow/start").is(409, "job_conflict");
     let copy = json!({"nid": "1", "title": "Page 0", "content": prose(10, 80)}).to_string();
     let answer = post(process.address, "/v1/articles", "application/json", copy.as_bytes());
