@@ -46,9 +46,11 @@ fn document_since(address: &Address, day: u64) -> Option<u64> {
 pub(super) fn note_lead(tables: &mut Tables<'_>, found: &Address) -> Result<(), Error> {
     let mut referrer = found.referrer.clone();
     for _ in 0..LEADS_MAX {
-        if referrer.is_empty() || tables.leads.insert(xxh3_64(referrer.as_bytes()), ())?.is_some() {
+        let hash = xxh3_64(referrer.as_bytes());
+        if referrer.is_empty() || tables.leads.get(hash)?.is_some() {
             return Ok(());
         }
+        tables.leads.insert(hash, ())?;
         let Some(above) = Address::read(&tables.addresses, &referrer)? else { return Ok(()) };
         referrer = above.referrer;
     }
