@@ -17,7 +17,7 @@ use super::{Service, cursor};
 use crate::clock::Timestamp;
 use crate::clusters::DUPLICATES;
 use crate::crawl::{Live, Report, Running};
-use crate::frontier::{self, Host};
+use crate::frontier::{self, Host, Reason};
 use crate::store::ReadTables;
 
 /// Hosts that one request looks at.
@@ -168,7 +168,7 @@ fn row_of(pace: &frontier::Config, host: &Host, now: Timestamp) -> Value {
         "answered": host.answered,
         "failed": host.failed,
         "delayMs": u64::try_from(delay).unwrap_or(u64::MAX),
-        "trouble": host.trouble.map(|reason| reason.as_str()),
+        "trouble": host.trouble.map(Reason::as_str),
     })
 }
 

@@ -412,7 +412,7 @@ impl<'a> Ledger<'a> {
         if let Some(reason) = refused {
             return Ok((Settlement::Refused(reason), false));
         }
-        if let Some(document) = document_of(tables, state, &page.article.address)? {
+        if let Some(document) = document_of(tables, &state, &page.article.address)? {
             return self.keep_again((frontier, tables), document, (page, links), now);
         }
         let article = article_of(tables, page)?;
@@ -502,9 +502,9 @@ fn is_first(tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
 }
 
 /// The document that has a copy of this address: from an earlier visit, or because it was sent.
-fn document_of(tables: &Tables<'_>, state: State, url: &str) -> Result<Option<u64>, store::Error> {
+fn document_of(tables: &Tables<'_>, state: &State, url: &str) -> Result<Option<u64>, store::Error> {
     if let State::Stored(document) = state {
-        return Ok(Some(document));
+        return Ok(Some(*document));
     }
     let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
     let Some((_, document)) = sent else { return Ok(None) };

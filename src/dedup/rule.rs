@@ -26,8 +26,8 @@ pub struct Rule {
     /// Least share of the smaller text that is in the larger one, 0 to 1; 1 asks for no less than
     /// all of it.
     pub containment_min: f32,
-    /// Least size of the smaller text, as a share of the larger one, for containment to count: a
-    /// page that holds many articles is a copy of none.
+    /// Least size of the smaller text, as a share of the larger one: a page that holds many
+    /// articles is a copy of none.
     pub containment_size_min: f32,
     /// Least words of a text that can be a near-duplicate. Shorter texts are duplicates only if
     /// they are equal: a few words in common prove nothing.
@@ -110,9 +110,9 @@ impl Rule {
     /// Tells whether texts so alike are one document.
     #[must_use]
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
-        likeness.similarity >= self.least(bond)
-            || (likeness.containment >= self.containment_min
-                && likeness.size >= self.containment_size_min)
+        let alike = likeness.similarity >= self.least(bond);
+        (alike || likeness.containment >= self.containment_min)
+            && likeness.size >= self.containment_size_min
     }
 
     /// Least similarity of texts that are one document, unless one contains the other.
@@ -184,6 +184,11 @@ mod tests {
             };
             assert!(same(least), "{titled} {sites:?}");
             assert!(!same(least - 0.001), "{titled} {sites:?}");
+            let of_size = |size| {
+                let likeness = Likeness { similarity: 0.65, containment: 1.0, size };
+                rule.same(likeness, Bond { titled, sites })
+            };
+            assert!(of_size(0.3) && !of_size(0.299), "{titled} {sites:?}");
         }
     }
 

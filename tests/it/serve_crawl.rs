@@ -199,8 +199,8 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let signer = Signer::new(settings.features.clone()).unwrap();
     // As if a batch with this text had been aborted: no content has this number.
     let lost = |story: u64| {
-        let signed = signer.sign_article(&titled(story), &prose(story, 150), "");
-        dedup::lock(&finder).insert(77, &signed);
+        let article = signer.sign_article(&titled(story), &prose(story, 150), "");
+        dedup::lock(&finder).insert(77, &article);
     };
     lost(1);
     let runtime = tokio::runtime::Runtime::new().unwrap();
