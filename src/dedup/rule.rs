@@ -110,16 +110,16 @@ impl Rule {
     /// Tells whether texts so alike are one document.
     #[must_use]
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
-        let alike = likeness.similarity >= self.least(bond);
-        (alike || likeness.containment >= self.containment_min)
-            && likeness.size >= self.containment_size_min
+        let of_a_size = likeness.size >= self.containment_size_min;
+        likeness.similarity >= self.least(bond, of_a_size)
+            || (likeness.containment >= self.containment_min && of_a_size)
     }
 
     /// Least similarity of texts that are one document, unless one contains the other.
-    fn least(&self, bond: Bond) -> f32 {
+    fn least(&self, bond: Bond, of_a_size: bool) -> f32 {
         let usual = self.similarity_min;
         match (bond.titled, bond.sites) {
-            (true, Sites::Two) => usual.min(self.titled_abroad_similarity_min),
+            (true, Sites::Two) if of_a_size => usual.min(self.titled_abroad_similarity_min),
             (true, _) => usual.min(self.titled_similarity_min),
             (false, Sites::One) => usual.max(self.site_similarity_min),
             (false, Sites::Two) => usual.min(self.abroad_similarity_min),
@@ -185,7 +185,7 @@ mod tests {
             assert!(same(least), "{titled} {sites:?}");
             assert!(!same(least - 0.001), "{titled} {sites:?}");
             let of_size = |size| {
-                let likeness = Likeness { similarity: 0.65, containment: 1.0, size };
+                let likeness = Likeness { similarity: 0.25, containment: 1.0, size };
                 rule.same(likeness, Bond { titled, sites })
             };
             assert!(of_size(0.3) && !of_size(0.299), "{titled} {sites:?}");
