@@ -29,29 +29,33 @@ fn part(answer: &Answer) -> (Vec<Item>, String, bool) {
     (items, end.next.unwrap(), end.more.unwrap())
 }
 
+/// Two fronts, each of ten articles under three addresses, and a fourth copy of the first article.
+fn two_fronts() -> Web {
+    let paths = |from: u64| -> Vec<String> {
+        let all = (from..from + 10).flat_map(|n| (0..3).map(move |copy| (n, copy)));
+        all.map(|(n, copy)| format!("/{copy}/{n}")).collect()
+    };
+    let links = |from: u64| paths(from).join(" ");
+    let mut site = Site::new();
+    for (path, from) in [("/", 0), ("/more", 10)] {
+        let links = links(from);
+        let links: Vec<&str> = links.split(' ').collect();
+        site = site.html(path, page(path, &prose(500 + from, 80), &links));
+    }
+    // A fourth copy of the first article comes late.
+    site = site.html("/3/0", page("Article 0", &prose(100, 120), &[]));
+    let site = paths(0).iter().chain(&paths(10)).fold(site, |site, path| {
+        let number: u64 = path.rsplit('/').next().unwrap().parse().unwrap();
+        let title = format!("Article {number}");
+        site.html(path, page(&title, &prose(100 + number, 120), &[]))
+    });
+    Web::one(site)
+}
+
 #[test]
 fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
     let server = Server::new();
-    let web = Web::one({
-        let paths = |from: u64| -> Vec<String> {
-            let all = (from..from + 10).flat_map(|n| (0..3).map(move |copy| (n, copy)));
-            all.map(|(n, copy)| format!("/{copy}/{n}")).collect()
-        };
-        let links = |from: u64| paths(from).join(" ");
-        let mut site = Site::new();
-        for (path, from) in [("/", 0), ("/more", 10)] {
-            let links = links(from);
-            let links: Vec<&str> = links.split(' ').collect();
-            site = site.html(path, page(path, &prose(500 + from, 80), &links));
-        }
-        // A fourth copy of the first article comes late.
-        site = site.html("/3/0", page("Article 0", &prose(100, 120), &[]));
-        paths(0).iter().chain(&paths(10)).fold(site, |site, path| {
-            let number: u64 = path.rsplit('/').next().unwrap().parse().unwrap();
-            let title = format!("Article {number}");
-            site.html(path, page(&title, &prose(100 + number, 120), &[]))
-        })
-    });
+    let web = two_fronts();
     let run = |seeds: &[&str]| {
         let seeds: Vec<_> = seeds.iter().map(|path| web.url(0, path)).collect();
         let settings = plain().settings();

@@ -78,10 +78,8 @@ fn publish(crawled: &Crawled, path: &Path, addresses: Addresses) -> u64 {
     let (tables, out) = (crawled.store.read().unwrap(), Vec::new());
     let now = Timestamp(1_795_262_400_000);
     let (bytes, count) = write_verdicts(&tables, (out, &header), &Honour::default(), now).unwrap();
-    let bytes = match path.extension().is_some_and(|ending| ending == "zst") {
-        true => zstd::bulk::compress(&bytes, 3).unwrap(),
-        false => bytes,
-    };
+    let is_packed = path.extension().is_some_and(|ending| ending == "zst");
+    let bytes = if is_packed { zstd::bulk::compress(&bytes, 3).unwrap() } else { bytes };
     fs::write(path, bytes).unwrap();
     count
 }
@@ -307,6 +305,25 @@ fn a_feed_that_is_dropped_gives_back_what_it_held() {
 }
 
 #[test]
+fn feeds_of_a_store_are_listed_and_dropped() {
+    let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("s.txt"), web.web.url(0)).unwrap();
+    feed_of(&path.join("good.jsonl"), &[("http://h/1".to_owned(), "http://h/".to_owned())]);
+    let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
+    let output = crawl(&[&arguments[..], &["--known", "good.jsonl"]].concat(), path);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let listed = crawl(&["verdicts", "list"], path);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("1: good.jsonl of somebody") && !listed.contains("2: "), "{listed}");
+    assert_eq!(crawl(&["verdicts", "drop", "2"], path).status.code(), Some(2));
+    assert_eq!(crawl(&["verdicts", "drop", "1"], path).status.code(), Some(0));
+    let listed = crawl(&["verdicts", "list"], path);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("not believed"), "{listed:?}");
+}
+
+#[test]
 fn damaged_feeds_are_refused_with_their_line_and_nothing_is_crawled() {
     let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
     let folder = tempfile::tempdir().unwrap();
@@ -373,13 +390,6 @@ fn damaged_feeds_are_refused_with_their_line_and_nothing_is_crawled() {
     assert_eq!(web.web.requests().len(), 0, "nothing is crawled");
     let (code, told) = run("good.jsonl");
     assert_eq!(code, Some(0), "{told}");
-    let listed = crawl(&["verdicts", "list"], path);
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    assert!(listed.contains("1: good.jsonl of somebody") && !listed.contains("2: "), "{listed}");
-    assert_eq!(crawl(&["verdicts", "drop", "2"], path).status.code(), Some(2));
-    assert_eq!(crawl(&["verdicts", "drop", "1"], path).status.code(), Some(0));
-    let listed = crawl(&["verdicts", "list"], path);
-    assert!(String::from_utf8_lossy(&listed.stdout).contains("not believed"), "{listed:?}");
 }
 
 fn start(folder: &Path, store: &str) -> Child {
