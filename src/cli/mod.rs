@@ -23,6 +23,7 @@ mod signals;
 mod upkeep;
 mod verdicts;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -50,6 +51,11 @@ pub(crate) fn main() -> ExitCode {
             exit::of(&error).into()
         }
     }
+}
+
+/// Prints a line. Work goes on if nobody reads it.
+pub(crate) fn line(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::localweb::Site;
@@ -295,4 +295,35 @@ fn settings_of_the_dedup_stage_that_cannot_be_or_were_others_are_refused() {
     let output = crawl(&["dedup", "missing.jsonl", "--out", "o"], folder.path());
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), text.matches("os error").count()), (Some(2), 1), "{text}");
+}
+
+#[test]
+fn nobody_who_reads_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
+    let front = web.url(0, "/").to_string();
+    put(folder.path(), &[("seeds.txt", &front)]);
+    let jobs = "[[job]]\nname = \"one\"\nseeds = [\"http://127.0.0.1:1/\"]\nstore = \"s\"\nevery = \"1d\"\n";
+    put(folder.path(), &[("jobs.toml", jobs)]);
+    let made = crawl(&["--seeds", "seeds.txt", "--allow-private", "--delay", "0"], folder.path());
+    assert!(made.status.success(), "{}", text(&made));
+    for arguments in [
+        &["rules", "list"][..],
+        &["verdicts", "list"],
+        &["stats"],
+        &["config"],
+        &["jobs", "next", "--jobs", "jobs.toml"],
+        &["explain", &front],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_crawl"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{arguments:?}: {told}");
+    }
 }
