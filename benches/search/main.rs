@@ -1,7 +1,8 @@
 //! The experiments of the text on Elasticsearch, TF-IDF and cosine: edited documents and edited
 //! sentences must find where they come from. See benches/README.md.
 //!
-//! `search FOLDER [--index DIR] [--documents-only]`; the folder is one of `gen_task_a.py`.
+//! `search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--misses]`; the folder is one
+//! of `gen_task_a.py`.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,12 +49,17 @@ struct Item {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let Some(folder) = arguments.first().map(PathBuf::from) else {
-        println!("usage: search FOLDER [--index DIR] [--documents-only]");
+        println!(
+            "usage: search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--misses]"
+        );
         return;
     };
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let (only, misses) = (has("--keywords-only"), has("--misses"));
     let index = arguments.iter().position(|a| a == "--index").map(|at| &arguments[at + 1]);
     let started = Instant::now();
-    let corpus = folder.join("corpus.jsonl");
+    // Its name says whether an index is of this corpus.
+    let corpus = folder.join("corpus.jsonl").canonicalize().unwrap();
     let search = Search::open_at(index.map(Path::new), &Config::default()).unwrap();
     let updated = search.fill(&format!("{} 1", corpus.display()), read(&corpus).map(Ok)).unwrap();
     let seconds = started.elapsed().as_secs_f64();
@@ -65,16 +71,24 @@ fn main() {
     let queries = queries(&folder, "docs", 2);
     heading();
     let of = |hits: Vec<uniqcrawl::search::Hit>| hits.into_iter().next().map(|hit| hit.doc_id);
-    measure("keywords + cosine", (&queries, &by_id), |text| of(search.text(text, 1).unwrap()));
+    let lost =
+        measure("keywords + cosine", (&queries, &by_id), |text| of(search.text(text, 1).unwrap()));
+    for query in lost.into_iter().filter(|_| misses) {
+        tell(&search, query);
+    }
     let signer = Signer::default();
-    let started = Instant::now();
-    let items = items(&texts, &signer, |text| vec![text]);
-    rivals((&texts, &by_id), &items, &queries, &signer);
-    let longest = longest_sentences(&texts);
-    measure("longest sentence", (&queries, &by_id), |text| {
-        longest.get(&longest_of(text)?).map(|at| texts[*at as usize].id.clone())
-    });
-    println!("\nfingerprints and the others took {:.0} s", started.elapsed().as_secs_f64());
+    if !only {
+        let started = Instant::now();
+        let items = items(&texts, &signer, |text| vec![text]);
+        let first = started.elapsed().as_secs_f64();
+        rivals((&texts, &by_id), &items, &queries, &signer);
+        let longest = longest_sentences(&texts);
+        measure("longest sentence", (&queries, &by_id), |text| {
+            longest.get(&longest_of(text)?).map(|at| texts[*at as usize].id.clone())
+        });
+        let all = started.elapsed().as_secs_f64();
+        println!("\nfingerprints took {first:.0} s, all but keywords + cosine {all:.0} s");
+    }
 
     println!("\n## Edited sentences\n");
     let queries = self::queries(&folder, "sents", 2);
@@ -82,8 +96,7 @@ fn main() {
     measure("keywords + cosine", (&queries, &by_id), |text| {
         search.sentence(text, 1).unwrap().into_iter().next().map(|hit| hit.doc_id)
     });
-    if !arguments.iter().any(|a| a == "--documents-only") {
-        drop(items);
+    if !only && !has("--documents-only") {
         let items = self::items(&texts, &signer, sentences);
         println!("| ({} sentences) | | | | | | | |", items.len());
         rivals((&texts, &by_id), &items, &queries, &signer);
@@ -133,23 +146,27 @@ fn heading() {
 
 /// Asks every question and prints a row. Another document that `crawl dedup` takes for a copy of the
 /// right one is a reprint of it.
-fn measure(
+fn measure<'q>(
     name: &str,
-    (queries, texts): (&[Query], &Texts<'_>),
+    (queries, texts): (&'q [Query], &Texts<'_>),
     mut answer: impl FnMut(&str) -> Option<String>,
-) {
+) -> Vec<&'q Query> {
     let (mut right, mut reprints, mut answered) = (0u32, 0u32, 0u32);
-    let (mut times, mut work) = (Vec::new(), Duration::ZERO);
+    let (mut times, mut work, mut missed) = (Vec::new(), Duration::ZERO, Vec::new());
     for query in queries {
         let (started, worked) = (Instant::now(), thread_time());
         let found = answer(&query.text);
         times.push(started.elapsed());
         work += thread_time().saturating_sub(worked);
+        let is_right = found.as_ref().is_some_and(|found| query.right.contains(found));
+        right += u32::from(is_right);
+        if !is_right {
+            missed.push(query);
+        }
         let Some(found) = found else { continue };
         answered += 1;
-        if query.right.contains(&found) {
-            right += 1;
-        } else if query.right.iter().any(|id| same(texts[id.as_str()], texts[found.as_str()])) {
+        if !is_right && query.right.iter().any(|id| same(texts[id.as_str()], texts[found.as_str()]))
+        {
             reprints += 1;
         }
     }
@@ -167,6 +184,23 @@ fn measure(
         ms(times[times.len() / 2]),
         ms(times[times.len() * 99 / 100]),
     );
+    missed
+}
+
+/// Tells what was found instead of the right answer.
+fn tell(search: &Search, query: &Query) {
+    let start: String = query.text.chars().take(20).collect();
+    println!("\nnot found: {:?}, asked {start:?}...", query.right);
+    for keyword in search.keywords(&query.text).unwrap() {
+        print!("{} ({}, {:.0}) ", keyword.word, keyword.documents, keyword.weight);
+    }
+    println!();
+    for hit in search.text(&query.text, 1_000).unwrap().iter().enumerate() {
+        let (rank, hit) = (hit.0 + 1, hit.1);
+        if rank <= 3 || query.right.contains(&hit.doc_id) {
+            println!("{rank}. {} {:.5} {}", hit.doc_id, hit.cosine, hit.keywords.join(" "));
+        }
+    }
 }
 
 fn same(one: &str, other: &str) -> bool {

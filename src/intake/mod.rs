@@ -4,7 +4,7 @@
 //! Articles are signed by whoever brings them, on any thread. One thread owns the write
 //! transaction: it takes all that have come, judges and joins each, commits, and only then answers,
 //! so that an answer that was given is never lost. An article is known by its `nid`: sent again, it
-//! gets the answer that it got before.
+//! gets the answer that it got before, without being signed, and without waiting for the writer.
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
 
@@ -15,6 +15,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use redb::ReadableDatabase as _;
+
 use crate::clock::{Clock, Timestamp};
 use crate::dedup::{self, Finder};
 use crate::documents::DocId;
@@ -23,6 +25,7 @@ use crate::store::{self, Store};
 use crate::urls::Normalize;
 
 pub use crate::documents::{Found, Sent};
+use submission::Ready;
 pub use submission::{Bad, Limits, Prepared, Submission};
 
 /// Requests that wait for the writer at most; more wait at the door.
@@ -75,6 +78,7 @@ struct Delivery {
 #[derive(Clone)]
 pub struct Intake {
     inbox: SyncSender<Delivery>,
+    store: Arc<Store>,
     signer: Signer,
     normalize: Normalize,
     limits: Limits,
@@ -98,7 +102,7 @@ impl Intake {
     ) -> Result<Self, dedup::Error> {
         let signer = Signer::new(config.features.clone())?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
-        let writer = writer::Writer { store, finder, config: config.clone(), clock };
+        let writer = writer::Writer { store: store.clone(), finder, config: config.clone(), clock };
         thread::Builder::new()
             .name("intake".to_owned())
             .spawn(move || writer.run(&deliveries))
@@ -106,18 +110,41 @@ impl Intake {
                 let path = std::path::PathBuf::from("intake");
                 dedup::Error::Store(store::Error::Io { path, source })
             })?;
-        Ok(Self { inbox, signer, normalize, limits })
+        Ok(Self { inbox, store, signer, normalize, limits })
     }
 
-    /// Checks and signs an article. It takes a while: a millisecond for a long text.
+    /// Checks an article, and signs it if it is not known. It takes a while: a millisecond for a
+    /// long text.
     pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
-        submission.prepare(&self.signer, &self.normalize, &self.limits)
+        let checked = submission.check(&self.normalize, &self.limits)?;
+        Ok(Prepared(match self.known(&checked.nid) {
+            Some(receipt) => Ready::Known(receipt),
+            None => Ready::Signed(Box::new(checked.sign(&self.signer))),
+        }))
+    }
+
+    /// Returns the receipt of an article that is committed. What cannot be read is for the writer.
+    fn known(&self, nid: &str) -> Option<Receipt> {
+        let read = || {
+            let txn = self.store.db().begin_read().map_err(store::Error::from)?;
+            let tables = (txn.open_table(store::CONTENTS)?, txn.open_table(store::DOCUMENTS)?);
+            match Sent::read(&txn.open_table(store::SENT)?, nid)? {
+                Some(sent) => writer::receipt((&tables.0, &tables.1), nid, &sent),
+                None => Ok(None),
+            }
+        };
+        let receipt: Option<Receipt> = read().ok().flatten();
+        receipt.map(|receipt| Receipt { found: Found::Nid, ..receipt })
     }
 
     /// Stores articles and returns what became of each, in order, when that is committed.
     pub async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Error> {
-        if articles.is_empty() {
-            return Ok(Vec::new());
+        let known = articles.iter().map(|article| match &article.0 {
+            Ready::Known(receipt) => Some(receipt.clone()),
+            Ready::Signed(_) => None,
+        });
+        if let Some(receipts) = known.collect() {
+            return Ok(receipts);
         }
         let (reply, answer) = tokio::sync::oneshot::channel();
         let inbox = self.inbox.clone();

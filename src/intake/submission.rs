@@ -3,6 +3,7 @@
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::Receipt;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::language_of;
@@ -93,22 +94,37 @@ pub enum Bad {
     Url(String),
 }
 
-/// An article that is ready to be stored.
+/// An article that is ready to be stored, or that is known already.
 #[derive(Debug, Clone)]
-pub struct Prepared {
-    pub(super) nid: String,
+pub struct Prepared(pub(super) Ready);
+
+#[derive(Debug, Clone)]
+pub(super) enum Ready {
+    /// What it got when it was sent before.
+    Known(Receipt),
+    Signed(Box<Signed>),
+}
+
+/// An article that is signed.
+#[derive(Debug, Clone)]
+pub(super) struct Signed {
+    pub nid: String,
     /// Its address in normal form; empty if it has none.
-    pub(super) url: String,
-    pub(super) article: Article,
+    pub url: String,
+    pub article: Article,
+}
+
+/// An article that may be stored.
+pub(super) struct Checked {
+    pub nid: String,
+    /// Its address in normal form; empty if it has none.
+    url: String,
+    submission: Submission,
 }
 
 impl Submission {
-    pub(super) fn prepare(
-        self,
-        signer: &Signer,
-        rules: &Normalize,
-        limits: &Limits,
-    ) -> Result<Prepared, Bad> {
+    /// Tells whether the article may be stored. It costs next to nothing.
+    pub(super) fn check(self, rules: &Normalize, limits: &Limits) -> Result<Checked, Bad> {
         if self.nid.is_empty() && self.url.is_empty() {
             return Err(Bad::Nameless);
         }
@@ -136,37 +152,44 @@ impl Submission {
                 PageUrl::parse_with(text, rules).map_err(|error| Bad::Url(error.to_string()))?,
             ),
         };
-        let site = url.as_ref().map_or(0, |url| site_of(url.as_str()));
         let url = url.map_or(String::new(), |url| url.to_string());
-        let nid = if self.nid.is_empty() { url.clone() } else { self.nid };
-        let language = match self.language {
+        let nid = if self.nid.is_empty() { url.clone() } else { self.nid.clone() };
+        Ok(Checked { nid, url, submission: self })
+    }
+}
+
+impl Checked {
+    pub(super) fn sign(self, signer: &Signer) -> Signed {
+        let Self { nid, url, submission } = self;
+        let language = match submission.language {
             given if !given.is_empty() => given,
-            _ => language_of(&self.content).unwrap_or_default(),
+            _ => language_of(&submission.content).unwrap_or_default(),
         };
         // A title alone is an article too: a headline.
-        let text = if self.content.trim().is_empty() { self.title.clone() } else { self.content };
-        let mut keys = signer.sign_article(&self.title, &text, &language);
-        keys.site = site;
+        let has_text = !submission.content.trim().is_empty();
+        let text = if has_text { submission.content } else { submission.title.clone() };
+        let mut keys = signer.sign_article(&submission.title, &text, &language);
+        keys.site = site_of(&url);
         let article = Article {
             address: if url.is_empty() { nid.clone() } else { url.clone() },
-            title: self.title,
+            title: submission.title,
             text,
             language,
             facts: Facts {
-                author: self.author,
-                published: self.published,
-                site: self.media,
-                category: self.category,
-                images: self.image_count.unwrap_or(0),
+                author: submission.author,
+                published: submission.published,
+                site: submission.media,
+                category: submission.category,
+                images: submission.image_count.unwrap_or(0),
                 ..Facts::default()
             },
             left_out: 0,
-            score: self.popularity,
+            score: submission.popularity,
             terms: Terms::default(),
             declared: String::new(),
             signed: keys,
         };
-        Ok(Prepared { nid, url, article })
+        Signed { nid, url, article }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
+use redb::ReadableTable;
+
 use crate::clock::{Clock, Timestamp};
 use crate::clusters::{self, Place};
 use crate::dedup::{self, Config, Finder};
@@ -11,7 +13,10 @@ use crate::frontier::{Address, State};
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
 
-use super::{Delivery, Error, Found, Prepared, Receipt, Sent};
+use super::submission::{Ready, Signed};
+use super::{Delivery, Error, Found, Receipt, Sent};
+
+type Row = &'static [u8];
 
 /// Articles in one commit at most.
 const BATCH_MAX: usize = 4_096;
@@ -72,9 +77,15 @@ impl Writer {
         let mut changes = Vec::new();
         let mut receipts = Vec::new();
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
-            // For one article at a time: who only asks for keys waits neither for all nor the disk.
-            let mut finder = dedup::lock(&self.finder);
-            receipts.push(self.keep(&mut tables, (&mut finder, &mut changes), article, now)?);
+            receipts.push(match &article.0 {
+                Ready::Known(receipt) => receipt.clone(),
+                Ready::Signed(article) => {
+                    // For one article at a time: who only asks for keys waits neither for all nor
+                    // the disk.
+                    let mut finder = dedup::lock(&self.finder);
+                    self.keep(&mut tables, (&mut finder, &mut changes), article, now)?
+                }
+            });
         }
         stored::append(&mut tables.near_log, changes.drain(..))?;
         drop(tables);
@@ -88,12 +99,12 @@ impl Writer {
         &self,
         tables: &mut Tables<'_>,
         (finder, changes): (&mut Finder, &mut Vec<Change>),
-        prepared: &Prepared,
+        signed: &Signed,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
-        let Prepared { nid, url, article } = prepared;
+        let Signed { nid, url, article } = signed;
         if let Some(sent) = Sent::read(&tables.sent, nid)?
-            && let Some(receipt) = receipt(tables, nid, &sent)?
+            && let Some(receipt) = receipt((&tables.contents, &tables.documents), nid, &sent)?
         {
             return Ok(Receipt { found: Found::Nid, ..receipt });
         }
@@ -156,13 +167,17 @@ fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, s
 fn write(tables: &mut Tables<'_>, nid: &str, sent: &Sent) -> Result<Receipt, store::Error> {
     tables.sent.insert(nid, sent.encode().as_slice())?;
     let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
-    Ok(receipt(tables, nid, sent)?.ok_or(missing)?)
+    Ok(receipt((&tables.contents, &tables.documents), nid, sent)?.ok_or(missing)?)
 }
 
 /// Makes the receipt of an article that was sent; none if its document has been removed since.
-fn receipt(tables: &Tables<'_>, nid: &str, sent: &Sent) -> Result<Option<Receipt>, store::Error> {
-    let Some(content) = read_content(&tables.contents, sent.content)? else { return Ok(None) };
-    let Some(document) = read_document(&tables.documents, content.document)? else {
+pub(super) fn receipt(
+    (contents, documents): (&impl ReadableTable<u64, Row>, &impl ReadableTable<u64, Row>),
+    nid: &str,
+    sent: &Sent,
+) -> Result<Option<Receipt>, store::Error> {
+    let Some(content) = read_content(contents, sent.content)? else { return Ok(None) };
+    let Some(document) = read_document(documents, content.document)? else {
         return Ok(None);
     };
     Ok(Some(Receipt {

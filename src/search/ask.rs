@@ -1,6 +1,7 @@
 //! Questions to the index.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
@@ -10,9 +11,9 @@ use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::matching;
-use super::row::Row;
-use super::terms::{Counts, Word, number, words_of};
-use super::{Error, Search};
+use super::row::{Row, pairs_of};
+use super::terms::{Counts, Word, number, terms_of, words_of};
+use super::{Config, Error, Search};
 use crate::text::{Idf, is_han};
 
 /// A word in the title counts as much as this many in the text.
@@ -20,6 +21,12 @@ const TITLE_BOOST: f32 = 2.0;
 
 /// Most distinct words of a search by words.
 const WORDS_MAX: usize = 64;
+
+/// Documents whose cosines differ by less than this are as like a text as each other.
+const REPRINT_MARGIN: f64 = 0.01;
+
+/// Most of them that are looked at more closely.
+const REPRINTS_MAX: usize = 20;
 
 /// Most answers to one question.
 const ANSWERS_MAX: usize = 10_000;
@@ -90,36 +97,96 @@ pub struct Keyword {
     hash: u64,
 }
 
-/// A question: the words of a text, and what is asked for.
+/// A question: the words of a text, and its keywords that any document has.
 struct Question {
     counts: Counts,
     square: u64,
     asked: Vec<Keyword>,
 }
 
+/// A document that may be like a text.
+struct Found {
+    address: DocAddress,
+    hit: Hit,
+    /// Pairs of words that it shares with the text, if that was counted.
+    pairs: usize,
+}
+
 impl Search {
-    /// Returns the `n` documents whose texts are most like `text`, the best first.
+    /// Returns the `n` documents whose texts are most like `text`, the best first. Of those that
+    /// are about as like it as the best, the first has most of its words in their order.
     pub fn text(&self, text: &str, n: usize) -> Result<Vec<Hit>, Error> {
         self.guarded(|| {
             let searcher = self.reader.searcher();
             let question = self.question(&searcher, text)?;
-            let mut hits = Vec::new();
-            self.candidates(&searcher, &question, self.config.candidates, &mut |row| {
-                let cosine = row.cosine(&question.counts, question.square);
-                if cosine >= self.config.cosine_min {
-                    hits.push(Hit {
-                        doc_id: row.names.id.to_owned(),
-                        cosine,
-                        title: row.names.title.to_owned(),
-                        url: row.names.url.to_owned(),
-                        keywords: question.shared(row),
-                    });
-                }
-            })?;
-            hits.sort_by(|a, b| best(a.cosine, b.cosine).then_with(|| a.doc_id.cmp(&b.doc_id)));
-            hits.truncate(n);
-            Ok(hits)
+            let mut found = Vec::new();
+            let first = self.first(&question);
+            self.alike(&searcher, &question, (first, self.least(first)), &mut found)?;
+            let Config { asked, cosine_enough, .. } = self.config;
+            let has_more = (1..question.asked.len()).contains(&asked) && cosine_enough > 0.0;
+            if has_more && found.iter().all(|found| found.hit.cosine < cosine_enough) {
+                let all = (question.asked.as_slice(), question.asked.len() / 2);
+                self.alike(&searcher, &question, all, &mut found)?;
+            }
+            found.retain(|found| found.hit.cosine >= self.config.cosine_min);
+            found.sort_by(|a, b| {
+                let order = best(a.hit.cosine, b.hit.cosine);
+                order.then_with(|| a.hit.doc_id.cmp(&b.hit.doc_id))
+            });
+            self.order_reprints(&searcher, text, &mut found)?;
+            Ok(found.into_iter().take(n).map(|found| found.hit).collect())
         })
+    }
+
+    /// Adds the documents that have enough of the words asked for, and were not found before.
+    fn alike(
+        &self,
+        searcher: &Searcher,
+        question: &Question,
+        (asked, least): (&[Keyword], usize),
+        found: &mut Vec<Found>,
+    ) -> Result<(), Error> {
+        let known: HashSet<DocAddress> = found.iter().map(|found| found.address).collect();
+        for address in self.candidates(searcher, (asked, least), self.config.candidates)? {
+            if known.contains(&address) {
+                continue;
+            }
+            self.row(searcher, address, &mut |row| {
+                let cosine = row.cosine(&question.counts, question.square);
+                let hit = Hit {
+                    doc_id: row.names.id.to_owned(),
+                    cosine,
+                    title: row.names.title.to_owned(),
+                    url: row.names.url.to_owned(),
+                    keywords: shared(asked, row),
+                };
+                found.push(Found { address, hit, pairs: 0 });
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Orders those that are about as like a text as the best by how many of its pairs of words
+    /// they have: they are reprints of each other, mostly, and it was taken from one of them.
+    fn order_reprints(
+        &self,
+        searcher: &Searcher,
+        text: &str,
+        found: &mut [Found],
+    ) -> Result<(), Error> {
+        let best = found.first().map_or(0.0, |found| found.hit.cosine);
+        let near = found.iter().take_while(|found| found.hit.cosine > best - REPRINT_MARGIN);
+        let near = near.take(REPRINTS_MAX).count();
+        if near < 2 {
+            return Ok(());
+        }
+        let terms = terms_of(text);
+        let pairs: HashSet<(u32, u32)> = pairs_of(&terms).collect();
+        for one in &mut found[..near] {
+            self.row(searcher, one.address, &mut |row| one.pairs = row.pairs_among(&pairs))?;
+        }
+        found[..near].sort_by_key(|found| Reverse(found.pairs));
+        Ok(())
     }
 
     /// Returns the `n` documents that have the sentences most like `sentence`, the best first, each
@@ -128,22 +195,25 @@ impl Search {
         self.guarded(|| {
             let searcher = self.reader.searcher();
             let question = self.question(&searcher, sentence)?;
-            let mut hits = Vec::new();
-            self.candidates(&searcher, &question, self.config.sentence_candidates, &mut |row| {
-                let found = row.best_sentence(&question.counts, question.square);
-                let Some((cosine, at, sentence)) = found else { return };
-                if cosine >= self.config.cosine_min {
-                    hits.push(SentenceHit {
-                        doc_id: row.names.id.to_owned(),
-                        cosine,
-                        sentence: sentence.to_owned(),
-                        number: at + 1,
-                        title: row.names.title.to_owned(),
-                        url: row.names.url.to_owned(),
-                        keywords: question.shared(row),
-                    });
-                }
-            })?;
+            let (mut hits, most) = (Vec::new(), self.config.sentence_candidates);
+            let asked = self.first(&question);
+            for address in self.candidates(&searcher, (asked, self.least(asked)), most)? {
+                self.row(&searcher, address, &mut |row| {
+                    let found = row.best_sentence(&question.counts, question.square);
+                    let Some((cosine, at, sentence)) = found else { return };
+                    if cosine >= self.config.cosine_min {
+                        hits.push(SentenceHit {
+                            doc_id: row.names.id.to_owned(),
+                            cosine,
+                            sentence: sentence.to_owned(),
+                            number: at + 1,
+                            title: row.names.title.to_owned(),
+                            url: row.names.url.to_owned(),
+                            keywords: shared(asked, row),
+                        });
+                    }
+                })?;
+            }
             hits.sort_by(|a, b| best(a.cosine, b.cosine).then_with(|| a.doc_id.cmp(&b.doc_id)));
             hits.truncate(n);
             Ok(hits)
@@ -232,30 +302,38 @@ impl Search {
         // What no document has cannot name one.
         let mut asked = self.keywords_of(searcher, words)?;
         asked.retain(|keyword| keyword.documents > 0);
-        asked.truncate(self.config.asked);
         Ok(Question { counts, square, asked })
     }
 
-    /// Calls `each` with the documents that have enough of the keywords, best match first.
+    /// The keywords that are asked for first.
+    fn first<'q>(&self, question: &'q Question) -> &'q [Keyword] {
+        &question.asked[..question.asked.len().min(self.config.asked)]
+    }
+
+    /// How many of the first keywords a candidate must have.
+    fn least(&self, asked: &[Keyword]) -> usize {
+        asked.len() * self.config.match_min / self.config.asked.max(1)
+    }
+
+    /// Returns the documents that have at least so many of the keywords, best match first.
     fn candidates(
         &self,
         searcher: &Searcher,
-        question: &Question,
+        (asked, least): (&[Keyword], usize),
         most: usize,
-        each: &mut dyn FnMut(&Row<'_>),
-    ) -> Result<(), Error> {
-        let asked = &question.asked;
+    ) -> Result<Vec<DocAddress>, Error> {
         if asked.is_empty() || most == 0 {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let least = asked.len() * self.config.match_min / self.config.asked.max(1);
-        let least = least.clamp(1, asked.len());
         let words: Vec<&str> = asked.iter().map(|word| word.word.as_str()).collect();
-        let best = matching::best(searcher, self.fields.words, (&words, least), most);
-        for (_, address) in best.map_err(|error| self.damaged(error))? {
-            self.row(searcher, address, each)?;
-        }
-        Ok(())
+        let best = matching::best(
+            searcher,
+            self.fields.words,
+            (&words, least.clamp(1, asked.len())),
+            most,
+        );
+        let best = best.map_err(|error| self.damaged(error))?;
+        Ok(best.into_iter().map(|scored| scored.address).collect())
     }
 
     fn top(
@@ -293,12 +371,10 @@ impl Search {
     }
 }
 
-impl Question {
-    /// The words asked for that a document has.
-    fn shared(&self, row: &Row<'_>) -> Vec<String> {
-        let own = self.asked.iter().filter(|keyword| row.has(number(keyword.hash)));
-        own.map(|keyword| keyword.word.clone()).collect()
-    }
+/// The words asked for that a document has.
+fn shared(asked: &[Keyword], row: &Row<'_>) -> Vec<String> {
+    let own = asked.iter().filter(|keyword| row.has(number(keyword.hash)));
+    own.map(|keyword| keyword.word.clone()).collect()
 }
 
 fn term_query(field: Field, word: &str) -> Box<dyn Query> {

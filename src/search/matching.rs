@@ -1,6 +1,10 @@
-//! The documents that have at least some of several words, by BM25.
+//! The documents that have at least some of several words: those that have more of them first, then
+//! by BM25.
 //!
-//! The engine can do this too, with a heap over all occurrences of all words. But who has `least`
+//! BM25 alone prefers short documents that say a few of the words often. Who has many of the words
+//! of a text is more likely where it comes from, however long it is.
+//!
+//! The engine can find them too, with a heap over all occurrences of all words. But who has `least`
 //! of `n` words has one of any `n - least + 1` of them, so that it is enough to go through those of
 //! the fewest documents and to look the others up. The documents and their scores are the same.
 
@@ -11,8 +15,15 @@ use tantivy::query::Bm25Weight;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet as _, Searcher, SegmentReader, TERMINATED, Term};
 
-/// A document with its score.
-type Scored = (f32, DocAddress);
+/// A document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scored {
+    /// How many of the words it has.
+    pub words: usize,
+    /// BM25.
+    pub score: f32,
+    pub address: DocAddress,
+}
 
 /// One word in one segment.
 struct Word {
@@ -86,7 +97,8 @@ fn in_segment(
             let norm = norms.fieldnorm_id(doc);
             let there = words.iter().filter(|word| word.postings.doc() == doc);
             let score = there.map(|word| word.weight.score(norm, word.postings.term_freq())).sum();
-            found.push((score, DocAddress::new(number, doc)));
+            let address = DocAddress::new(number, doc);
+            found.push(Scored { words: have, score, address });
             if found.len() >= most.saturating_mul(8) {
                 cut(found, most);
             }
@@ -106,11 +118,14 @@ fn cut(found: &mut Vec<Scored>, most: usize) {
 }
 
 fn order(one: &Scored, other: &Scored) -> Ordering {
-    other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1))
+    let order = other.words.cmp(&one.words).then_with(|| other.score.total_cmp(&one.score));
+    order.then_with(|| one.address.cmp(&other.address))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{HashMap, HashSet};
+
     use tantivy::collector::TopDocs;
     use tantivy::query::{BooleanQuery, Query, TermQuery};
 
@@ -149,11 +164,25 @@ mod tests {
                 });
                 let any = any.collect();
                 let query = BooleanQuery::union_with_minimum_required_clauses(any, least);
-                let top = TopDocs::with_limit(50).order_by_score();
+                let top = TopDocs::with_limit(1_000).order_by_score();
                 let theirs = searcher.search(&query, &top).unwrap();
-                assert_eq!(ours.len(), theirs.len(), "{least} of {words:?}");
-                for (one, other) in ours.iter().zip(&theirs) {
-                    assert!((one.0 - other.0).abs() < 1e-4, "{one:?} {other:?}");
+                assert_eq!(ours.len(), theirs.len().min(50), "{least} of {words:?}");
+                let theirs: HashMap<_, _> =
+                    theirs.into_iter().map(|(score, address)| (address, score)).collect();
+                for one in &ours {
+                    assert!((one.score - theirs[&one.address]).abs() < 1e-4, "{one:?}");
+                }
+                for pair in ours.windows(2) {
+                    let better = (pair[0].words, pair[0].score) >= (pair[1].words, pair[1].score);
+                    assert!(better && pair[1].words >= least, "{pair:?}");
+                }
+                // Nobody who was left out has a better score with as many words as the last.
+                if let Some(last) = ours.last().filter(|last| last.words == words.len()) {
+                    let kept: HashSet<_> = ours.iter().map(|one| one.address).collect();
+                    let all = best(&searcher, field, (&words, words.len()), 1_000).unwrap();
+                    for one in all.iter().filter(|one| !kept.contains(&one.address)) {
+                        assert!(one.score <= last.score, "{one:?} {last:?}");
+                    }
                 }
                 compared += ours.len();
             }

@@ -3,6 +3,7 @@
 //! ```text
 //! text -> words -> 20 keywords by TF-IDF -> 10 asked, 6 of them must match
 //!      -> 150 candidates by BM25 -> cosine of the counts of words, whole or sentence by sentence
+//!      -> if none is like the text: all 20 asked, 10 of them must match
 //! ```
 //!
 //! The index lies in a folder of its own beside the store. It can be lost at any moment: the store
@@ -47,6 +48,9 @@ pub struct Config {
     pub sentence_candidates: usize,
     /// Least cosine of an answer.
     pub cosine_min: f64,
+    /// If no document has a cosine of this with a text, all its keywords are asked for, of which
+    /// half must match; 0 for never.
+    pub cosine_enough: f64,
     /// Memory for building the index, in MiB.
     pub memory_mib: usize,
 }
@@ -60,6 +64,7 @@ impl Default for Config {
             candidates: 150,
             sentence_candidates: 200,
             cosine_min: 0.0,
+            cosine_enough: 0.7,
             memory_mib: 256,
         }
     }

@@ -4,6 +4,8 @@
 //! number of sentences, of each its length in bytes and the number of its words, then all words
 //! (4 each, little-endian) and the text, each with its length.
 
+use std::collections::HashSet;
+
 use super::terms::{Counts, square};
 use crate::store::{BadRow, Decoder, Encoder};
 
@@ -79,6 +81,12 @@ impl<'a> Row<'a> {
         self.terms().any(|own| own == term)
     }
 
+    /// Returns how many of some pairs of words stand in the text, one after the other.
+    pub(super) fn pairs_among(&self, pairs: &HashSet<(u32, u32)>) -> usize {
+        let terms: Vec<u32> = self.terms().collect();
+        pairs_of(&terms).filter(|pair| pairs.contains(pair)).collect::<HashSet<_>>().len()
+    }
+
     /// Returns the cosine of its counts of words and those of a query.
     pub(super) fn cosine(&self, query: &Counts, query_square: u64) -> f64 {
         cosine(self.terms(), self.square, query, query_square)
@@ -108,6 +116,11 @@ impl<'a> Row<'a> {
         }
         best
     }
+}
+
+/// Returns the words of a text that stand one after the other.
+pub(super) fn pairs_of(terms: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+    terms.iter().copied().zip(terms.iter().copied().skip(1))
 }
 
 fn numbers(terms: &[u8]) -> impl Iterator<Item = u32> {

@@ -132,6 +132,11 @@ pub(super) fn words_of(text: &str) -> Vec<Word> {
     found
 }
 
+/// Returns the numbers of the words of a text, in their order.
+pub(super) fn terms_of(text: &str) -> Vec<u32> {
+    analyse(text).sentences.into_iter().flat_map(|sentence| sentence.terms).collect()
+}
+
 /// Returns the sum of the squares of how often each word stands among some.
 pub(super) fn square(terms: impl Iterator<Item = u32>) -> u64 {
     let mut all: Vec<u32> = terms.collect();

@@ -95,6 +95,32 @@ fn an_article_that_is_sent_again_gets_the_answer_it_got_before() {
 }
 
 #[test]
+fn an_article_that_is_known_does_not_wait_for_the_writer() {
+    let desk = Desk::new();
+    let article =
+        |nid: &str, text: String| json!({"nid": nid, "title": "Some words", "content": text});
+    let first = desk.send(article("n1", prose(1, 120)));
+    let ask = |article: serde_json::Value, most: u64| {
+        let submission: Submission = serde_json::from_value(article).unwrap();
+        let prepared = desk.intake.prepare(submission).unwrap();
+        desk.runtime.block_on(async {
+            let most = std::time::Duration::from_millis(most);
+            tokio::time::timeout(most, desk.intake.deliver(vec![prepared])).await
+        })
+    };
+    // Nobody else can write meanwhile.
+    let txn = desk.store.db().begin_write().unwrap();
+    let again = ask(article("n1", prose(2, 120)), 60_000).unwrap().unwrap().remove(0);
+    assert_eq!(again, Receipt { found: Found::Nid, ..first.clone() });
+    assert!(ask(article("n2", prose(1, 120)), 100).is_err());
+    drop(txn);
+    let other = desk.send(article("n2", prose(1, 120)));
+    assert_eq!((other.found, other.doc_id), (Found::Nid, first.doc_id));
+    // What is wrong with an article is told all the same.
+    assert_eq!(desk.refusal(json!({"nid": "n1"})), Bad::Empty);
+}
+
+#[test]
 fn the_most_popular_copy_is_kept_and_an_address_that_is_sent_again_can_become_it() {
     let desk = Desk::new();
     let copy = |nid: &str, host: &str, popularity: u64| json!({"nid": nid, "url": format!("http://{host}.example/"), "title": "One story of many words", "content": prose(5, 200), "media": host, "popularity": popularity.to_string()});

@@ -98,6 +98,42 @@ fn a_candidate_has_six_of_ten_keywords_and_of_fewer_the_same_share() {
 }
 
 #[test]
+fn all_keywords_are_asked_for_if_no_document_is_like_the_text() {
+    let words = |name: &str, numbers: std::ops::Range<usize>| -> String {
+        numbers.map(|n| format!("{name}{n} ")).collect()
+    };
+    // What was added to the text is heavier than what it had, and stands in other documents.
+    let (own, added) = (words("own", 0..12), words("added", 0..8));
+    let distant = words("added", 0..6) + &words("other", 0..40);
+    let others = [own.as_str(), distant.as_str(), "something else"];
+    let query = format!("{own}{added}{added}");
+    let search = index(&others, &Config::default());
+    let hits = search.text(&query, 10).unwrap();
+    assert_eq!(hits.len(), 2, "{hits:?}");
+    assert_eq!((hits[0].doc_id.as_str(), hits[0].keywords.len()), ("0", 12));
+    near(hits[0].cosine, 12.0 / (12.0f64 * (12.0 + 8.0 * 4.0)).sqrt());
+    // Not if that is turned off, or something is like it.
+    let found = |config: &Config| ids(&index(&others, config), &query);
+    assert_eq!(found(&Config { cosine_enough: 0.0, ..Config::default() }), ["1"]);
+    assert_eq!(found(&Config { cosine_enough: 0.2, ..Config::default() }), ["1"]);
+}
+
+#[test]
+fn of_documents_that_are_equally_alike_the_one_with_the_words_in_their_order_is_first() {
+    let search = index(
+        &["red green blue yellow black", "black blue red yellow green", "red green blue yellow"],
+        &Config::default(),
+    );
+    let order = |query: &str| -> Vec<String> {
+        search.text(query, 10).unwrap().into_iter().map(|hit| hit.doc_id).collect()
+    };
+    assert_eq!(order("black blue red yellow green"), ["1", "0", "2"]);
+    assert_eq!(order("red green blue yellow black"), ["0", "1", "2"]);
+    // What is less alike stays behind, in whatever order its words are.
+    assert_eq!(order("red green black blue yellow"), ["0", "1", "2"]);
+}
+
+#[test]
 fn no_more_keywords_are_asked_and_candidates_compared_than_the_settings_say() {
     let long: String = (0..40).map(|n| format!("word{n} ")).collect();
     let texts = vec![long.as_str(); 30];
