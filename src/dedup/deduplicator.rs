@@ -223,8 +223,8 @@ impl Deduplicator {
     pub fn settle(&mut self) -> usize {
         let mut all = 0;
         // What moves may be a better place for what was looked at before.
-        for _ in 0..LOOKS_MAX {
-            let moved = self.look_again();
+        for pass in 0..LOOKS_MAX {
+            let moved = self.look_again(pass == 0);
             all += moved;
             if moved == 0 {
                 break;
@@ -233,10 +233,12 @@ impl Deduplicator {
         all
     }
 
-    fn look_again(&mut self) -> usize {
+    /// `apart`: trees on which leaves are loose are taken apart. Once is enough: their leaves may
+    /// form another one, which again would be.
+    fn look_again(&mut self, apart: bool) -> usize {
         let mut moved = 0;
         let unsure = std::mem::take(&mut self.unsure);
-        let loose = self.loose(&unsure);
+        let loose = if apart { self.loose(&unsure) } else { vec![false; unsure.len()] };
         for ((content, signed), loose) in unsure.into_iter().zip(loose) {
             let tree = u64::from(self.forest.nodes[content as usize].tree);
             let joint = self.place(&signed, Some(content), loose.then_some(tree));

@@ -122,7 +122,11 @@ impl Ledger<'_> {
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
         let now = self.context.clock.now();
         let unsure = clusters::unsure(tables)?;
-        let loose = dedup::loose_contents(tables, &unsure)?;
+        // Once is enough: the leaves of a tree that is taken apart may form another one.
+        let loose = match self.look.passes {
+            0 => dedup::loose_contents(tables, &unsure)?,
+            _ => vec![false; unsure.len()],
+        };
         // At least one joint gets its look, or this would never end.
         let mut looked = false;
         let began = Instant::now();
