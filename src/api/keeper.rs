@@ -4,13 +4,20 @@
 //! Whoever asks gets the index as it was committed last, and never waits for that thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
 use crate::search::{Config, Error, Search};
 use crate::store::Store;
+
+/// Documents of one commit.
+const PART_DOCUMENTS: usize = 10_000;
+
+/// By how much the thread gives way to those that answer. Threads that it starts do so as well.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
 
 /// The index, as soon as there is one.
 type Shared = Arc<RwLock<Option<Arc<Search>>>>;
@@ -82,10 +89,16 @@ struct Work {
 
 impl Work {
     fn run(mut self, told: &Receiver<()>, interval: Duration) {
+        give_way();
         loop {
             let done = catch_unwind(AssertUnwindSafe(|| self.bring()));
             match done {
-                Ok(Ok(())) => self.complaint.clear(),
+                Ok(Ok(more)) => {
+                    self.complaint.clear();
+                    if more && told.try_recv() == Err(TryRecvError::Empty) {
+                        continue;
+                    }
+                }
                 Ok(Err(Error::Stopped)) => return,
                 Ok(Err(error)) => {
                     self.damaged |= matches!(error, Error::Damaged { .. });
@@ -113,18 +126,19 @@ impl Work {
         }
     }
 
-    fn bring(&mut self) -> Result<(), Error> {
+    /// Indexes some of what has changed, and tells whether there is more.
+    fn bring(&mut self) -> Result<bool, Error> {
         let search = self.index()?;
-        if self.damaged {
-            search.rebuild(&self.store)?;
-            self.damaged = false;
+        let updated = if self.damaged {
+            search.rebuild(&self.store)?
         } else {
-            search.update(&self.store)?;
-        }
+            search.update_part(&self.store, PART_DOCUMENTS)?
+        };
+        self.damaged = false;
         if read(&self.ready).is_none() {
             write(&self.ready, Some(search));
         }
-        Ok(())
+        Ok(updated.more)
     }
 
     /// The index, opened once. What was committed before answers at once.
@@ -142,5 +156,13 @@ impl Work {
             write(&self.ready, Some(search.clone()));
         }
         Ok(search)
+    }
+}
+
+/// Lets other threads have the processor before this one. Only Linux does so for one thread.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICE) {
+        tracing::debug!(%error, "the index of the search is written at the usual priority");
     }
 }

@@ -143,8 +143,12 @@ impl Trees for Stored<'_, '_> {
 
     fn root_of(&self, content: u32) -> Result<Root<'_>, Error> {
         let tables = self.0;
-        let document = must_read(tables, u64::from(content))?.document;
-        let (row, root) = document_and_root(tables, document)?;
+        let own = must_read(tables, u64::from(content))?;
+        let document = own.document;
+        let row = must_read_document(tables, document)?;
+        // Most trees are their root.
+        let is_root = row.root == u64::from(content);
+        let root = if is_root { own } else { must_read(tables, row.root)? };
         Ok(Root {
             document,
             fingerprint: root.fingerprint,
@@ -159,10 +163,14 @@ impl Trees for Stored<'_, '_> {
 
 /// Reads a document, and the content at the root of its tree.
 fn document_and_root(tables: &Tables<'_>, document: u64) -> Result<(Document, Content), Error> {
-    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
-    let row = read_document(&tables.documents, document)?.ok_or(missing)?;
+    let row = must_read_document(tables, document)?;
     let root = must_read(tables, row.root)?;
     Ok((row, root))
+}
+
+fn must_read_document(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
 }
 
 fn must_read(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {

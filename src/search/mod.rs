@@ -21,7 +21,7 @@ mod update;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
@@ -116,6 +116,8 @@ pub struct Search {
     folder: PathBuf,
     made_anew: Option<String>,
     writing: Mutex<()>,
+    /// Number of the document with which the next part of an update begins.
+    next: AtomicU64,
     stopping: AtomicBool,
 }
 
@@ -155,8 +157,8 @@ impl Search {
         let made = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = made.map_err(|error| damaged(&folder, error))?;
         let config = config.clone();
-        let (writing, stopping) = (Mutex::new(()), AtomicBool::new(false));
-        Ok(Self { index, fields, reader, config, folder, made_anew, writing, stopping })
+        let (writing, next, stopping) = Default::default();
+        Ok(Self { index, fields, reader, config, folder, made_anew, writing, next, stopping })
     }
 
     /// Ends the update that is under way, and every later one, with [`Error::Stopped`]. What was

@@ -7,7 +7,9 @@
 //! indexed once more. An index whose number does not fit was lost, or is of another state of the
 //! store: all documents are indexed anew.
 
+use std::ops::Bound;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
@@ -33,6 +35,9 @@ const DOCUMENTS_PER_THREAD: u64 = 500;
 /// Documents that wait for a thread.
 const WAITING_MAX: usize = 64;
 
+/// Documents of one commit. While they are indexed, the store keeps every state of its pages since.
+const PART_DOCUMENTS: usize = 20_000;
+
 /// A document that belongs to no store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
@@ -56,6 +61,9 @@ pub struct Updated {
     pub removed: u64,
     /// All of the index was made anew.
     pub all: bool,
+    /// More documents had changed than were looked at.
+    #[serde(skip)]
+    pub more: bool,
 }
 
 /// The work of one update.
@@ -65,47 +73,75 @@ struct Work {
     /// Number of this update.
     update: u64,
     all: bool,
+    /// There are more changes than these.
+    more: bool,
 }
 
 impl Search {
     /// Brings the index up to date with its store. Nothing of the store is kept from being written
-    /// meanwhile, but for a moment at the end.
+    /// meanwhile, but for a moment after every 20,000 documents.
     pub fn update(&self, store: &Store) -> Result<Updated, Error> {
-        self.bring(store, false)
+        let mut sum = Updated::default();
+        loop {
+            let updated = self.update_part(store, PART_DOCUMENTS)?;
+            sum.indexed += updated.indexed;
+            sum.removed += updated.removed;
+            sum.all |= updated.all;
+            if !updated.more {
+                return Ok(sum);
+            }
+        }
+    }
+
+    /// Looks at no more than `documents_max` of the documents that have changed. An index that must
+    /// be made anew is made in one go.
+    pub fn update_part(&self, store: &Store, documents_max: usize) -> Result<Updated, Error> {
+        self.bring(store, false, documents_max)
     }
 
     /// Makes the index anew from its store. The old one answers until the new one is whole.
     pub fn rebuild(&self, store: &Store) -> Result<Updated, Error> {
-        self.bring(store, true)
+        self.bring(store, true, 0)
     }
 
-    fn bring(&self, store: &Store, all: bool) -> Result<Updated, Error> {
+    fn bring(&self, store: &Store, all: bool, documents_max: usize) -> Result<Updated, Error> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let tables = store.read()?;
         let seen = seen(&tables)?;
         let own = self.payload()?.filter(|payload| payload.source.is_empty());
         let own = own.map(|payload| payload.update);
         let fits = own.is_some_and(|own| own == seen || own == seen + 1);
+        let all = all || !fits;
+        let most = if all { usize::MAX } else { documents_max };
+        // Each part begins behind the last one, so that none waits for ever behind the others.
+        let from = if all { 0 } else { self.next.load(Ordering::Relaxed) };
+        let range = |range: (Bound<u64>, Bound<u64>)| tables.search_changes.range(range);
+        let behind = range((Bound::Included(from), Bound::Unbounded));
+        let before = range((Bound::Unbounded, Bound::Excluded(from)));
+        let rows = behind.map_err(store::Error::from)?.chain(before.map_err(store::Error::from)?);
         let mut changes = Vec::new();
-        for row in tables.search_changes.iter().map_err(store::Error::from)? {
+        for row in rows.take(most) {
             let (number, shown) = row.map_err(store::Error::from)?;
             changes.push((number.value(), shown.value()));
         }
-        let all = all || !fits;
         if changes.is_empty() && !all && own == Some(seen) {
             return Ok(Updated::default());
         }
-        let work = Work { changes, update: seen + 1, all };
+        let noted = tables.search_changes.len().map_err(store::Error::from)?;
+        let more = noted > changes.len() as u64;
+        let work = Work { changes, update: seen + 1, all, more };
         let updated = self.index(&tables, &work)?;
         drop(tables);
         settle(store, &work)?;
+        let last = work.changes.last().map_or(0, |(number, _)| number.saturating_add(1));
+        self.next.store(last, Ordering::Relaxed);
         Ok(updated)
     }
 
     fn index(&self, tables: &ReadTables, work: &Work) -> Result<Updated, Error> {
         let stored = tables.documents.len().map_err(store::Error::from)?;
         let most = if work.all { stored } else { work.changes.len() as u64 };
-        let mut updated = Updated { all: work.all, ..Updated::default() };
+        let mut updated = Updated { all: work.all, more: work.more, ..Updated::default() };
         let writer = self.writer(most)?;
         let failed = |error| self.damaged(error);
         if work.all {
@@ -165,7 +201,7 @@ impl Search {
             Ok(entry.map(|entry| (number, entry)))
         })?;
         self.commit(writer, &Payload { update: 0, source: source.to_owned() })?;
-        Ok(Updated { indexed, removed: 0, all: true })
+        Ok(Updated { indexed, all: true, ..Updated::default() })
     }
 
     fn writer(&self, documents: u64) -> Result<IndexWriter, Error> {
@@ -173,7 +209,10 @@ impl Search {
         let least = THREAD_MIB_MIN * threads;
         let bytes = self.config.memory_mib.max(least).min(2048 * threads) << 20;
         let writer = self.index.writer_with_num_threads(threads, bytes);
-        writer.map_err(|error| self.damaged(error))
+        let writer = writer.map_err(|error| self.damaged(error))?;
+        // An update that was killed leaves files under names that the next one may want.
+        writer.garbage_collect_files().wait().map_err(|error| self.damaged(error))?;
+        Ok(writer)
     }
 
     /// Adds what `next` reads, cut into words on all cores, and returns its number.

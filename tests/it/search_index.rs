@@ -65,7 +65,10 @@ fn the_index_follows_crawls_changes_and_pages_that_go() {
     lab.run();
     let store = &lab.crawled.store;
     let search = Search::open(folder_of(store), &Config::default()).unwrap();
-    assert_eq!(search.update(store).unwrap(), Updated { indexed: 5, removed: 0, all: true });
+    assert_eq!(
+        search.update(store).unwrap(),
+        Updated { indexed: 5, all: true, ..Updated::default() }
+    );
     assert_in_step(&search, store);
     assert_eq!(search.update(store).unwrap(), Updated::default(), "nothing has changed");
 
@@ -135,7 +138,7 @@ fn the_index_follows_takeovers_merges_and_expiry() {
     assert_in_step(&search, &store);
     let step = |indexed: u64, removed: u64| {
         let updated = search.update(&store).unwrap();
-        assert_eq!(updated, Updated { indexed, removed, all: false });
+        assert_eq!(updated, Updated { indexed, removed, ..Updated::default() });
         assert_in_step(&search, &store)
     };
     // A copy of no account changes nothing; a more popular one takes over with its own text.
@@ -186,7 +189,7 @@ fn a_crash_between_the_two_commits_is_made_good() {
     rewind(&store, 1, &pending);
     let search = Search::open(folder.path(), &Config::default()).unwrap();
     let updated = search.update(&store).unwrap();
-    assert_eq!(updated, Updated { indexed: 1, removed: 0, all: false });
+    assert_eq!(updated, Updated { indexed: 1, ..Updated::default() });
     assert_in_step(&search, &store);
     // A store that was set back, or an index of another one, does not fit.
     rewind(&store, 7, &[]);
@@ -194,6 +197,43 @@ fn a_crash_between_the_two_commits_is_made_good() {
     assert_in_step(&search, &store);
     rewind(&store, 1, &[]);
     assert!(search.update(&store).unwrap().all);
+    assert_in_step(&search, &store);
+}
+
+#[test]
+fn a_long_update_is_made_in_parts_and_no_document_waits_behind_others_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let search = Search::open(folder.path(), &Config::default()).unwrap();
+    search.update(&store).unwrap();
+    let numbers: Vec<u64> = (0..7)
+        .map(|n| add(&store, &format!("http://a/{n}"), &prose(n + 1, 60), 1, &Place::New))
+        .collect();
+    let touch = |number: &u64| {
+        write(&store, |tables| {
+            let shown = tables.documents.get(number).unwrap().unwrap();
+            let shown = Document::decode(shown.value()).unwrap().shown();
+            tables.search_changes.insert(number, shown).map(drop)
+        })
+        .unwrap();
+    };
+    let waiting = || -> Vec<u64> {
+        let rows = store.read().unwrap();
+        rows.search_changes.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
+    };
+    // Those in front change all the time.
+    for turn in 0..3 {
+        let updated = search.update_part(&store, 3).unwrap();
+        assert_eq!((updated.indexed, updated.more), (3, turn < 2), "{turn}");
+        numbers[..2].iter().for_each(touch);
+    }
+    assert_eq!(waiting(), numbers[..2]);
+    assert!(!search.update_part(&store, 3).unwrap().more);
+    assert_eq!(search.update_part(&store, 3).unwrap(), Updated::default());
+    assert_in_step(&search, &store);
+    numbers.iter().for_each(touch);
+    assert_eq!(search.update(&store).unwrap().indexed, 7);
+    assert!(waiting().is_empty());
     assert_in_step(&search, &store);
 }
 
@@ -244,7 +284,7 @@ fn a_folder_that_is_lost_damaged_old_or_of_another_version_is_made_anew() {
         let search = open();
         assert_eq!(search.made_anew().is_some(), name != "lost", "{name}");
         let updated = search.update(&store).unwrap();
-        assert_eq!(updated, Updated { indexed: 5, removed: 0, all: true }, "{name}");
+        assert_eq!(updated, Updated { indexed: 5, all: true, ..Updated::default() }, "{name}");
         assert_in_step(&search, &store);
         assert_eq!(open().made_anew(), None, "{name}");
     }

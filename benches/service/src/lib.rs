@@ -123,7 +123,7 @@ impl Words {
         let mut random = Random::new(number);
         let (chinese, subject) = (!number.is_multiple_of(3), random.below(SUBJECTS));
         let length = 200 + random.below(1_300) as usize;
-        let mut word = |random: &mut Random| self.word(chinese, subject, random);
+        let word = |random: &mut Random| self.word(chinese, subject, random);
         let count = 6 + random.below(6);
         let title = (0..count).map(|_| word(&mut random)).collect();
         let (mut text, mut have, mut sentence) = (Vec::new(), 0, 0);

@@ -24,7 +24,9 @@ fn main() -> ExitCode {
             let words = Words::new();
             write((0..count).map(|number| words.article(number)))
         }
-        (Some("mix"), Some(&[known, near, new, count, stored, run])) if known + near + new == 100 => {
+        (Some("mix"), Some(&[known, near, new, count, stored, run]))
+            if known + near + new == 100 =>
+        {
             let (words, mut random) = (Words::new(), Random::new(run ^ 0xa0_0001));
             write((0..count).map(|number| {
                 let own = (run + 1) * RUN + number;

@@ -104,8 +104,10 @@ impl Service {
     async fn judge(&self, article: &Article) -> RedisResult<(String, &'static str)> {
         let at = xxh3_64(article.nid.as_bytes()) as usize % self.connections.len();
         let mut redis = self.connections[at].clone();
-        let known: Option<String> =
-            redis::cmd("GET").arg(format!("URL_INDEX{}", article.url)).query_async(&mut redis).await?;
+        let known: Option<String> = redis::cmd("GET")
+            .arg(format!("URL_INDEX{}", article.url))
+            .query_async(&mut redis)
+            .await?;
         if let Some(id) = known {
             return Ok((id, "url"));
         }
@@ -199,7 +201,8 @@ async fn serve(port: u16, client: Client, near: bool) -> Result<(), Failure> {
 
 /// Stores the articles of a file in the databases `equal` and `near` of one server.
 fn load(file: &str, redis: &str, databases: [&str; 2]) -> Result<(), Failure> {
-    let (signer, mut lines) = (Signer::default(), BufReader::new(std::fs::File::open(file)?).lines());
+    let (signer, mut lines) =
+        (Signer::default(), BufReader::new(std::fs::File::open(file)?).lines());
     let mut connections = Vec::new();
     for database in databases {
         connections.push(Client::open(format!("{redis}/{database}"))?.get_connection()?);
