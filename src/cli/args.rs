@@ -58,6 +58,11 @@ pub(crate) struct CrawlArgs {
     /// Write the final report to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Answer on this address, with the dashboard, while the crawl is running [without ADDR: `listen`
+    /// of `[api]`]
+    #[arg(long, value_name = "ADDR")]
+    #[expect(clippy::option_option, reason = "clap's form of a flag that may have a value")]
+    pub serve: Option<Option<SocketAddr>>,
 }
 
 /// Settings that can be given on the command line.

@@ -1,10 +1,12 @@
 //! `crawl --seeds`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use uniqcrawl::api;
 use uniqcrawl::config::Config;
-use uniqcrawl::crawl::{self, Context, Report};
+use uniqcrawl::crawl::{self, Begun, Context, Report};
 use uniqcrawl::features::Signer;
 use uniqcrawl::fetch::HOME;
 use uniqcrawl::store::Store;
@@ -12,6 +14,7 @@ use uniqcrawl::urls::PageUrl;
 use uniqcrawl::verdicts::Reader;
 
 use super::args::CrawlArgs;
+use super::door::Door;
 use super::exit::Exit;
 use super::progress::Progress;
 use super::screen::{self, number};
@@ -19,12 +22,17 @@ use super::{seeds, settings};
 
 /// `crawl --seeds FILE`.
 pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let config = settings::effective(&args.overrides)?.config;
+    let mut config = settings::effective(&args.overrides)?.config;
+    if let Some(listen) = args.serve {
+        config.api.listen = listen.unwrap_or(config.api.listen);
+        api::check(&config.api)?;
+    }
     let seeds = seeds::read(&args.seeds, &config.urls)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
         eprintln!("note: set --contact, so that webmasters can reach you and not only block you");
     }
-    let (report, exit) = run(&config, &args.store.store, &seeds, quiet)?;
+    let how = How { serve: args.serve.is_some(), quiet };
+    let (report, exit) = run(&config, &args.store.store, &seeds, how)?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;
         let written = std::fs::write(path, text + "\n");
@@ -38,18 +46,35 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     Ok(exit)
 }
 
+/// What is shown of a crawl that is running.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct How {
+    /// The dashboard and the service answer meanwhile.
+    pub serve: bool,
+    /// No progress is shown.
+    pub quiet: bool,
+}
+
 /// Runs a crawl with a progress line, and stops it at Ctrl-C.
 pub(super) fn run(
     config: &Config,
     folder: &Path,
     seeds: &[PageUrl],
-    quiet: bool,
+    how: How,
 ) -> Result<(Report, Exit)> {
-    let store = open(config, folder)?;
-    let context = Context::default();
-    let progress = Progress::start(&context, quiet)?;
+    let store = Arc::new(open(config, folder)?);
+    let mut context = Context::default();
+    let door = how.serve.then(|| beside(config, (folder, &store), &mut context)).transpose()?;
+    if let Some((door, _)) = door.as_ref().filter(|_| !how.quiet) {
+        eprintln!("the crawl can be looked at on http://{}", door.address);
+    }
+    let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
     progress.end();
+    if let Some((door, begun)) = door {
+        drop(begun);
+        door.close(store);
+    }
     let report = report?;
     let exit = if context.stop.asked() > 0 {
         Exit::Interrupted
@@ -59,6 +84,19 @@ pub(super) fn run(
         Exit::SeedsFailed
     };
     Ok((report, exit))
+}
+
+/// Opens the service of the store of a crawl that is about to begin.
+fn beside(
+    config: &Config,
+    (folder, store): (&Path, &Arc<Store>),
+    context: &mut Context,
+) -> Result<(Door, Option<Begun>)> {
+    crawl::fix_rules(store, &config.urls)?;
+    let door = Door::open(config, store)?;
+    context.finder = Some(door.service.finder());
+    let begun = door.service.crawls().begin(None, folder, context);
+    Ok((door, begun))
 }
 
 /// Opens the store of a crawl, or makes it.

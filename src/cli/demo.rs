@@ -7,7 +7,7 @@ use uniqcrawl::store::Store;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::DemoArgs;
-use super::crawl;
+use super::crawl::{self, How};
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -38,7 +38,7 @@ pub(super) fn demo(args: &DemoArgs, json: bool, quiet: bool) -> Result<Exit> {
         screen::facts(demo::NAMES.iter().enumerate().map(|(host, name)| (*name, web.url(host))))?;
         println!();
     }
-    let (report, exit) = crawl::run(&config(), &args.store, &seeds?, quiet)?;
+    let (report, exit) = crawl::run(&config(), &args.store, &seeds?, How { serve: false, quiet })?;
     if json {
         screen::json(&report)?;
     } else {

@@ -7,6 +7,7 @@ mod crash;
 mod crawl;
 mod dedup;
 mod demo;
+mod door;
 mod exit;
 mod inspect;
 mod jobs;

@@ -7,24 +7,20 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use tokio::net::TcpListener;
+use anyhow::Result;
 use tokio::sync::oneshot;
-use uniqcrawl::api::{self, Service, Settings};
-use uniqcrawl::clock::Clock;
+use uniqcrawl::api::{self, Service};
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::crawl::{Crawls, fix_rules};
 use uniqcrawl::jobs::{Desk, Jobs};
 use uniqcrawl::store::Store;
 
 use super::args::ServeArgs;
+use super::door::Door;
 use super::exit::{Exit, Usage};
 use super::jobs::{House, Screen, Served};
 use super::signals::Asked;
 use super::{crawl, jobs, screen};
-
-/// How long the writer gets to end its last commit.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `crawl serve`.
 pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
@@ -47,38 +43,22 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     if config.api.crawls {
         fix_rules(&store, &config.urls)?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let listen = config.api.listen;
-    let listener = runtime
-        .block_on(TcpListener::bind(listen))
-        .with_context(|| format!("cannot listen on {listen}"))?;
-    let asked = runtime.block_on(async { Asked::new() })?;
-    let settings = Settings {
-        crawl: config.settings(),
-        api: config.api,
-        dedup: config.dedup,
-        honour: config.export,
-        search: config.search,
-        clock: Clock::System,
-    };
-    let service = Service::start(store.clone(), &settings)?;
-    let crawls = service.crawls();
+    let mut door = Door::open(&config, &store)?;
+    let asked = door.runtime.block_on(async { Asked::new() })?;
+    let crawls = door.service.crawls();
     // Lines of runs stand in the log: standard output is for the service.
-    let running = jobs.map(|jobs| start_jobs(&jobs, folder, (&store, &service)));
+    let running = jobs.map(|jobs| start_jobs(&jobs, folder, (&store, &door.service)));
     let (desk, running) = running.transpose()?.unzip();
-    let address = listener.local_addr()?;
+    let address = door.address;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
     } else if !quiet {
         println!("listening on http://{address}");
         std::io::stdout().flush()?;
     }
-    let (stop, stopped) = oneshot::channel();
-    runtime.spawn(end(asked, stop, (desk, crawls.clone())));
-    runtime.block_on(api::serve(listener, service, async {
-        // It ends also if nobody can ask any more.
-        drop(stopped.await);
-    }));
+    let bell = door.bell();
+    door.runtime.spawn(end(asked, bell, (desk, crawls.clone())));
+    door.wait();
     if let Some(running) = running {
         // A panic of that thread has been told.
         drop(running.join());
@@ -86,10 +66,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     while !crawls.running().is_empty() {
         thread::sleep(Duration::from_millis(20));
     }
-    runtime.shutdown_timeout(PATIENCE);
-    if !api::close(store, PATIENCE) {
-        tracing::warn!("the store was left open: it is looked through when it is opened next");
-    }
+    door.close(store);
     if !json && !quiet {
         println!("stopped");
     }
@@ -98,8 +75,11 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
 
 /// Ends everything when it is asked to: first with requests under way, then without them, then at
 /// once.
-async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Option<Desk>, Crawls)) {
-    let mut stop = Some(stop);
+async fn end(
+    mut asked: Asked,
+    mut bell: Option<oneshot::Sender<()>>,
+    (desk, crawls): (Option<Desk>, Crawls),
+) {
     for times in 1_u64.. {
         let asked = asked.next().await;
         if asked && times > 2 {
@@ -110,7 +90,7 @@ async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Optio
             crawls.close();
         }
         desk.iter().for_each(Desk::quit);
-        drop(stop.take());
+        drop(bell.take());
         if !asked {
             return;
         }

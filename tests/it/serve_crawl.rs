@@ -1,5 +1,8 @@
 //! A crawl and the service on one store in one process; what is shown of crawls.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,8 +18,8 @@ use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::Normalize;
 
-use crate::service::{Answer, Server, post};
-use crate::support::{Web, check_clean, config, page, prose};
+use crate::service::{Answer, Server, get, post};
+use crate::support::{Web, check_clean, config, crawl as crawl_command, page, prose};
 
 /// A service that lets requests start crawls on loopback.
 fn server() -> Server {
@@ -389,4 +392,54 @@ fn hosts_are_listed_in_pages_and_reasons_are_those_of_the_report() {
     server.get("/v1/hosts?sort=size").is(400, "bad_parameter");
     server.get("/v1/live?x=1").is(400, "unknown_parameter");
     server.lives();
+}
+
+#[test]
+fn a_crawl_from_the_command_line_can_be_looked_at_while_it_is_running() {
+    let links: Vec<String> = (2..8).map(|story| format!("/{story}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let pages = links.iter().zip(2..).fold(
+        Site::new().html("/", page("Front", &prose(1, 150), &links)),
+        |site, (path, story)| {
+            let text = page(&titled(story), &prose(story, 150), &[]);
+            site.page(path, Page::html(text).after(Duration::from_millis(400)))
+        },
+    );
+    let web = Web::one(pages);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
+        .args(["--seeds", "seeds.txt", "--allow-private", "--delay", "0", "--json"])
+        .args(["--serve", "127.0.0.1:0"])
+        .current_dir(folder.path())
+        .env_remove("UNIQCRAWL_LOG")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut address = told.by_ref().map(Result::unwrap);
+    let address = address.find_map(|line| Some(line.split_once("on http://")?.1.to_owned()));
+    let address: SocketAddr = address.expect("it says where").parse().unwrap();
+    let live = || get(address, "/v1/live").json();
+    until("a page is shown", || live()["crawls"][0]["pages"].as_u64() >= Some(2));
+    // An article that is sent meanwhile is judged by what the crawl has stored.
+    let text = format!("{} these few words were added", prose(1, 150));
+    let body = json!({"nid": "1", "title": "Front", "content": text}).to_string();
+    let sent = post(address, "/v1/articles", "application/json", body.as_bytes()).json();
+    assert_eq!(sent["filterStatus"], "duplicate", "{sent}");
+    assert!(get(address, "/").body.contains("<html"));
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success());
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&report["pages"], &report["documents"]), (&json!(7), &json!(7)));
+    check_clean(&Store::open(&folder.path().join("store"), 1 << 20).unwrap());
+    // What would be open to everybody is refused before anything is made.
+    let open = crawl_command(
+        &["--seeds", "seeds.txt", "--store", "other", "--serve", "0.0.0.0:0"],
+        folder.path(),
+    );
+    assert_eq!(open.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&open.stderr).contains("a token is needed"));
+    assert!(!folder.path().join("other").exists());
 }

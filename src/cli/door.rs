@@ -1,0 +1,79 @@
+//! The service over a store that is open: beside a crawl, or for its own sake.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use uniqcrawl::api::{self, Service, Settings};
+use uniqcrawl::clock::Clock;
+use uniqcrawl::config::Config;
+use uniqcrawl::store::Store;
+
+/// How long the writer gets to end its last commit.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A service that answers until it is told to stop.
+pub(super) struct Door {
+    pub runtime: Runtime,
+    pub service: Arc<Service>,
+    pub address: SocketAddr,
+    serving: JoinHandle<()>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Door {
+    /// Listens where the settings say.
+    pub(super) fn open(config: &Config, store: &Arc<Store>) -> Result<Self> {
+        let runtime = Builder::new_multi_thread().enable_all().build()?;
+        let listen = config.api.listen;
+        let listener = runtime
+            .block_on(TcpListener::bind(listen))
+            .with_context(|| format!("cannot listen on {listen}"))?;
+        let address = listener.local_addr()?;
+        let settings = Settings {
+            api: config.api.clone(),
+            dedup: config.dedup.clone(),
+            honour: config.export.clone(),
+            crawl: config.settings(),
+            search: config.search.clone(),
+            clock: Clock::System,
+        };
+        let service = Service::start(store.clone(), &settings)?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = runtime.spawn(api::serve(listener, service.clone(), async {
+            // It ends also if nobody can ask any more.
+            drop(stopped.await);
+        }));
+        Ok(Self { runtime, service, address, serving, stop: Some(stop) })
+    }
+
+    /// Takes what tells it to stop; [`Door::wait`] returns after that.
+    pub(super) fn bell(&mut self) -> Option<oneshot::Sender<()>> {
+        self.stop.take()
+    }
+
+    /// Waits until requests under way have ended.
+    pub(super) fn wait(&mut self) {
+        if let Err(error) = self.runtime.block_on(&mut self.serving) {
+            tracing::error!(%error, "the service has ended");
+        }
+    }
+
+    /// Stops, and closes the store.
+    pub(super) fn close(mut self, store: Arc<Store>) {
+        drop(self.bell());
+        if !self.serving.is_finished() {
+            self.wait();
+        }
+        drop(self.service);
+        self.runtime.shutdown_timeout(PATIENCE);
+        if !api::close(store, PATIENCE) {
+            tracing::warn!("the store was left open: it is looked through when it is opened next");
+        }
+    }
+}
