@@ -56,6 +56,9 @@ if [ ! -e "$work/loaded" ]; then
   echo "crawl serve: $answered articles stored in $took s, $((answered / (took + 1))) a second, of which $new are new"
   touch "$work/loaded"
 fi
+began=$(now)
+until curl -s http://127.0.0.1:18080/metrics | grep -q '^uniqcrawl_search_waiting 0$'; do sleep 1; done
+echo "crawl serve: the index of the search was up to date $(($(now) - began)) s later"
 echo "crawl serve: $(mib "$ours") MiB; store $(($(stat -c %s "$work/store/store.redb") >> 20)) MiB"
 curl -s http://127.0.0.1:18080/v1/stats; echo
 

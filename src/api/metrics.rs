@@ -45,6 +45,8 @@ pub(super) struct Sizes {
     pub contents: u64,
     pub store_bytes: u64,
     pub index_bytes: u64,
+    /// Documents that the index of the search has yet to follow.
+    pub unsearched: u64,
 }
 
 pub(super) struct Metrics {
@@ -53,7 +55,7 @@ pub(super) struct Metrics {
     seconds: Seconds,
     articles: Family<Verdict, Counter>,
     pub connections: Gauge,
-    sizes: [Gauge; 5],
+    sizes: [Gauge; 6],
     /// Crawls under way, addresses that wait for them, their requests under way.
     crawls: [Gauge; 3],
     /// What all crawls of the process have done, in the order of [`Totals`].
@@ -85,6 +87,11 @@ impl Metrics {
             gauge(&mut all, "uniqcrawl_contents", "Distinct texts in the store"),
             gauge(&mut all, "uniqcrawl_store_bytes", "Size of the store's file"),
             gauge(&mut all, "uniqcrawl_index_bytes", "Memory of the index"),
+            gauge(
+                &mut all,
+                "uniqcrawl_search_waiting",
+                "Documents that the search has yet to follow",
+            ),
         ];
         let crawls = [
             gauge(&mut all, "uniqcrawl_crawls", "Crawls under way in this process"),
@@ -133,8 +140,8 @@ impl Metrics {
     /// Writes everything as text.
     pub(super) fn text(&self, sizes: Sizes, crawls: &Crawls) -> String {
         self.note(crawls);
-        let Sizes { documents, copies, contents, store_bytes, index_bytes } = sizes;
-        let values = [documents, copies, contents, store_bytes, index_bytes];
+        let Sizes { documents, copies, contents, store_bytes, index_bytes, unsearched } = sizes;
+        let values = [documents, copies, contents, store_bytes, index_bytes, unsearched];
         for (gauge, value) in self.sizes.iter().zip(values) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }

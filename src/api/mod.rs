@@ -67,9 +67,7 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 #[non_exhaustive]
 pub enum Error {
     /// It would be open to everybody.
-    #[error(
-        "to listen on {0}, which is no loopback address, a token is needed: `token_file` of [api], or --token-file"
-    )]
+    #[error("to listen on {0}, no loopback address, a token is needed: `token_file` of [api]")]
     Open(SocketAddr),
     /// The token cannot be used.
     #[error("the token in {}: {detail}", path.display())]

@@ -53,6 +53,7 @@ fn sizes(service: &Service, tables: &ReadTables) -> Result<Sizes, Problem> {
         contents: tables.contents.len()?,
         store_bytes: std::fs::metadata(service.store.path()).map_or(0, |meta| meta.len()),
         index_bytes,
+        unsearched: tables.search_changes.len()?,
     })
 }
 
@@ -79,6 +80,7 @@ pub(super) async fn stats(
             "addresses": tables.addresses.len()?,
             "storeBytes": sizes.store_bytes,
             "indexBytes": sizes.index_bytes,
+            "documentsToIndex": sizes.unsearched,
             "counters": Value::Object(counters),
         })))
     });

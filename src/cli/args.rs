@@ -58,8 +58,7 @@ pub(crate) struct CrawlArgs {
     /// Write the final report to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Answer on this address, with the dashboard, while the crawl is running [without ADDR: `listen`
-    /// of `[api]`]
+    /// Answer, with the dashboard, while the crawl is running; by default where `[api]` says
     #[arg(long, value_name = "ADDR")]
     #[expect(clippy::option_option, reason = "clap's form of a flag that may have a value")]
     pub serve: Option<Option<SocketAddr>>,
@@ -201,8 +200,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DedupArgs {
-    /// Files of lines `{"id","title","text","language","popularity"}`, of which only `text` must be
-    /// there; plain, gzip or zstd; `-` for standard input
+    /// Files of lines `{"id","title","text",...}`, plain, gzip or zstd; `-` for standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Folder for kept.jsonl, duplicates.jsonl, clusters.jsonl, rejected.jsonl and report.json
@@ -371,8 +369,7 @@ pub(crate) struct ServeArgs {
     /// Let requests start crawls into the store, by the settings of --config
     #[arg(long)]
     pub allow_crawls: bool,
-    /// Settings file, of which the sections `api`, `dedup`, `export` and `store` are used, and all
-    /// others for crawls that requests start
+    /// Settings file; only crawls need more than `api`, `dedup`, `export`, `search` and `store`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::corpus::{Lines, Record};
@@ -108,12 +108,16 @@ fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> R
     let folder = &args.store.store;
     let opened = Store::open(folder, cache_bytes);
     let store = match opened {
-        Ok(store) => Some(store),
-        Err(store::Error::InUse(_)) if !args.rebuild && folder.join("search").is_dir() => {
+        Ok(store) => store,
+        Err(error @ store::Error::InUse(_)) if !args.rebuild => {
+            let search = Search::open_as_is(folder, config)?;
+            let Some(search) = search.filter(Search::is_filled) else {
+                return Err(anyhow!(error).context("there is no index yet that could be asked"));
+            };
             if !args.no_update {
                 tracing::warn!("the store is in use: the answers are those of the last update");
             }
-            None
+            return Ok((search, None, Updated::default()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -121,16 +125,16 @@ fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> R
     if let Some(reason) = search.made_anew() {
         tracing::warn!("the index could not be used and is made anew: {reason}");
     }
-    let mut updated = Updated::default();
-    if args.no_update || store.is_none() {
-        if !search.is_filled() {
-            return Err(Usage("there is no index yet: search without --no-update".into()).into());
-        }
-    } else if let Some(store) = &store {
-        updated = if args.rebuild { search.rebuild(store) } else { search.update(store) }?;
-    }
-    let tables = store.map(|store| Ok::<_, store::Error>((store.read()?, store))).transpose()?;
-    Ok((search, tables, updated))
+    let updated = if args.rebuild {
+        search.rebuild(&store)?
+    } else if !args.no_update {
+        search.update(&store)?
+    } else if search.is_filled() {
+        Updated::default()
+    } else {
+        return Err(Usage("there is no index yet: search without --no-update".into()).into());
+    };
+    Ok((search, Some((store.read()?, store)), updated))
 }
 
 /// An index of files of documents, or one that was made of such files.

@@ -225,12 +225,7 @@ pub fn set_links(
     }
     copy.popularity = links;
     write_copy(&mut tables.copies, document, address, &copy)?;
-    let mut row = must_read(tables, document)?;
-    let was = row.canonical.clone();
-    let canonical = elect(tables, (document, &mut row), address, &copy)? && was != address;
-    note(tables, document, was, &row, now)?;
-    write_document(tables, document, &row)?;
-    Ok(canonical)
+    elect_again(tables, (document, address), &copy, now)
 }
 
 /// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
@@ -246,11 +241,32 @@ pub fn set_score(
     if copy.scored && copy.popularity == popularity {
         return Ok(false);
     }
+    let was = must_read(tables, document)?.canonical;
+    let falls = was == address && popularity < copy.popularity;
     let copy = Copy { popularity, scored: true, ..copy };
     write_copy(&mut tables.copies, document, address, &copy)?;
-    let was = must_read(tables, document)?.canonical;
+    if !falls {
+        return elect_again(tables, (document, address), &copy, now);
+    }
+    // Any other copy may be better.
     recount(tables, document, now)?;
     Ok(must_read(tables, document)?.canonical != was)
+}
+
+/// Makes a copy canonical whose popularity is another one now, if it is better than the present
+/// one. Returns true if it became so by that.
+fn elect_again(
+    tables: &mut Tables<'_>,
+    (document, address): (u64, &str),
+    copy: &Copy,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut row = must_read(tables, document)?;
+    let was = row.canonical.clone();
+    elect(tables, (document, &mut row), address, copy)?;
+    note(tables, document, was.clone(), &row, now)?;
+    write_document(tables, document, &row)?;
+    Ok(row.canonical != was)
 }
 
 /// Notes that another copy than `was` is canonical, if that is so.

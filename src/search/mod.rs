@@ -134,6 +134,16 @@ impl Search {
         Self::open_folder(&store.join(folder::NAME), true, config)
     }
 
+    /// Opens the index of a store that another process has, and changes nothing; none if it cannot
+    /// be used.
+    pub fn open_as_is(store: &Path, config: &Config) -> Result<Option<Self>, Error> {
+        let path = store.join(folder::NAME);
+        let Some(folder::Opened { index, fields, .. }) = folder::open_as_is(&path) else {
+            return Ok(None);
+        };
+        Self::new(index, fields, (path, None), config).map(Some)
+    }
+
     /// Opens an index that belongs to no store: in `folder`, or in a temporary one.
     pub fn open_at(folder: Option<&Path>, config: &Config) -> Result<Self, Error> {
         let Some(folder) = folder else {

@@ -72,6 +72,23 @@ fn texts_sentences_and_words_are_found_soon_after_they_came() {
 }
 
 #[test]
+fn it_is_told_how_far_the_search_is_behind() {
+    let server = Server::with(|settings| settings.api.search_update_ms = 3_600_000);
+    eventually(&server, "/v1/search?q=x", |_| true);
+    server.send(&article("1", 1, "sina"));
+    server.send(&article("2", 2, "sina"));
+    assert_eq!(server.get("/v1/stats").json()["documentsToIndex"], 2);
+    assert!(server.get("/metrics").body.contains("\nuniqcrawl_search_waiting 2\n"));
+    let server = server.again(|settings| settings.api.search_update_ms = 20);
+    let text = format!("/v1/search?q={}", escaped(&prose(2, 150)));
+    eventually(&server, &text, |rows| !rows.is_empty());
+    let end = Instant::now() + Duration::from_mins(1);
+    while server.get("/v1/stats").json()["documentsToIndex"] != 0 {
+        assert!(Instant::now() < end, "the index does not say that it has followed");
+    }
+}
+
+#[test]
 fn searches_that_cannot_be_answered_say_why() {
     let server = server();
     eventually(&server, "/v1/search?q=x", |_| true);

@@ -243,7 +243,9 @@ fn load(file: &str, redis: &str, databases: [&str; 2]) -> Result<(), Failure> {
                     all.clear();
                 }
             }
-            all.query::<()>(connection)?;
+            if !all.is_empty() {
+                all.query::<()>(connection)?;
+            }
         }
     }
 }
