@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -19,7 +20,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use redis::aio::MultiplexedConnection;
-use redis::{Client, Pipeline, RedisResult, pipe};
+use redis::{AsyncConnectionConfig, Client, Pipeline, RedisResult, pipe};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use uniqcrawl::features::Signer;
@@ -34,6 +35,9 @@ const K: u32 = 3;
 
 /// Commands of one pipeline while articles are loaded.
 const LOAD_COMMANDS: usize = 8_000;
+
+/// How long Redis may take.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 struct Article {
@@ -189,8 +193,10 @@ type Failure = Box<dyn std::error::Error>;
 
 async fn serve(port: u16, client: Client, near: bool) -> Result<(), Failure> {
     let mut connections = Vec::new();
+    // An answer that comes late is an answer.
+    let patient = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_TIME));
     for _ in 0..4 {
-        connections.push(client.get_multiplexed_async_connection().await?);
+        connections.push(client.get_multiplexed_async_connection_with_config(&patient).await?);
     }
     let service = Arc::new(Service { connections, signer: Signer::default(), near });
     let router = Router::new().route("/docId/getDocId", post(ask)).with_state(service);
