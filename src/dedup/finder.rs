@@ -314,10 +314,10 @@ mod tests {
     use crate::simhash::Fingerprint;
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
-    fn text(own: u8, ones: &[std::ops::Range<usize>]) -> Signed {
+    fn text(own: u8, ones: &[(usize, usize)]) -> Signed {
         let mut sketch = Sketch(Box::new([own; SLOTS]));
-        for range in ones {
-            sketch.0[range.clone()].fill(1);
+        for (first, end) in ones {
+            sketch.0[*first..*end].fill(1);
         }
         let fingerprint = Fingerprint(u64::from(own).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let (shingles, words, sentences) = (100, 100, vec![u32::from(own)]);
@@ -332,12 +332,12 @@ mod tests {
         let rest = SLOTS - TAIL;
         let others = [
             // The first band, and nothing else.
-            text(10, &[0..3]),
+            text(10, &[(0, 3)]),
             // And just so many slots that it may be more than chance.
-            text(11, &[0..3, rest..rest + TAIL_EQUAL_MIN]),
-            text(12, &[0..3, rest..rest + TAIL_EQUAL_MIN - 1]),
+            text(11, &[(0, 3), (rest, rest + TAIL_EQUAL_MIN)]),
+            text(12, &[(0, 3), (rest, rest + TAIL_EQUAL_MIN - 1)]),
             // Slots without a band.
-            text(13, &[rest..SLOTS]),
+            text(13, &[(rest, SLOTS)]),
         ];
         for (number, other) in (0..).zip(&others) {
             finder.insert(number * 700, other);
