@@ -35,10 +35,10 @@ if [ ! -e "$work/loaded" ]; then
     -o "$work/ignored" http://127.0.0.1:18080/v1/articles
   touch "$work/loaded"
 fi
-before=$(curl -s http://127.0.0.1:18080/metrics | awk '/^uniqcrawl_(documents|index_bytes) / { printf "%s %d, ", substr($1, 11), $2 }')
+before=$(curl -s http://127.0.0.1:18080/metrics | awk '/^uniqcrawl_(documents|index_bytes) / { printf "%s %.0f, ", substr($1, 11), $2 }')
 echo "${before}load $(cut -d' ' -f1-3 /proc/loadavg); $idle idle connections"
 code=0
 "$SERVICE/soak" 127.0.0.1:18080 "$ours" "$seconds" "$idle" "$articles" || code=$?
-curl -s http://127.0.0.1:18080/metrics | awk '/^uniqcrawl_(documents|copies|contents|index_bytes|store_bytes) / { printf "%s %d, ", substr($1, 11), $2 }'
+curl -s http://127.0.0.1:18080/metrics | awk '/^uniqcrawl_(documents|copies|contents|index_bytes|store_bytes) / { printf "%s %.0f, ", substr($1, 11), $2 }'
 echo "load $(cut -d' ' -f1-3 /proc/loadavg)"
 exit $code
