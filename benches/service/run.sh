@@ -9,16 +9,7 @@ articles=${1:-1000000} seconds=${2:-30} connections=${3:-32}
 for tool in curl wrk redis-server redis-cli; do
   command -v "$tool" > /dev/null || { echo "$tool is missing: apt-get install curl wrk redis-server" >&2; exit 2; }
 done
-if [ -z "${CRAWL:-}" ]; then
-  cargo build --release --quiet
-  CRAWL=target/release/crawl
-fi
-if [ -z "${SERVICE:-}" ]; then
-  cargo build --release --quiet --manifest-path benches/service/Cargo.toml
-  SERVICE=benches/service/target/release
-fi
-work=${WORK:-$(mktemp -d)}
-mkdir -p "$work"
+. benches/service/build.sh
 processes=()
 end() {
   for process in "${processes[@]}"; do kill "$process" 2> /dev/null || true; done

@@ -6,19 +6,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-600} articles=${2:-1000000} idle=${3:-10000}
 command -v curl > /dev/null || { echo "curl is missing: apt-get install curl" >&2; exit 2; }
-if [ -z "${CRAWL:-}" ]; then
-  cargo build --release --quiet
-  CRAWL=target/release/crawl
-fi
-if [ -z "${SERVICE:-}" ]; then
-  cargo build --release --quiet --manifest-path benches/service/Cargo.toml
-  SERVICE=benches/service/target/release
-fi
+. benches/service/build.sh
 ulimit -n "$(ulimit -H -n)"
 room=$(ulimit -n)
 [ "$room" = unlimited ] || [ "$idle" -le $((room - 500)) ] || idle=$((room - 500))
-work=${WORK:-$(mktemp -d)}
-mkdir -p "$work"
 ours=''
 end() {
   [ -z "$ours" ] || kill "$ours" 2> /dev/null || true

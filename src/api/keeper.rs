@@ -9,11 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::search::{Config, Error, Search};
+use crate::search::{Config, Error, PART_DOCUMENTS, Search};
 use crate::store::Store;
-
-/// Documents of one commit.
-const PART_DOCUMENTS: usize = 10_000;
 
 /// By how much the thread gives way to those that answer. Threads that it starts do so as well.
 #[cfg(target_os = "linux")]

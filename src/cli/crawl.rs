@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use tokio::sync::oneshot;
 use uniqcrawl::api;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Begun, Context, Report};
@@ -14,7 +15,7 @@ use uniqcrawl::urls::PageUrl;
 use uniqcrawl::verdicts::Reader;
 
 use super::args::CrawlArgs;
-use super::door::Door;
+use super::door::{Answering, Door};
 use super::exit::Exit;
 use super::progress::Progress;
 use super::screen::{self, number};
@@ -64,16 +65,15 @@ pub(super) fn run(
 ) -> Result<(Report, Exit)> {
     let store = Arc::new(open(config, folder)?);
     let mut context = Context::default();
-    let door = how.serve.then(|| beside(config, (folder, &store), &mut context)).transpose()?;
-    if let Some((door, _)) = door.as_ref().filter(|_| !how.quiet) {
-        eprintln!("the crawl can be looked at on http://{}", door.address);
-    }
+    let shown = how.serve.then(|| show_beside(config, (folder, &store), (&mut context, how.quiet)));
+    let shown = shown.transpose()?;
     let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
     progress.end();
-    if let Some((door, begun)) = door {
-        drop(begun);
-        door.close(store);
+    if let Some((begun, mut answering, stop)) = shown {
+        drop((begun, stop));
+        answering.wait();
+        answering.close(store);
     }
     let report = report?;
     let exit = if context.stop.asked() > 0 {
@@ -86,17 +86,22 @@ pub(super) fn run(
     Ok((report, exit))
 }
 
-/// Opens the service of the store of a crawl that is about to begin.
-fn beside(
+/// Opens the service of the store of a crawl that is about to begin. The crawl is noted before
+/// anybody is answered, so that no request can start another one.
+fn show_beside(
     config: &Config,
     (folder, store): (&Path, &Arc<Store>),
-    context: &mut Context,
-) -> Result<(Door, Option<Begun>)> {
+    (context, quiet): (&mut Context, bool),
+) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
     crawl::fix_rules(store, &config.urls)?;
     let door = Door::open(config, store)?;
     context.finder = Some(door.service.finder());
     let begun = door.service.crawls().begin(None, folder, context);
-    Ok((door, begun))
+    if !quiet {
+        eprintln!("the crawl can be looked at on http://{}", door.address);
+    }
+    let (answering, stop) = door.answer();
+    Ok((begun, answering, stop))
 }
 
 /// Opens the store of a crawl, or makes it.

@@ -17,17 +17,22 @@ use uniqcrawl::store::Store;
 /// How long the writer gets to end its last commit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A service that answers until it is told to stop.
+/// A service that answers from when it is told to until it is told to stop.
 pub(super) struct Door {
     pub runtime: Runtime,
     pub service: Arc<Service>,
     pub address: SocketAddr,
+    listener: TcpListener,
+}
+
+/// A service that answers.
+pub(super) struct Answering {
+    runtime: Runtime,
     serving: JoinHandle<()>,
-    stop: Option<oneshot::Sender<()>>,
 }
 
 impl Door {
-    /// Listens where the settings say.
+    /// Listens where the settings say. Who comes waits for [`Door::answer`].
     pub(super) fn open(config: &Config, store: &Arc<Store>) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let listen = config.api.listen;
@@ -44,33 +49,29 @@ impl Door {
             clock: Clock::System,
         };
         let service = Service::start(store.clone(), &settings)?;
+        Ok(Self { runtime, service, address, listener })
+    }
+
+    /// Begins to answer. It ends when the sender is used or dropped.
+    pub(super) fn answer(self) -> (Answering, oneshot::Sender<()>) {
         let (stop, stopped) = oneshot::channel();
-        let serving = runtime.spawn(api::serve(listener, service.clone(), async {
-            // It ends also if nobody can ask any more.
+        let serving = self.runtime.spawn(api::serve(self.listener, self.service, async {
             drop(stopped.await);
         }));
-        Ok(Self { runtime, service, address, serving, stop: Some(stop) })
+        (Answering { runtime: self.runtime, serving }, stop)
     }
+}
 
-    /// Takes what tells it to stop; [`Door::wait`] returns after that.
-    pub(super) fn bell(&mut self) -> Option<oneshot::Sender<()>> {
-        self.stop.take()
-    }
-
-    /// Waits until requests under way have ended.
+impl Answering {
+    /// Waits until it was told to stop, and requests under way have ended.
     pub(super) fn wait(&mut self) {
         if let Err(error) = self.runtime.block_on(&mut self.serving) {
             tracing::error!(%error, "the service has ended");
         }
     }
 
-    /// Stops, and closes the store.
-    pub(super) fn close(mut self, store: Arc<Store>) {
-        drop(self.bell());
-        if !self.serving.is_finished() {
-            self.wait();
-        }
-        drop(self.service);
+    /// Closes the store when nothing uses it any more.
+    pub(super) fn close(self, store: Arc<Store>) {
         self.runtime.shutdown_timeout(PATIENCE);
         if !api::close(store, PATIENCE) {
             tracing::warn!("the store was left open: it is looked through when it is opened next");

@@ -43,7 +43,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     if config.api.crawls {
         fix_rules(&store, &config.urls)?;
     }
-    let mut door = Door::open(&config, &store)?;
+    let door = Door::open(&config, &store)?;
     let asked = door.runtime.block_on(async { Asked::new() })?;
     let crawls = door.service.crawls();
     // Lines of runs stand in the log: standard output is for the service.
@@ -56,9 +56,10 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         println!("listening on http://{address}");
         std::io::stdout().flush()?;
     }
-    let bell = door.bell();
-    door.runtime.spawn(end(asked, bell, (desk, crawls.clone())));
-    door.wait();
+    let handle = door.runtime.handle().clone();
+    let (mut answering, stop) = door.answer();
+    handle.spawn(end(asked, stop, (desk, crawls.clone())));
+    answering.wait();
     if let Some(running) = running {
         // A panic of that thread has been told.
         drop(running.join());
@@ -66,7 +67,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     while !crawls.running().is_empty() {
         thread::sleep(Duration::from_millis(20));
     }
-    door.close(store);
+    answering.close(store);
     if !json && !quiet {
         println!("stopped");
     }
@@ -75,11 +76,8 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
 
 /// Ends everything when it is asked to: first with requests under way, then without them, then at
 /// once.
-async fn end(
-    mut asked: Asked,
-    mut bell: Option<oneshot::Sender<()>>,
-    (desk, crawls): (Option<Desk>, Crawls),
-) {
+async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Option<Desk>, Crawls)) {
+    let mut stop = Some(stop);
     for times in 1_u64.. {
         let asked = asked.next().await;
         if asked && times > 2 {
@@ -90,7 +88,7 @@ async fn end(
             crawls.close();
         }
         desk.iter().for_each(Desk::quit);
-        drop(bell.take());
+        drop(stop.take());
         if !asked {
             return;
         }

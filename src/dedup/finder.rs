@@ -1,6 +1,8 @@
 //! Candidates: which contents may be the same article, by any of its keys.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
+use std::convert::Infallible;
 
 use crate::documents::Key;
 use crate::features::Signed;
@@ -73,7 +75,7 @@ impl Finder {
                 Field::Title => self.titles.insert(fingerprint, content),
             }
         }
-        self.insert_keys(content, signed);
+        let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, signed))));
     }
 
     /// Names a content no more: it was removed from the store.
@@ -114,22 +116,23 @@ impl Finder {
         }
     }
 
-    /// Adds the equality keys of many contents.
-    pub(super) fn insert_all_keys<E>(
+    /// Adds the equality keys of contents.
+    pub(super) fn insert_keys<E>(
         &mut self,
-        contents: impl Iterator<Item = Result<(u32, Signed), E>>,
+        contents: impl Iterator<Item = Result<(u32, impl Borrow<Signed>), E>>,
     ) -> Result<(), E> {
         let (mut sentences, mut bands) = (Vec::new(), Vec::new());
         for content in contents {
             let (content, signed) = content?;
-            if !self.is_long_enough(&signed) {
+            let signed = signed.borrow();
+            if !self.is_long_enough(signed) {
                 continue;
             }
             if self.config.bands > 0 {
                 self.tails.insert(content, &signed.text.sketch);
             }
-            sentences.extend(self.sentence_keys(&signed).into_iter().map(|key| (key, content)));
-            bands.extend(self.band_keys(&signed).into_iter().map(|key| (key, content)));
+            sentences.extend(self.sentence_keys(signed).into_iter().map(|key| (key, content)));
+            bands.extend(self.band_keys(signed).into_iter().map(|key| (key, content)));
             if bands.len().max(sentences.len()) >= KEYS_AT_A_TIME {
                 self.sentences.insert_all(&mut sentences);
                 self.bands.insert_all(&mut bands);
@@ -138,22 +141,6 @@ impl Finder {
         self.sentences.insert_all(&mut sentences);
         self.bands.insert_all(&mut bands);
         Ok(())
-    }
-
-    /// Adds the equality keys of a content.
-    fn insert_keys(&mut self, content: u32, signed: &Signed) {
-        if !self.is_long_enough(signed) {
-            return;
-        }
-        for key in self.sentence_keys(signed) {
-            self.sentences.insert(key, content);
-        }
-        if self.config.bands > 0 {
-            self.tails.insert(content, &signed.text.sketch);
-        }
-        for key in self.band_keys(signed) {
-            self.bands.insert(key, content);
-        }
     }
 
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
@@ -355,7 +342,7 @@ mod tests {
         // Loaded at once it is the same.
         let mut loaded = Finder::new(&Config::default()).unwrap();
         let all = (0..).zip(others).map(|(number, other)| Ok::<_, Error>((number * 700, other)));
-        loaded.insert_all_keys(all).unwrap();
+        loaded.insert_keys(all).unwrap();
         assert_eq!(found(&loaded, &sentence), [0, 700]);
         assert_eq!(found(&loaded, &article), [700]);
     }

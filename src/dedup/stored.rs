@@ -108,7 +108,7 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, super::Error> {
     finder.insert_fingerprints(&entries);
     if config.sentences || config.bands > 0 {
         let rows = tables.contents.iter().map_err(Error::from)?;
-        finder.insert_all_keys(rows.map(|row| {
+        finder.insert_keys(rows.map(|row| {
             let (number, row) = row?;
             Ok::<_, Error>((number.value() as u32, Content::decode(row.value())?.signed()))
         }))?;

@@ -118,14 +118,8 @@ pub(super) fn open(path: &Path, ours: bool) -> Result<Opened, Error> {
     Ok(Opened { index: made.map_err(|error| damaged(path, error))?, fields, made_anew: reason })
 }
 
-/// Opens an index that is there as it is; none if it cannot be used.
-pub(super) fn open_as_is(path: &Path) -> Option<Opened> {
-    let (index, fields) = open_made(path).ok()?;
-    Some(Opened { index, fields, made_anew: None })
-}
-
 /// Opens an index that is there, with all its files; a damaged one may make the engine panic.
-fn open_made(path: &Path) -> Result<(Index, Fields), String> {
+pub(super) fn open_made(path: &Path) -> Result<(Index, Fields), String> {
     let version = fs::read_to_string(path.join(MARK)).unwrap_or_default();
     if version != VERSION.to_string() {
         return Err(format!("its version is `{version}`, not `{VERSION}`"));

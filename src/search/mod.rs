@@ -30,7 +30,7 @@ use crate::store;
 use folder::{Fields, Payload};
 
 pub use ask::{Hit, Keyword, SentenceHit, WordHit};
-pub use update::{Entry, Updated};
+pub use update::{Entry, PART_DOCUMENTS, Updated};
 
 /// How similar texts are found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,9 +138,7 @@ impl Search {
     /// be used.
     pub fn open_as_is(store: &Path, config: &Config) -> Result<Option<Self>, Error> {
         let path = store.join(folder::NAME);
-        let Some(folder::Opened { index, fields, .. }) = folder::open_as_is(&path) else {
-            return Ok(None);
-        };
+        let Ok((index, fields)) = folder::open_made(&path) else { return Ok(None) };
         Self::new(index, fields, (path, None), config).map(Some)
     }
 

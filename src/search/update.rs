@@ -36,7 +36,7 @@ const DOCUMENTS_PER_THREAD: u64 = 500;
 const WAITING_MAX: usize = 64;
 
 /// Documents of one commit. While they are indexed, the store keeps every state of its pages since.
-const PART_DOCUMENTS: usize = 20_000;
+pub const PART_DOCUMENTS: usize = 10_000;
 
 /// A document that belongs to no store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ struct Work {
 
 impl Search {
     /// Brings the index up to date with its store. Nothing of the store is kept from being written
-    /// meanwhile, but for a moment after every 20,000 documents.
+    /// meanwhile, but for a moment after each part.
     pub fn update(&self, store: &Store) -> Result<Updated, Error> {
         let mut sum = Updated::default();
         loop {

@@ -89,6 +89,22 @@ fn it_is_told_how_far_the_search_is_behind() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_index_of_the_search_gives_way_to_those_who_wait() {
+    let server = server();
+    eventually(&server, "/v1/search?q=x", |_| true);
+    let nice = |stat: &str| -> i32 {
+        // The name may have blanks and ends with the last bracket; the 17th field after it.
+        stat.rsplit_once(") ").unwrap().1.split(' ').nth(16).unwrap().parse().unwrap()
+    };
+    let own = nice(&fs::read_to_string("/proc/thread-self/stat").unwrap());
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let stats = tasks.filter_map(|task| fs::read_to_string(task.join("stat")).ok());
+    let mut keepers = stats.filter(|stat| stat.contains("(search-index)"));
+    assert!(keepers.any(|stat| nice(&stat) == (own + 10).min(19)));
+}
+
+#[test]
 fn searches_that_cannot_be_answered_say_why() {
     let server = server();
     eventually(&server, "/v1/search?q=x", |_| true);
