@@ -134,6 +134,8 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         }
     }
     facts.push(("taken over by a better copy", number(report.takeovers)));
+    facts.push(("moved at a second look", number(report.moved)));
+    facts.push(("documents that became one", number(report.merged)));
     let removed = report.boilerplate_removed;
     if removed.blocks > 0 {
         let (blocks, pages) = (number(removed.blocks), number(removed.pages));

@@ -7,6 +7,7 @@
 //! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
 
 mod canonical;
+pub mod equal;
 mod leave;
 mod moves;
 
@@ -25,7 +26,7 @@ use canonical::{elect, stand};
 
 pub use canonical::{defers, rank, ranked};
 pub use leave::{Left, change, leave, refresh};
-pub use moves::{Ended, Moved, end, expire, merge, recount, replace, unsure};
+pub use moves::{Ended, Moved, Unsure, end, expire, merge, recount, replace, unsure};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +70,8 @@ impl Article {
             left_out: self.left_out,
             arrival: now,
             declared: self.declared.clone(),
+            shown: self.signed.standing.shown,
+            doubtful: self.signed.standing.doubtful,
         }
     }
 }
@@ -278,6 +281,9 @@ fn note(
     now: Timestamp,
 ) -> Result<(), Error> {
     if was != row.canonical {
+        if row.content != row.root {
+            tables.reviews.insert(document, ())?;
+        }
         let change = Change { time: now, from: was, to: row.canonical.clone() };
         note_change(&mut tables.history, document, &change)?;
     }
@@ -314,7 +320,8 @@ fn add_content(
         document,
         hash: text.hash,
         fingerprint: text.fingerprint,
-        site: article.signed.site,
+        site: article.signed.standing.site,
+        edition: article.signed.standing.edition,
         title_fingerprint: article.signed.title,
         words: text.words,
         shingles: text.shingles,
@@ -325,9 +332,9 @@ fn add_content(
     };
     write_content(&mut tables.contents, number, &content)?;
     write_body(&mut tables.bodies, number, &article.text, root)?;
-    tables.exact.insert(text.hash, number)?;
+    equal::add(tables, text.hash, number)?;
     if !sure {
-        tables.unsure.insert(number, ())?;
+        tables.unsure.insert(number, article.address.as_str())?;
     }
     Ok(number)
 }

@@ -11,7 +11,7 @@ use crate::documents::{
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
 
-use super::{Joint, Left, Place, free_id, must_read, note, ranked, stand};
+use super::{Joint, Left, Place, equal, free_id, must_read, note, ranked, stand};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +33,24 @@ pub struct Ended {
     pub addresses: Vec<String>,
 }
 
-/// Returns the contents whose joints were less than certain, in the order of their numbers.
-pub fn unsure(tables: &Tables<'_>) -> Result<Vec<u64>, Error> {
-    tables.unsure.iter()?.map(|row| Ok(row?.0.value())).collect()
+/// A content whose joint was less than certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsure {
+    /// Its number.
+    pub content: u64,
+    /// Address of the copy that brought it.
+    pub address: String,
+}
+
+/// Returns the contents whose joints were less than certain and that came after `after`, in the order
+/// of their numbers.
+pub fn unsure(tables: &Tables<'_>, after: u64) -> Result<Vec<Unsure>, Error> {
+    let rows = tables.unsure.range(after + 1..)?;
+    let rows = rows.map(|row| {
+        let (content, address) = row?;
+        Ok(Unsure { content: content.value(), address: address.value().to_owned() })
+    });
+    rows.collect()
 }
 
 /// Moves a content that is a leaf to the tree that would take it now; none if that is its own.
@@ -45,18 +60,13 @@ pub fn replace(
     place: &Place,
     now: Timestamp,
 ) -> Result<Option<Moved>, Error> {
-    tables.unsure.remove(content)?;
     let document = must_content(tables, content)?.document;
     let is_root = must_read(tables, document)?.root == content;
-    if is_root {
-        return Ok(None);
+    let stays = matches!(place, Place::Tree(joint) if joint.document == document);
+    if is_root || matches!(place, Place::New) || matches!(place, Place::Tree(joint) if joint.sure) {
+        tables.unsure.remove(content)?;
     }
-    if let Place::Tree(joint) = place
-        && joint.document == document
-    {
-        if !joint.sure {
-            tables.unsure.insert(content, ())?;
-        }
+    if is_root || stays {
         return Ok(None);
     }
     move_content(tables, content, place, now).map(Some)
@@ -105,9 +115,6 @@ fn move_content(
         write_document(tables, document, &empty)?;
     }
     recount(tables, document, now)?;
-    if !joint.is_none_or(|joint| joint.sure) {
-        tables.unsure.insert(content, ())?;
-    }
     Ok(moved)
 }
 
@@ -249,7 +256,7 @@ pub(super) fn remove_content(
     let content = must_content(tables, number)?;
     tables.contents.remove(number)?;
     tables.bodies.remove(number)?;
-    tables.exact.remove(content.hash)?;
+    equal::remove(tables, content.hash, number)?;
     tables.unsure.remove(number)?;
     let change = move |field, fingerprint| stored::Change {
         field,

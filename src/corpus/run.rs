@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dedup::{Cluster, Config, Deduplicator, Verdict};
 use crate::documents::Key;
-use crate::features::{Signed, Signer, site_of};
+use crate::features::{Signed, Signer, Standing};
 
 use super::lines::{Lines, spool};
 use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
@@ -202,7 +202,7 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
             documents.push(Record::parse(&line).map(|record| {
                 let id = record.id(chunk.first + at as u64).into_boxed_str();
                 let mut keys = signer.sign_article(&record.title, &record.text, &record.language);
-                keys.site = site_of(&record.url);
+                keys.standing = Standing::of(&record.url, &record.title, "");
                 (id, keys, record.popularity)
             }));
             start = *end;

@@ -15,7 +15,7 @@ use redb::ReadableTable as _;
 use crate::boilerplate::{ErrorPages, Hosts, Known, is_probe};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
-use crate::dedup::{self, Finder};
+use crate::dedup::{self, Desk, Finder, Looks, Question};
 use crate::documents::{read_copy, sent_content};
 use crate::frontier::{
     Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State,
@@ -61,7 +61,9 @@ pub(super) struct Ledger<'a> {
     tally: Tally,
     /// Pages that are new, or may turn out to be when they are looked at again.
     promising: u64,
-    /// How far the second look is.
+    /// When joints get their second look.
+    looks: Looks,
+    /// How far the look at the end of the run is.
     look: again::Look,
     /// When the first interrupt was seen.
     stopping: Option<Instant>,
@@ -98,6 +100,7 @@ impl<'a> Ledger<'a> {
             pages_leased: 0,
             tally: Tally::default(),
             promising: 0,
+            looks: Looks::default(),
             look: again::Look::default(),
             stopping: None,
             next_due: None,
@@ -110,6 +113,7 @@ impl<'a> Ledger<'a> {
         let clock = Instant::now();
         let mut frontier = self.start(seeds, feeds)?;
         let before = Report::refused_counts(&self.store.read()?)?;
+        self.look.begin(&self.store.read()?.meta)?;
         loop {
             let came = if self.is_shared() { self.rest() } else { None };
             if self.batch(&mut frontier, came)? == Course::Over {
@@ -216,6 +220,7 @@ impl<'a> Ledger<'a> {
                 Err(()) => break Course::Over,
             }
         };
+        self.look_on(&mut tables)?;
         if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut tables)? {
             course = Course::On;
         }
@@ -417,16 +422,18 @@ impl<'a> Ledger<'a> {
         }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);
-        let place = self.judge(tables, article)?;
-        let joined = clusters::join(tables, article, &place, links, now)?;
+        let question = Question::new(&article.signed, &article.address);
+        let judged = self.desk(tables, now).judge(&question)?;
+        let joined = clusters::join(tables, article, &judged.place, links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "joined");
-        self.joined(tables, article, (&place, &joined))?;
-        Ok((Settlement::Stored(joined.document), true))
+        self.joined(tables, article, (&judged.place, &joined))?;
+        let united = self.desk(tables, now).follow(article, &joined, &judged)?;
+        self.tally.merged += united.merged;
+        Ok((Settlement::Stored(united.document), true))
     }
 
-    fn judge(&self, tables: &Tables<'_>, article: &Article) -> Result<Place, store::Error> {
-        let finder = dedup::lock(&self.finder);
-        dedup::judge_stored(tables, &finder, &article.signed, &self.settings.dedup)
+    fn desk<'b, 'txn>(&'b self, tables: &'b mut Tables<'txn>, now: Timestamp) -> Desk<'b, 'txn> {
+        Desk { tables, finder: &self.finder, config: &self.settings.dedup, now }
     }
 
     /// Puts a new content into the index and counts its page.

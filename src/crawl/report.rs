@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::clusters::{Article, Joined, Place};
+use crate::dedup::Looked;
 use crate::documents::Key;
 use crate::frontier::{Address, Fate, Host, Reason, Settlement, State, split_revisit_key};
 use crate::store::{self, ReadTables, Store};
@@ -28,6 +29,7 @@ pub(super) struct Tally {
     pub by_key: BTreeMap<&'static str, u64>,
     pub takeovers: u64,
     pub moved: u64,
+    pub merged: u64,
     pub boilerplate: Boilerplate,
     pub redirects: u64,
     pub retries: u64,
@@ -36,6 +38,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    pub(super) fn looked(&mut self, looked: Looked) {
+        self.moved += looked.moved;
+        self.merged += looked.merged;
+    }
+
     pub(super) fn settled(&mut self, settlement: &Settlement) {
         self.requests += u64::from(!matches!(settlement, Settlement::LookedUp(_)));
         match settlement {
@@ -160,6 +167,8 @@ pub struct Report {
     pub takeovers: u64,
     /// Texts that turned out to be no copies when more pages of their kind were known.
     pub moved: u64,
+    /// Documents that turned out to be one with another one.
+    pub merged: u64,
     /// Blocks that were left out of texts in this run.
     pub boilerplate_removed: Boilerplate,
     /// Redirects in this run.
@@ -243,6 +252,7 @@ impl Report {
             duplicates: tally.by_key,
             takeovers: tally.takeovers,
             moved: tally.moved,
+            merged: tally.merged,
             boilerplate_removed: tally.boilerplate,
             redirects: tally.redirects,
             retries: tally.retries,

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
-use crate::features::{Signer, site_of};
+use crate::features::{Signer, Standing};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
 use crate::fetch::{Failure, Response, canonical_link};
@@ -223,7 +223,11 @@ fn page(
     let address = lease.url.as_str().to_owned();
     let sign = |text: &str| {
         let mut keys = signer.sign_article(&found.title, text, &language);
-        keys.site = site_of(&address);
+        keys.standing = Standing {
+            shown: found.shown,
+            doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
+            ..Standing::of(&address, &found.title, &declared)
+        };
         keys
     };
     let (signed, whole) = (sign(&found.text), blocks.whole.map(|text| (sign(&text), text)));

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::features::{Signed, Signer, site_of};
+use crate::features::{Signed, Signer, Standing};
 use crate::text::{normalize, words};
 
-use super::{Bond, Config, Document, Error, Finder, Likeness, Sites};
+use super::site::Names;
+use super::{Bond, Config, Document, Error, Finder, Likeness};
 
 /// A word that one text has more often, and how many times.
 type Surplus = (String, u32);
@@ -59,7 +60,7 @@ pub fn compare(
     let signer = Signer::new(config.features.clone())?;
     let sign = |one: Document<'_>| {
         let mut keys = signer.sign_article(one.title, one.text, one.language);
-        keys.site = site_of(one.url);
+        keys.standing = Standing::of(one.url, one.title, "");
         keys
     };
     let (one, other) = (sign(first), sign(second));
@@ -113,10 +114,22 @@ fn decide(
         return (true, format!("found by {}, and nothing must confirm it", keys.join(", ")));
     }
     let titled = keys.contains(&crate::documents::Key::Title.as_str());
-    let same = rule.same(likeness, Bond { titled, sites: Sites::of(one.site, other.site) });
+    let bond = match (one.standing.site, other.standing.site) {
+        (0, _) | (_, 0) => Bond::Unknown { titled },
+        (one, other) if one != other => Bond::Abroad { titled },
+        _ => Names::of(one).bond(&one.standing, &other.standing),
+    };
+    let same = rule.same(likeness, bond);
     let Likeness { similarity, containment, size } = likeness;
     let verdict = if same { "enough" } else { "not enough" };
-    let also = if titled { ", titles alike" } else { "" };
+    let also = match bond {
+        Bond::Kin => ", pages that their site calls the same",
+        Bond::Edition => ", likely editions of one page",
+        Bond::Nameless => ", pages of one site without titles",
+        Bond::Apart => ", pages that their site calls differently",
+        _ if titled => ", titles alike",
+        _ => "",
+    };
     let measures =
         format!("similarity {similarity:.3}, containment {containment:.3} at size {size:.2}{also}");
     (same, format!("{measures}: {verdict}"))

@@ -133,7 +133,7 @@ impl Preset {
             Self::Strict => Config {
                 rule: Rule {
                     similarity_min: 0.65,
-                    site_similarity_min: 0.7,
+                    site_similarity_min: 0.95,
                     abroad_similarity_min: 0.65,
                     titled_similarity_min: 0.6,
                     titled_abroad_similarity_min: 0.6,
@@ -148,7 +148,7 @@ impl Preset {
                 bands: 85,
                 rule: Rule {
                     similarity_min: 0.28,
-                    site_similarity_min: 0.45,
+                    site_similarity_min: 0.85,
                     abroad_similarity_min: 0.28,
                     titled_similarity_min: 0.25,
                     titled_abroad_similarity_min: 0.2,

@@ -1,17 +1,15 @@
 //! Duplicates among documents that come one after the other, in memory.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 
-use crate::clock::Timestamp;
 use crate::documents::Key;
-use crate::features::{Signed, Signer, site_of};
-use crate::simhash::Fingerprint;
+use crate::features::{Signed, Signer, Standing};
 use crate::sketch::Sketch;
 
+use super::memory::{Forest, Node, Page, Place};
 use super::{
-    Config, Error, Finder, Joint, LOOKS_MAX, Likeness, Root, Sites, Trees, judge, loose_leaves,
+    Allowed, Config, Error, Finder, Joint, Judgement, LOOKS_MAX, Likeness, Question, judge,
+    loose_leaves, site_allows, takes_place,
 };
 
 /// A document to be judged.
@@ -92,57 +90,12 @@ pub struct Deduplicator {
     config: Config,
     signer: Signer,
     finder: Finder,
-    /// Content number of each exact hash.
-    exact: HashMap<u128, u32>,
+    /// Numbers of the contents of each exact hash: more than one only if pages of one site that are
+    /// no copies of each other have the same text.
+    exact: HashMap<u128, Vec<u32>>,
     forest: Forest,
-    /// Content, popularity of each document.
-    documents: Vec<(u32, u64)>,
     /// Contents that hang on their trees by less than certain joints.
-    unsure: Vec<(u32, Box<Signed>)>,
-}
-
-/// The trees of all contents.
-#[derive(Default)]
-struct Forest {
-    nodes: Vec<Node>,
-    trees: Vec<Tree>,
-}
-
-/// A distinct text.
-struct Node {
-    tree: u32,
-    /// The first document that has it.
-    first: u32,
-    key: Key,
-    distance: u8,
-    similarity: f32,
-}
-
-struct Tree {
-    cluster: Cluster,
-    popularity: u64,
-    fingerprint: Fingerprint,
-    sketch: Sketch,
-    site: u64,
-    shingles: u32,
-}
-
-impl Trees for Forest {
-    type Error = Infallible;
-
-    fn root_of(&self, content: u32) -> Result<Root<'_>, Infallible> {
-        let number = self.nodes[content as usize].tree;
-        let tree = &self.trees[number as usize];
-        Ok(Root {
-            document: u64::from(number),
-            fingerprint: tree.fingerprint,
-            sketch: Cow::Borrowed(&tree.sketch),
-            site: tree.site,
-            shingles: tree.shingles,
-            copies: u64::from(tree.cluster.copies),
-            first_arrival: Timestamp(i64::from(tree.cluster.first)),
-        })
-    }
+    unsure: Vec<u32>,
 }
 
 impl Deduplicator {
@@ -153,7 +106,6 @@ impl Deduplicator {
             finder: Finder::new(&config)?,
             exact: HashMap::new(),
             forest: Forest::default(),
-            documents: Vec::new(),
             unsure: Vec::new(),
             config,
         })
@@ -169,49 +121,98 @@ impl Deduplicator {
     pub fn judge(&mut self, document: Document<'_>) -> Verdict {
         let Document { title, text, language, url, popularity } = document;
         let mut signed = self.signer.sign_article(title, text, language);
-        signed.site = site_of(url);
+        signed.standing = Standing::of(url, title, "");
         self.judge_signed(signed, popularity)
     }
 
     /// Judges a document that is signed already.
     pub fn judge_signed(&mut self, signed: Signed, popularity: u64) -> Verdict {
-        let number = self.documents.len() as u32;
+        let number = self.forest.documents.len() as u32;
+        let page = |content| Page::of(&signed.standing, content, popularity);
+        if let Some((content, evicts)) = self.equal(&signed) {
+            let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
+            let tree = self.forest.nodes[content as usize].place.tree;
+            let canonical = self.forest.add(tree, page(content));
+            self.evict(&evicts);
+            let first = self.forest.trees[tree as usize].cluster.first;
+            return Verdict::Duplicate { first, key: Key::Exact, distance: 0, likeness, canonical };
+        }
         let content = self.forest.nodes.len() as u32;
-        // No two documents are the same because both are empty.
-        let known = self.exact.get(&signed.text.hash).filter(|_| signed.text.words > 0).copied();
-        self.documents.push((known.unwrap_or(content), popularity));
-        let (tree, key, distance, likeness) = if let Some(content) = known {
-            let whole = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
-            (self.forest.nodes[content as usize].tree, Key::Exact, 0, whole)
-        } else {
-            let joint = self.place(&signed, None, None);
-            self.exact.insert(signed.text.hash, content);
-            self.finder.insert(content, &signed);
-            let Some(joint) = joint else {
-                let root = self.forest.plant(number, &signed, popularity);
-                self.forest.nodes.push(root);
-                return Verdict::New;
-            };
-            self.forest.nodes.push(self.forest.leaf(number, &joint));
-            if !joint.sure {
-                self.unsure.push((content, Box::new(signed)));
-            }
-            (joint.document as u32, joint.key, joint.distance, joint.likeness)
+        let Judgement { joint, also, refused } = self.place(&Question::new(&signed, ""));
+        self.exact.entry(signed.text.hash).or_default().push(content);
+        self.finder.insert(content, &signed);
+        let page = page(content);
+        if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {
+            self.unsure.push(content);
+        }
+        let Some(joint) = joint else {
+            let place = self.forest.plant(number, content);
+            self.forest.nodes.push(Node { place, signed });
+            self.forest.add(place.tree, page);
+            return Verdict::New;
         };
-        let tree = &mut self.forest.trees[tree as usize];
-        let canonical = tree.add(number, popularity);
-        Verdict::Duplicate { first: tree.cluster.first, key, distance, likeness, canonical }
+        self.forest.nodes.push(Node { place: Place::leaf(number, &joint), signed });
+        let Joint { document, key, distance, likeness, evicts, .. } = joint;
+        let mut canonical = self.forest.add(document as u32, page);
+        self.evict(&evicts);
+        let tree = self.unite(document as u32, &also);
+        let cluster = self.forest.trees[tree as usize].cluster;
+        canonical &= cluster.canonical == number;
+        Verdict::Duplicate { first: cluster.first, key, distance, likeness, canonical }
     }
 
-    /// Finds the tree of a text; `own` is its content number if it is known already, `wary` a tree
-    /// on which it seems to hang by boilerplate alone.
-    fn place(&self, signed: &Signed, own: Option<u32>, wary: Option<u64>) -> Option<Joint> {
-        let mut candidates = self.finder.candidates(signed);
-        candidates.retain(|candidate| Some(candidate.content) != own);
-        match judge(&self.forest, &candidates, (signed, wary), &self.config) {
-            Ok(joint) => joint,
+    /// Finds a content that has the very text of a document, if both may be one; and contents that
+    /// cannot stay beside it.
+    fn equal(&self, signed: &Signed) -> Option<(u32, Vec<u32>)> {
+        // No two documents are the same because both are empty.
+        let known = self.exact.get(&signed.text.hash).filter(|_| signed.text.words > 0)?;
+        let question = Question::new(signed, "");
+        let mut best: Option<(Allowed, u32)> = None;
+        let mut refused = None;
+        for content in known {
+            let Node { place, signed: same } = &self.forest.nodes[*content as usize];
+            let mates = self.forest.pages(place.tree, &question);
+            let allowed = site_allows(&question, &mates, &self.config);
+            if allowed > best.map(|(allowed, _)| allowed) {
+                best = allowed.map(|allowed| (allowed, *content));
+            }
+            if allowed.is_none() && takes_place(&question, same, &mates) {
+                let contents = mates.iter().map(|mate| mate.content).collect();
+                refused.get_or_insert((*content, contents));
+            }
+        }
+        best.map(|(_, content)| (content, Vec::new())).or(refused)
+    }
+
+    /// Looks for another place for texts that are in the way of another one.
+    fn evict(&mut self, contents: &[u32]) {
+        for content in contents {
+            self.look_at(*content, None);
+        }
+    }
+
+    /// Finds the tree of a text.
+    fn place(&self, question: &Question<'_>) -> Judgement {
+        let mut candidates = self.finder.candidates(question.signed);
+        candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
+        match judge(&self.forest, &candidates, question, &self.config) {
+            Ok(judgement) => judgement,
             Err(never) => match never {},
         }
+    }
+
+    /// Makes the trees of which one text is surely a copy one tree, as far as they have no different
+    /// pages of one site. Returns the tree that has it.
+    fn unite(&mut self, mut tree: u32, also: &[u64]) -> u32 {
+        for other in also {
+            let other = *other as u32;
+            let (large, small) = self.forest.order(tree, other);
+            if self.forest.may_merge(small, large, &self.config) {
+                self.forest.merge(small, large);
+                tree = large;
+            }
+        }
+        tree
     }
 
     /// Looks again at every joint that was less than certain, now that more documents are known:
@@ -239,76 +240,85 @@ impl Deduplicator {
         let mut moved = 0;
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure) } else { vec![false; unsure.len()] };
-        for ((content, signed), loose) in unsure.into_iter().zip(loose) {
-            let tree = u64::from(self.forest.nodes[content as usize].tree);
-            let joint = self.place(&signed, Some(content), loose.then_some(tree));
-            if joint.is_none_or(|joint| joint.document != tree) {
-                let first = self.forest.nodes[content as usize].first;
-                self.forest.nodes[content as usize] = match joint {
-                    Some(joint) => self.forest.leaf(first, &joint),
-                    None => self.forest.plant(first, &signed, 0),
-                };
-                moved += 1;
-            }
-            if joint.is_some_and(|joint| !joint.sure) {
-                self.unsure.push((content, signed));
-            }
+        let mut unite = Vec::new();
+        for (content, loose) in unsure.into_iter().zip(loose) {
+            let tree = self.forest.nodes[content as usize].place.tree;
+            let (changed, also) = self.look_at(content, loose.then_some(u64::from(tree)));
+            moved += usize::from(changed);
+            unite.extend(also.map(|also| (content, also)));
         }
-        if moved > 0 {
-            self.recount();
+        for (content, also) in unite {
+            moved += also.len();
+            self.unite(self.forest.nodes[content as usize].place.tree, &also);
         }
         moved
     }
 
+    /// Looks for another place for a text. Returns whether it has moved, and further trees that would
+    /// surely take it.
+    fn look_at(&mut self, content: u32, wary: Option<u64>) -> (bool, Option<Vec<u64>>) {
+        let node = &self.forest.nodes[content as usize];
+        let Place { tree, first, .. } = node.place;
+        let is_root = self.forest.trees[tree as usize].root == content;
+        let mut signed = node.signed.clone();
+        signed.standing = self.forest.documents[first as usize].standing();
+        let question =
+            Question { content: Some(u64::from(content)), wary, ..Question::new(&signed, "") };
+        let Judgement { joint, mut also, refused } = self.place(&question);
+        // What is in the way of another text may be in its turn: that goes on at the next look.
+        let joint = joint.filter(|joint| joint.evicts.is_empty());
+        if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {
+            self.unsure.push(content);
+        }
+        if is_root {
+            also.extend(joint.map(|joint| joint.document));
+            also.retain(|other| *other != u64::from(tree));
+            return (false, Some(also).filter(|also| !also.is_empty()));
+        }
+        let moves = joint.as_ref().is_none_or(|joint| joint.document != u64::from(tree));
+        if moves {
+            self.forest.nodes[content as usize].place = match &joint {
+                Some(joint) => Place::leaf(first, joint),
+                None => self.forest.plant(first, content),
+            };
+            self.forest.recount(tree);
+        }
+        (moves, Some(also).filter(|also| !also.is_empty()))
+    }
+
     /// Tells for each unsure content whether it hangs on its tree by boilerplate alone.
-    fn loose(&self, unsure: &[(u32, Box<Signed>)]) -> Vec<bool> {
+    fn loose(&self, unsure: &[u32]) -> Vec<bool> {
+        let nodes = &self.forest.nodes;
         let mut leaves: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (at, (content, _)) in unsure.iter().enumerate() {
-            leaves.entry(self.forest.nodes[*content as usize].tree).or_default().push(at);
+        for (at, content) in unsure.iter().enumerate() {
+            leaves.entry(nodes[*content as usize].place.tree).or_default().push(at);
         }
         let mut all = vec![false; unsure.len()];
         for (tree, leaves) in leaves {
-            let root = &self.forest.trees[tree as usize];
-            let of_site = |leaf: &Signed| Sites::of(leaf.site, root.site) == Sites::One;
+            let root = &nodes[self.forest.trees[tree as usize].root as usize].signed;
+            let site = root.standing.site;
             let sketches: Vec<(&Sketch, bool)> = leaves
                 .iter()
-                .map(|at| (&unsure[*at].1.text.sketch, of_site(&unsure[*at].1)))
+                .map(|at| &nodes[unsure[*at] as usize].signed)
+                .map(|leaf| (&leaf.text.sketch, site != 0 && leaf.standing.site == site))
                 .collect();
-            for (at, loose) in leaves.iter().zip(loose_leaves(&root.sketch, &sketches)) {
+            for (at, loose) in leaves.iter().zip(loose_leaves(&root.text.sketch, &sketches)) {
                 all[*at] = loose;
             }
         }
         all
     }
 
-    /// Counts the copies of every tree anew and elects the canonical ones.
-    fn recount(&mut self) {
-        for tree in &mut self.forest.trees {
-            tree.cluster.copies = 0;
-        }
-        for (number, (content, popularity)) in self.documents.iter().enumerate() {
-            let tree = self.forest.nodes[*content as usize].tree as usize;
-            let tree = &mut self.forest.trees[tree];
-            if tree.cluster.copies == 0 {
-                let first = number as u32;
-                tree.cluster = Cluster { first, canonical: first, copies: 1 };
-                tree.popularity = *popularity;
-            } else {
-                tree.add(number as u32, *popularity);
-            }
-        }
-    }
-
     /// Returns the number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.documents.len()
+        self.forest.documents.len()
     }
 
     /// Tells whether nothing was judged yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
+        self.forest.documents.is_empty()
     }
 
     /// Returns where a document is now.
@@ -318,8 +328,8 @@ impl Deduplicator {
     /// If no document has this number.
     #[must_use]
     pub fn fate(&self, number: u32) -> Fate {
-        let node = &self.forest.nodes[self.documents[number as usize].0 as usize];
-        let Node { tree: cluster, first, key, distance, similarity } = *node;
+        let node = &self.forest.nodes[self.forest.documents[number as usize].content as usize];
+        let Place { tree: cluster, first, key, distance, similarity } = node.place;
         let key = if first == number { key } else { Key::Exact };
         Fate { cluster, key, distance, similarity }
     }
@@ -333,45 +343,5 @@ impl Deduplicator {
     #[must_use]
     pub fn index_bytes(&self) -> usize {
         self.finder.bytes()
-    }
-}
-
-impl Forest {
-    /// Makes a tree of its own for a text, and returns its root.
-    fn plant(&mut self, first: u32, signed: &Signed, popularity: u64) -> Node {
-        let tree = self.trees.len() as u32;
-        self.trees.push(Tree {
-            cluster: Cluster { first, canonical: first, copies: 1 },
-            popularity,
-            fingerprint: signed.text.fingerprint,
-            sketch: signed.text.sketch.clone(),
-            site: signed.site,
-            shingles: signed.text.shingles,
-        });
-        Node { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
-    }
-
-    /// Makes a text a leaf of a tree.
-    fn leaf(&self, first: u32, joint: &Joint) -> Node {
-        debug_assert!((joint.document as usize) < self.trees.len(), "the tree is there");
-        Node {
-            tree: joint.document as u32,
-            first,
-            key: joint.key,
-            distance: joint.distance as u8,
-            similarity: joint.likeness.similarity,
-        }
-    }
-}
-
-impl Tree {
-    /// Counts one more copy. Returns whether it is the canonical one from here on.
-    fn add(&mut self, number: u32, popularity: u64) -> bool {
-        self.cluster.copies += 1;
-        let better = popularity > self.popularity;
-        if better {
-            (self.cluster.canonical, self.popularity) = (number, popularity);
-        }
-        better
     }
 }

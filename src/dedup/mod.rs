@@ -11,15 +11,21 @@ mod config;
 mod deduplicator;
 mod finder;
 mod judge;
+mod looks;
+mod memory;
 mod rule;
 mod second_look;
+mod site;
 mod stored;
 
 pub use compare::{Comparison, compare};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
-pub use judge::{Joint, Root, Trees, judge};
-pub use rule::{Bond, Likeness, Rule, Sites};
+pub use judge::{
+    Allowed, Joint, Judgement, Mate, Question, Text, Tree, Trees, judge, site_allows, takes_place,
+};
+pub use rule::{Bond, Likeness, Rule};
 pub use second_look::{LOOKS_MAX, loose_leaves};
-pub use stored::{catch_up, judge_again, judge_stored, load, lock, loose_contents};
+pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United, newest, settled};
+pub use stored::{Judged, catch_up, judge_stored, load, lock};

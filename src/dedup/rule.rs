@@ -8,21 +8,41 @@ pub struct Rule {
     pub confirm: bool,
     /// Similarity from which two texts are one whatever they have in common with others, 0 to 1.
     pub sure_min: f32,
-    /// The same for texts of one site, which may share boilerplate of many times their own length.
+    /// The same for pages that one site calls the same, which may share boilerplate of many times
+    /// their own length.
     pub site_sure_min: f32,
     /// The same for texts with the same title on different sites, which share neither boilerplate
     /// nor, by chance, a title.
     pub titled_sure_min: f32,
+    /// Similarity from which a text cannot belong to another document that comes later.
+    pub certain_min: f32,
     /// Least similarity (Jaccard of shingles) of texts that are one, 0 to 1.
     pub similarity_min: f32,
-    /// The same for texts of one site with different titles: such pages are made to differ.
+    /// The same for pages of one site that have no titles. Pages of one site with different titles
+    /// are made to differ: they are one document only if their texts are equal.
     pub site_similarity_min: f32,
+    /// Least similarity of what is left of pages without titles when all is left out that they share
+    /// with further texts.
+    pub site_rest_min: f32,
+    /// The same for pages of one site that are likely editions of one page.
+    pub edition_similarity_min: f32,
+    /// Least similarity of everything that two pages of one site show which have different titles or
+    /// none; others need half as much if their texts are short or doubtful.
+    pub site_shown_min: f32,
+    /// Least words of each of two such pages: that they have a few words and no more proves nothing,
+    /// even if the words are equal.
+    pub site_words_min: u32,
+    /// Least expected quality of the extraction of both.
+    pub site_quality_min: f32,
     /// The same for texts of different sites, which share no boilerplate.
     pub abroad_similarity_min: f32,
     /// The same for texts with the same title.
     pub titled_similarity_min: f32,
     /// The same for texts with the same title on different sites.
     pub titled_abroad_similarity_min: f32,
+    /// Least similarity to any copy of a document that makes a text one more, though it is unlike the
+    /// first copy and the canonical one.
+    pub leaf_similarity_min: f32,
     /// Least share of the smaller text that is in the larger one, 0 to 1; 1 asks for no less than
     /// all of it.
     pub containment_min: f32,
@@ -41,11 +61,18 @@ impl Default for Rule {
             sure_min: 0.85,
             site_sure_min: 0.95,
             titled_sure_min: 0.6,
+            certain_min: 0.97,
             similarity_min: 0.45,
-            site_similarity_min: 0.6,
+            site_similarity_min: 0.9,
+            edition_similarity_min: 0.6,
+            site_rest_min: 0.6,
+            site_shown_min: 0.7,
+            site_words_min: 50,
+            site_quality_min: 0.5,
             abroad_similarity_min: 0.4,
             titled_similarity_min: 0.35,
             titled_abroad_similarity_min: 0.3,
+            leaf_similarity_min: 0.6,
             containment_min: 0.8,
             containment_size_min: 0.3,
             words_min: 16,
@@ -76,34 +103,30 @@ impl Likeness {
 
 /// What two texts have in common beside their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bond {
-    /// Their titles are the same.
-    pub titled: bool,
-    /// Their sites.
-    pub sites: Sites,
-}
-
-/// The sites of two texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sites {
-    /// One of them is not known.
-    Unknown,
-    /// The same.
-    One,
-    /// Different ones.
-    Two,
-}
-
-impl Sites {
-    /// Compares two hashes of sites, of which 0 is none.
-    #[must_use]
-    pub fn of(one: u64, other: u64) -> Self {
-        match (one, other) {
-            (0, _) | (_, 0) => Self::Unknown,
-            _ if one == other => Self::One,
-            _ => Self::Two,
-        }
-    }
+pub enum Bond {
+    /// Pages of different sites, which share no boilerplate.
+    Abroad {
+        /// Their titles are the same.
+        titled: bool,
+    },
+    /// The site of one of them is not known.
+    Unknown {
+        /// Their titles are the same.
+        titled: bool,
+    },
+    /// Pages that one site calls the same: by title, by addresses of editions of one page of which none
+    /// has another title, or because one names the other as canonical.
+    Kin,
+    /// Pages of one site that are likely called the same: at addresses of editions of one page with
+    /// different titles, in another language or because the site has given the address to another
+    /// page; under titles that differ in the number of a chapter; or with equal titles at addresses
+    /// that differ in numbers.
+    Edition,
+    /// Pages of one site without titles, at unlike addresses.
+    Nameless,
+    /// Pages of one site that it calls differently: they are made to differ, and are one document only
+    /// if their texts are equal.
+    Apart,
 }
 
 impl Rule {
@@ -112,45 +135,68 @@ impl Rule {
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
         let of_a_size = likeness.size >= self.containment_size_min;
         likeness.similarity >= self.least(bond, of_a_size)
-            || (likeness.containment >= self.containment_min && of_a_size)
+            || (!matches!(bond, Bond::Nameless | Bond::Apart) && likeness.containment >= self.containment_min && of_a_size)
+    }
+
+    /// Tells the same of what is left when commonplaces are out.
+    #[must_use]
+    pub fn rest_is_same(&self, likeness: Likeness, bond: Bond) -> bool {
+        match bond {
+            Bond::Nameless | Bond::Apart => likeness.similarity >= self.site_rest_min,
+            _ => self.same(likeness, bond),
+        }
     }
 
     /// Least similarity of texts that are one document, unless one contains the other.
     fn least(&self, bond: Bond, of_a_size: bool) -> f32 {
         let usual = self.similarity_min;
-        match (bond.titled, bond.sites) {
-            (true, Sites::Two) if of_a_size => usual.min(self.titled_abroad_similarity_min),
-            (true, _) => usual.min(self.titled_similarity_min),
-            (false, Sites::One) => usual.max(self.site_similarity_min),
-            (false, Sites::Two) => usual.min(self.abroad_similarity_min),
-            (false, Sites::Unknown) => usual,
+        match bond {
+            Bond::Abroad { titled: true } if of_a_size => {
+                usual.min(self.titled_abroad_similarity_min)
+            }
+            Bond::Kin | Bond::Abroad { titled: true } | Bond::Unknown { titled: true } => {
+                usual.min(self.titled_similarity_min)
+            }
+            Bond::Abroad { titled: false } => usual.min(self.abroad_similarity_min),
+            Bond::Unknown { titled: false } => usual,
+            Bond::Edition => usual.max(self.edition_similarity_min),
+            Bond::Nameless | Bond::Apart => usual.max(self.site_similarity_min),
         }
     }
 
     /// Tells whether texts so similar are one document whatever they have in common with others.
     #[must_use]
     pub fn sure(&self, similarity: f32, bond: Bond) -> bool {
-        let one_site = bond.sites == Sites::One;
-        similarity >= if one_site { self.site_sure_min } else { self.sure_min }
+        match bond {
+            Bond::Nameless | Bond::Apart => false,
+            Bond::Kin | Bond::Edition => similarity >= self.site_sure_min,
+            Bond::Abroad { .. } | Bond::Unknown { .. } => similarity >= self.sure_min,
+        }
     }
 
     /// Tells whether a page of another site is so similar under the same title that what both have
     /// in common with others matters only for the choice among several.
     #[must_use]
     pub fn copied(&self, similarity: f32, bond: Bond) -> bool {
-        bond.titled && bond.sites == Sites::Two && similarity >= self.titled_sure_min
+        bond == Bond::Abroad { titled: true } && similarity >= self.titled_sure_min
     }
 
-    pub(super) fn shares(&self) -> [(&'static str, f32); 10] {
+    pub(super) fn shares(&self) -> [(&'static str, f32); 16] {
         [
             ("sure_min", self.sure_min),
             ("site_sure_min", self.site_sure_min),
             ("titled_sure_min", self.titled_sure_min),
+            ("certain_min", self.certain_min),
             ("similarity_min", self.similarity_min),
+            ("edition_similarity_min", self.edition_similarity_min),
             ("site_similarity_min", self.site_similarity_min),
+            ("site_rest_min", self.site_rest_min),
+            ("site_shown_min", self.site_shown_min),
+            ("site_quality_min", self.site_quality_min),
             ("abroad_similarity_min", self.abroad_similarity_min),
             ("titled_similarity_min", self.titled_similarity_min),
             ("titled_abroad_similarity_min", self.titled_abroad_similarity_min),
+            ("leaf_similarity_min", self.leaf_similarity_min),
             ("containment_min", self.containment_min),
             ("containment_size_min", self.containment_size_min),
         ]

@@ -4,10 +4,10 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
-use crate::features::{Signature, Signed};
+use crate::features::{Signature, Signed, Standing};
 use crate::robots::meta::Terms;
 use crate::simhash::Fingerprint;
-use crate::sketch::Sketch;
+use crate::sketch::{Shown, Sketch};
 use crate::store::{BadRow, Decoder, Encoder};
 
 use super::{DocId, Facts};
@@ -202,12 +202,24 @@ pub struct Copy {
     pub arrival: Timestamp,
     /// Address that its page names as canonical; empty for none or its own.
     pub declared: String,
+    /// Everything that its page shows; none if that is not known.
+    pub shown: Option<Shown>,
+    /// Its text is likely not what its page is about.
+    pub doubtful: bool,
 }
 
 impl Copy {
+    /// Returns where it stands.
+    #[must_use]
+    pub fn standing(&self, address: &str) -> Standing {
+        let standing = Standing::of(address, &self.title, &self.declared);
+        Standing { shown: self.shown, doubtful: self.doubtful, ..standing }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let Terms { noarchive, noai, tdm_reserved, unavailable_after } = self.terms;
-        let row = Encoder::new(3)
+        let shown = self.shown.as_ref().map_or(&[][..], |shown| &shown.0);
+        let row = Encoder::new(4)
             .number(self.content)
             .number(self.key as u64)
             .number(self.distance)
@@ -223,12 +235,14 @@ impl Copy {
             .number(self.left_out)
             .signed(self.arrival.0)
             .text(&self.declared)
+            .bytes(shown)
+            .number(self.doubtful)
             .finish()
     }
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("copy", 3, row)?;
+        let mut row = Decoder::of("copy", 3..=4, row)?;
         Ok(Self {
             content: row.number()?,
             key: Key::decode(&mut row)?,
@@ -253,7 +267,22 @@ impl Copy {
             left_out: row.narrow()?,
             arrival: Timestamp(row.signed()?),
             declared: row.text()?.to_owned(),
+            shown: match row.version() {
+                3 => None,
+                _ => shown(&mut row)?,
+            },
+            doubtful: row.version() > 3 && row.number()? != 0,
         })
+    }
+}
+
+fn shown(row: &mut Decoder<'_>) -> Result<Option<Shown>, BadRow> {
+    match row.bytes()? {
+        [] => Ok(None),
+        slots => {
+            let slots = slots.try_into();
+            slots.map(|slots| Some(Shown(slots))).map_err(|_| row.bad("its sketch is cut short"))
+        }
     }
 }
 
@@ -268,6 +297,8 @@ pub struct Content {
     pub fingerprint: Fingerprint,
     /// Hash of the site on which it first stood; 0 if that is not known.
     pub site: u64,
+    /// Hash of the address of that page without what names an edition; 0 if it is not known.
+    pub edition: u32,
     /// Fingerprint of the title it first came with, if that tells anything.
     pub title_fingerprint: Option<Fingerprint>,
     /// Words of the text.
@@ -285,9 +316,11 @@ pub struct Content {
 }
 
 impl Content {
-    /// Returns its keys.
+    /// Returns its keys, and where it stood first: site and edition.
     #[must_use]
     pub fn signed(self) -> Signed {
+        let standing =
+            Standing { site: self.site, edition: self.edition, ..Standing::default() };
         let text = Signature {
             hash: self.hash,
             fingerprint: self.fingerprint,
@@ -296,11 +329,11 @@ impl Content {
             words: self.words,
             sentences: self.sentences,
         };
-        Signed { text, title: self.title_fingerprint, site: self.site }
+        Signed { text, title: self.title_fingerprint, standing }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let row = Encoder::new(2)
+        let row = Encoder::new(3)
             .number(self.document)
             .wide(self.hash)
             .fixed(self.fingerprint.0)
@@ -311,6 +344,7 @@ impl Content {
             .number(self.copies)
             .signed(self.arrival.0)
             .fixed(self.site)
+            .number(self.edition)
             .bytes(self.sketch.0.as_slice())
             .number(self.sentences.len() as u64);
         self.sentences.iter().fold(row, |row, key| row.number(*key)).finish()
@@ -318,7 +352,7 @@ impl Content {
 
     /// Reads a row.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("content", 2, row)?;
+        let mut row = Decoder::of("content", 2..=3, row)?;
         Ok(Self {
             document: row.number()?,
             hash: row.wide()?,
@@ -333,6 +367,7 @@ impl Content {
             copies: row.number()?,
             arrival: Timestamp(row.signed()?),
             site: row.fixed()?,
+            edition: if row.version() > 2 { row.narrow()? } else { 0 },
             sketch: {
                 let slots: Box<[u8]> = row.bytes()?.into();
                 Sketch(slots.try_into().map_err(|_| row.bad("its sketch is cut short"))?)

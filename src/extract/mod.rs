@@ -16,6 +16,7 @@ mod plausible;
 mod popularity;
 mod reduce;
 mod scan;
+mod shown;
 mod tags;
 mod tree;
 
@@ -32,6 +33,7 @@ pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
 
+use crate::sketch::Shown;
 use crate::clock::Timestamp;
 
 /// A page as it came.
@@ -89,6 +91,8 @@ pub struct Page {
     /// How much of the main text, and how little else, `text` is likely to be: the F1 to be
     /// expected, 0 to 1.
     pub quality: f32,
+    /// Everything that the page shows; none for plain text.
+    pub shown: Option<Shown>,
     /// Language (ISO 639-1), if it can be told.
     pub language: Option<String>,
     /// Character encoding, and how it was found out.
@@ -223,6 +227,7 @@ fn read<T>(
         kind: judged.kind,
         quality: judged.quality,
         text: main,
+        shown: Some(shown::of(&tree)),
         charset,
         truncated,
     };
@@ -256,6 +261,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
         kind: Kind::default(),
         quality: 1.0,
         text,
+        shown: None,
         charset,
         links: Vec::new(),
         links_beyond: 0,

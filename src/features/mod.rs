@@ -4,6 +4,7 @@
 mod extractor;
 pub mod lecture;
 mod shingles;
+mod standing;
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use crate::sketch::Sketch;
 use crate::text::{Counts, Idf, Normal, Tokens, normalize_as};
 
 pub use extractor::{Extractor, Feature, UnknownExtractor};
+pub use standing::{Standing, site_of};
 use shingles::Shingles;
 
 /// How a text is made into features.
@@ -79,17 +81,8 @@ pub struct Signed {
     pub text: Signature,
     /// Fingerprint of the title; none if the title has too few words to tell anything.
     pub title: Option<Fingerprint>,
-    /// Hash of the site that it is on, 0 if that is not known: pages of one site may share
-    /// boilerplate.
-    pub site: u64,
-}
-
-/// Returns the hash of the host of an address; 0 if it has none.
-#[must_use]
-pub fn site_of(address: &str) -> u64 {
-    let Some((_, rest)) = address.split_once("://") else { return 0 };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.is_empty() { 0 } else { word_hash(&host.to_ascii_lowercase()).max(1) }
+    /// Where it stands.
+    pub standing: Standing,
 }
 
 /// Least words of a title that tells anything: one word names a kind of page, not an article.
@@ -208,7 +201,7 @@ impl Signer {
         }
     }
 
-    /// Signs an article: its text and its title. Its site is left open.
+    /// Signs an article: its text and its title. Where it stands is left open.
     #[must_use]
     pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
         let title = normalize_as(title, self.normal());
@@ -216,7 +209,7 @@ impl Signer {
         let mut words = 0;
         tokens.words(|_, _| words += 1);
         let title = (words >= TITLE_WORDS_MIN).then(|| self.fingerprint(&tokens, ""));
-        Signed { text: self.sign(text, language), title, site: 0 }
+        Signed { text: self.sign(text, language), title, standing: Standing::default() }
     }
 
     fn fingerprint(&self, tokens: &Tokens<'_>, language: &str) -> Fingerprint {

@@ -192,13 +192,16 @@ impl Address {
         Ok(row.map(|row| Self::decode(row.value())).transpose()?)
     }
 
-    /// Notes that the page at a stored address belongs to another document now.
+    /// Notes that the page at an address belongs to another document now, if it is stored: an address
+    /// that leads elsewhere by now, or is refused, may carry what was sent to the service.
     pub fn set_document(
         addresses: &mut Table<&'static str, &'static [u8]>,
         url: &str,
         document: u64,
     ) -> Result<(), Error> {
-        if let Some(mut address) = Self::read(addresses, url)? {
+        if let Some(mut address) = Self::read(addresses, url)?
+            && matches!(address.state, State::Stored(_))
+        {
             address.state = State::Stored(document);
             addresses.insert(url, address.encode().as_slice())?;
         }

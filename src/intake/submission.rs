@@ -7,7 +7,7 @@ use super::Receipt;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::language_of;
-use crate::features::{Signer, site_of};
+use crate::features::{Signer, Standing};
 use crate::robots::meta::Terms;
 use crate::urls::{Normalize, PageUrl};
 
@@ -169,7 +169,7 @@ impl Checked {
         let has_text = !submission.content.trim().is_empty();
         let text = if has_text { submission.content } else { submission.title.clone() };
         let mut keys = signer.sign_article(&submission.title, &text, &language);
-        keys.site = site_of(&url);
+        keys.standing = Standing::of(&url, &submission.title, "");
         let article = Article {
             address: if url.is_empty() { nid.clone() } else { url.clone() },
             title: submission.title,

@@ -1,13 +1,13 @@
 //! The thread that stores what is sent.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 
 use redb::ReadableTable;
 
 use crate::clock::{Clock, Timestamp};
 use crate::clusters::{self, Place};
-use crate::dedup::{self, Config, Finder};
+use crate::dedup::{self, Config, Desk, Finder, Looks, Question};
 use crate::documents::{read_content, read_document, sent_content};
 use crate::frontier::{Address, State};
 use crate::index::stored::{self, Change};
@@ -35,18 +35,32 @@ pub(super) struct Writer {
 impl Writer {
     /// Stores what comes until nobody can send any more.
     pub(super) fn run(self, deliveries: &Receiver<Delivery>) {
-        while let Ok(first) = deliveries.recv() {
+        let mut looks = Looks::default();
+        // Nothing waits for a second look when nothing has come since the last one; what the last
+        // process has left may.
+        let mut settled = false;
+        loop {
+            let mut all = Vec::new();
+            match deliveries.recv_timeout(looks.wait()) {
+                Ok(first) => all.push(first),
+                Err(RecvTimeoutError::Timeout) if settled => {
+                    looks = Looks::default();
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            settled = all.is_empty();
             // A crawl of the same store writes as well: each judges by what the other has stored.
             let turn = self.store.turn();
-            let mut all = vec![first];
-            let mut articles = all[0].articles.len();
+            let mut articles = all.iter().map(|delivery| delivery.articles.len()).sum::<usize>();
             while articles < self.batch_max()
                 && let Ok(next) = deliveries.try_recv()
             {
                 articles += next.articles.len();
                 all.push(next);
             }
-            let result = self.commit(&all);
+            let result = self.commit(&all, &mut looks);
             drop(turn);
             if let Err(error) = &result {
                 tracing::error!(%error, "articles could not be stored");
@@ -68,7 +82,12 @@ impl Writer {
         if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
     }
 
-    fn commit(&self, all: &[Delivery]) -> Result<Vec<Receipt>, Error> {
+    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
+        Desk { tables, finder: &self.finder, config: &self.config, now }
+    }
+
+    /// Stores what was delivered, and looks at the joints whose second look is due.
+    fn commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
         dedup::catch_up(&self.store, &self.finder, &self.config)
             .map_err(|error| Error::Store(error.to_string()))?;
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
@@ -79,15 +98,11 @@ impl Writer {
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
             receipts.push(match &article.0 {
                 Ready::Known(receipt) => receipt.clone(),
-                Ready::Signed(article) => {
-                    // For one article at a time: who only asks for keys waits neither for all nor
-                    // the disk.
-                    let mut finder = dedup::lock(&self.finder);
-                    self.keep(&mut tables, (&mut finder, &mut changes), article, now)?
-                }
+                Ready::Signed(article) => self.keep(&mut tables, &mut changes, article, now)?,
             });
         }
         stored::append(&mut tables.near_log, changes.drain(..))?;
+        looks.step(&mut self.desk(&mut tables, now))?;
         drop(tables);
         txn.commit().map_err(store::Error::from)?;
         dedup::lock(&self.finder).committed();
@@ -98,7 +113,7 @@ impl Writer {
     fn keep(
         &self,
         tables: &mut Tables<'_>,
-        (finder, changes): (&mut Finder, &mut Vec<Change>),
+        changes: &mut Vec<Change>,
         signed: &Signed,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
@@ -123,14 +138,19 @@ impl Writer {
             };
             return write(tables, nid, &sent);
         }
-        let place = dedup::judge_stored(tables, finder, &article.signed, &self.config)?;
-        let joined = clusters::join(tables, article, &place, 0, now)?;
-        clusters::count_found(tables, &place)?;
+        let question = Question::new(&article.signed, &article.address);
+        let judged = self.desk(tables, now).judge(&question)?;
+        let place = &judged.place;
+        let joined = clusters::join(tables, article, place, 0, now)?;
+        clusters::count_found(tables, place)?;
         if let Some(content) = joined.content {
+            // For one article at a time: who only asks for keys waits neither for all nor the disk.
+            let mut finder = dedup::lock(&self.finder);
             finder.insert(content as u32, &article.signed);
             changes.extend(finder.changes(content as u32, &article.signed));
         }
-        let content = match (joined.content, &place) {
+        self.desk(tables, now).follow(article, &joined, &judged)?;
+        let content = match (joined.content, place) {
             (Some(content), _) => content,
             (None, Place::Tree(joint)) => joint.same.unwrap_or_default(),
             (None, Place::New) => 0,
@@ -138,7 +158,7 @@ impl Writer {
         if !url.is_empty() {
             tables.sent_urls.insert(url.as_str(), content)?;
         }
-        let (found, distance, similarity) = match &place {
+        let (found, distance, similarity) = match place {
             Place::New => (Found::New, 0, 1.0),
             Place::Tree(joint) => (Found::Key(joint.key), joint.distance, joint.similarity),
         };

@@ -3,6 +3,8 @@
 //! Numbers are LEB128 varints (signed ones zigzag), byte strings have their length before them,
 //! fixed-width hashes are big-endian.
 
+use std::ops::RangeInclusive;
+
 /// A stored row that cannot be read: the store is damaged or was written by other code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a stored {kind} row cannot be read: {detail}")]
@@ -82,16 +84,34 @@ impl Encoder {
 pub struct Decoder<'a> {
     rest: &'a [u8],
     kind: &'static str,
+    version: u8,
 }
 
 impl<'a> Decoder<'a> {
     /// Starts to read a row, which must be of the given version.
     pub fn new(kind: &'static str, version: u8, row: &'a [u8]) -> Result<Self, BadRow> {
+        Self::of(kind, version..=version, row)
+    }
+
+    /// Starts to read a row of any of some versions.
+    pub fn of(
+        kind: &'static str,
+        versions: RangeInclusive<u8>,
+        row: &'a [u8],
+    ) -> Result<Self, BadRow> {
         match row.split_first() {
-            Some((first, rest)) if *first == version => Ok(Self { rest, kind }),
+            Some((version, rest)) if versions.contains(version) => {
+                Ok(Self { rest, kind, version: *version })
+            }
             Some(_) => Err(BadRow { kind, detail: "its version is unknown" }),
             None => Err(BadRow { kind, detail: "it is empty" }),
         }
+    }
+
+    /// Returns the version of the row.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
     }
 
     /// Reads a number.

@@ -21,7 +21,7 @@ pub use turns::Turn;
 use turns::Turns;
 
 /// Number of the format of all rows. A store of a higher number is refused.
-pub const FORMAT: u64 = 5;
+pub const FORMAT: u64 = 6;
 
 /// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
@@ -65,8 +65,15 @@ pub const EXACT: TableDefinition<u128, u64> = TableDefinition::new("exact");
 pub const NEAR: TableDefinition<&[u8], &[u8]> = TableDefinition::new("near");
 /// Sequence -> fingerprints of one commit that are not in the rotated tables yet (`index`).
 pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log");
-/// Content number -> (): contents whose joints deserve a second look (`clusters`).
-pub const UNSURE: TableDefinition<u64, ()> = TableDefinition::new("unsure");
+/// Hash of a normalised text, number of a further content that has it -> (): pages of one site that
+/// are no copies of each other (`clusters`).
+pub const TWINS: TableDefinition<(u128, u64), ()> = TableDefinition::new("twins");
+/// Content number -> address of its first copy: contents whose joints deserve a second look
+/// (`clusters`).
+pub const UNSURE: TableDefinition<u64, &str> = TableDefinition::new("unsure_copies");
+/// Document number -> (): documents whose canonical copy has another text than before, to be compared
+/// with others by it (`clusters`).
+pub const REVIEWS: TableDefinition<u64, ()> = TableDefinition::new("reviews");
 /// Document number, sequence -> change of the canonical copy (`clusters`).
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
 /// Identifier that a sender gave -> what became of the article (`intake`).

@@ -6,8 +6,8 @@ use super::{
     ADDRESSES, ARRIVALS, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS,
     DOCUMENTS, DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, FEED_HOSTS, FEEDS, GROWTH, HISTORY,
     HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES, KNOWN_SKIPPED, LATER, LEADS, LISTS, META, NEAR,
-    NEAR_LOG, PATTERNS, QUEUE, RANKING, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
-    SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, UNSURE, VERDICT_LOG, VERDICT_PLACES, VERDICTS,
+    NEAR_LOG, PATTERNS, QUEUE, RANKING, REVIEWS, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
+    SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, TWINS, UNSURE, VERDICT_LOG, VERDICT_PLACES, VERDICTS,
 };
 
 macro_rules! tables {
@@ -62,7 +62,9 @@ tables! {
     exact: EXACT, u128 => u64;
     near: NEAR, &'static [u8] => &'static [u8];
     near_log: NEAR_LOG, u64 => &'static [u8];
-    unsure: UNSURE, u64 => ();
+    twins: TWINS, (u128, u64) => ();
+    unsure: UNSURE, u64 => &'static str;
+    reviews: REVIEWS, u64 => ();
     sent: SENT, &'static str => &'static [u8];
     sent_urls: SENT_URLS, &'static str => u64;
     ranking: RANKING, &'static [u8] => ();

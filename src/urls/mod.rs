@@ -3,6 +3,7 @@
 //! Past this module no other type of address exists than [`PageUrl`].
 
 mod calendar;
+mod edition;
 mod escapes;
 mod normal;
 mod pattern;
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+pub use edition::{without_edition, without_folder_numbers};
 pub use normal::Normalize;
 pub use pattern::pattern;
 pub use scope::{Scope, ScopeKind, registrable_domain};

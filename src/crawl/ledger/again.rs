@@ -1,13 +1,12 @@
 //! Pages that were stored before and are read again, and joints that are looked at again.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Left};
-use crate::dedup;
+use crate::dedup::{self, Looked, Question, Range};
 use crate::documents::{Content, read_content, read_copy};
-use crate::frontier::{Address, Frontier, Settled, Settlement};
+use crate::frontier::{Frontier, Settled, Settlement};
 use crate::store::{self, Tables};
 
 use super::super::Error;
@@ -20,15 +19,29 @@ const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 /// Passes over the joints after the first one, while any of them moves.
 const LOOKS_MAX: u32 = dedup::LOOKS_MAX - 1;
 
-/// How far the second look is.
+/// How far the look at the end of the run is.
 #[derive(Debug, Default)]
 pub(super) struct Look {
+    /// The last content whose joint was settled when the run began.
+    first: u64,
     /// The last content that got its look in this pass.
     at: u64,
-    /// A content moved in this pass.
-    moved: bool,
+    /// Anything changed in this pass.
+    changed: bool,
     /// Passes that have ended.
     passes: u32,
+}
+
+impl Look {
+    /// Notes what the runs before have settled.
+    pub(super) fn begin(
+        &mut self,
+        meta: &impl redb::ReadableTable<&'static str, &'static [u8]>,
+    ) -> Result<(), store::Error> {
+        self.first = dedup::settled(meta)?;
+        self.at = self.first;
+        Ok(())
+    }
 }
 
 impl Ledger<'_> {
@@ -47,12 +60,16 @@ impl Ledger<'_> {
         }
         let article = article_of(tables, page)?;
         self.tally.left_out(article);
-        let place = self.judge(tables, article)?;
-        let (joined, left) = clusters::change(tables, document, (article, &place), links, now)?;
+        let question = Question::new(&article.signed, &article.address);
+        let judged = self.desk(tables, now).judge(&question)?;
+        let place = &judged.place;
+        let (joined, left) = clusters::change(tables, document, (article, place), links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "changed");
         self.drop_left(frontier, tables, left, now)?;
-        self.joined(tables, article, (&place, &joined))?;
-        Ok((Settlement::Stored(joined.document), true))
+        self.joined(tables, article, (place, &joined))?;
+        let united = self.desk(tables, now).follow(article, &joined, &judged)?;
+        self.tally.merged += united.merged;
+        Ok((Settlement::Stored(united.document), true))
     }
 
     /// Returns the article if its text is as the stored one, as far as readers care.
@@ -115,53 +132,43 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Looks again at every joint that was less than certain: what two pages have in common may
-    /// since have turned out to be boilerplate of their site. What is stopped goes on next time.
-    /// Returns whether all were looked at: others that want to write get their turn meanwhile, and
-    /// what moves may be a better place for what was looked at before.
+    /// Looks at the joints whose second look is due while the crawl goes on.
+    pub(super) fn look_on(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+        let now = self.context.clock.now();
+        let mut looks = std::mem::take(&mut self.looks);
+        let looked = looks.step(&mut self.desk(tables, now));
+        self.looks = looks;
+        self.tally.looked(looked?);
+        Ok(())
+    }
+
+    /// Looks again at every joint of this run that was less than certain. What is stopped goes on next
+    /// time. Returns whether all were looked at: others that want to write get their turn meanwhile,
+    /// and what moves may be a better place for what was looked at before.
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
         let now = self.context.clock.now();
-        let unsure = clusters::unsure(tables)?;
+        let until = dedup::newest(&tables.meta)?;
         // Once is enough: the leaves of a tree that is taken apart may form another one.
-        let loose = match self.look.passes {
-            0 => dedup::loose_contents(tables, &unsure)?,
-            _ => vec![false; unsure.len()],
-        };
-        // At least one joint gets its look, or this would never end.
-        let mut looked = false;
+        let range = Range { after: self.look.at, until, apart: self.look.passes == 0 };
         let began = Instant::now();
-        let mut left = BTreeSet::new();
-        let mut complete = true;
-        let (from, moved_before) = (self.look.at, self.tally.moved);
-        for again in unsure.into_iter().zip(loose).filter(|(content, _)| *content > from) {
-            if self.context.stop.asked() > 0 {
-                break;
-            }
-            if looked && began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted() {
-                complete = false;
-                break;
-            }
-            let content = again.0;
-            (self.look.at, looked) = (content, true);
-            let finder = dedup::lock(&self.finder);
-            let place = dedup::judge_again(tables, &finder, again, &self.settings.dedup)?;
-            drop(finder);
-            let Some(moved) = clusters::replace(tables, content, &place, now)? else { continue };
-            self.tally.moved += 1;
-            tracing::trace!(content, document = moved.document, "moved");
-            left.insert(moved.from);
-            for address in moved.addresses {
-                Address::set_document(&mut tables.addresses, &address, moved.document)?;
-            }
+        let stopped = || self.context.stop.asked() > 0;
+        let wanted = || began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted();
+        let mut desk = self.desk(tables, now);
+        let (mut looked, at) = desk.look(range, || !stopped() && !wanted())?;
+        if at == until {
+            looked.merged += desk.review()?;
         }
-        for document in left {
-            clusters::recount(tables, document, now)?;
+        self.tally.looked(looked);
+        self.look.at = at;
+        self.look.changed |= looked != Looked::default();
+        if stopped() {
+            return Ok(true);
         }
-        self.look.moved |= self.tally.moved > moved_before;
-        if complete && self.look.moved && self.look.passes < LOOKS_MAX {
-            self.look = Look { passes: self.look.passes + 1, ..Look::default() };
-            complete = false;
+        if at == until && self.look.changed && self.look.passes < LOOKS_MAX {
+            let Look { first, passes, .. } = self.look;
+            self.look = Look { first, at: first, changed: false, passes: passes + 1 };
+            return Ok(false);
         }
-        Ok(complete)
+        Ok(at == until)
     }
 }

@@ -1,0 +1,82 @@
+//! Pages of one site: which of them the site itself calls the same.
+
+use crate::features::{Signed, Standing};
+use crate::simhash::Fingerprint;
+
+use super::judge::{Mate, RELATED, Text};
+use super::{Bond, Rule};
+
+/// Pages of one title, or documents of one edition, from which the name is that of a kind of pages
+/// and tells nothing.
+const COMMON_MIN: usize = 4;
+
+/// What the names of an article are worth on its site, as far as its candidates tell.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    mine: Standing,
+    title: Option<Fingerprint>,
+    /// Editions of pages with its title.
+    titled: Vec<u32>,
+    /// Documents with its edition that resemble it.
+    editions: Vec<u64>,
+}
+
+impl Names {
+    /// Begins with the article itself.
+    pub(super) fn of(signed: &Signed) -> Self {
+        let (mine, title) = (signed.standing, signed.title);
+        Self { mine, title, titled: vec![mine.edition], editions: Vec::new() }
+    }
+
+    /// Notes a text that resembles the article.
+    pub(super) fn note(&mut self, text: &Text<'_>, similarity: f32) {
+        let its = &text.signed.standing;
+        if its.site != self.mine.site || self.mine.site == 0 {
+            return;
+        }
+        if text.signed.title == self.title && !self.titled.contains(&its.edition) {
+            self.titled.push(its.edition);
+        }
+        if its.edition == self.mine.edition
+            && similarity >= RELATED
+            && !self.editions.contains(&text.document)
+        {
+            self.editions.push(text.document);
+        }
+    }
+
+    /// Tells what binds two pages of this site.
+    pub(super) fn bond(&self, one: &Standing, other: &Standing) -> Bond {
+        let same = |one: u32, other: u32| one != 0 && one == other;
+        let rare = self.titled.len() < COMMON_MIN;
+        let edition = one.edition == other.edition && self.editions.len() < COMMON_MIN;
+        let retitled = one.name != 0 && other.name != 0 && one.name != other.name;
+        let form = same(one.form, other.form) && same(one.name, other.name);
+        if one.named(other) || (rare && same(one.title, other.title)) || (edition && !retitled) {
+            Bond::Kin
+        } else if edition || (rare && (form || same(one.heading, other.heading))) {
+            Bond::Edition
+        } else if one.name == 0 && other.name == 0 {
+            Bond::Nameless
+        } else {
+            Bond::Apart
+        }
+    }
+}
+
+/// Tells whether two pages of one site may be one document if their texts are alike.
+///
+/// Where an extractor finds nothing it takes what stands on every page, and pages that have little
+/// text have it from their template: what else such pages show must be alike as well.
+pub(super) fn is_borne_out(bond: Bond, mine: &Signed, mate: &Mate<'_>, rule: &Rule) -> bool {
+    let shown = mine.standing.shown.zip(mate.standing.shown);
+    let shown = shown.map(|(one, other)| one.similarity(&other));
+    let long = mine.text.words.min(mate.text.words) >= rule.site_words_min;
+    let good = long && !mine.standing.doubtful && !mate.standing.doubtful;
+    let alike = |least: f32| shown.is_none_or(|alike| alike >= least);
+    match bond {
+        Bond::Apart => good && mine.text.hash == mate.text.hash && alike(rule.site_shown_min),
+        Bond::Nameless => good && alike(rule.site_shown_min),
+        _ => good || alike(rule.site_shown_min / 2.0),
+    }
+}
