@@ -162,8 +162,11 @@ def read(path):
             yield json.loads(line)
 
 
-def measure(docs, clusters):
-    """All figures; also the pairs of the first question with their similarity."""
+def measure(docs, clusters, found_by):
+    """All figures; also the pairs of the first question with their similarity.
+
+    `found_by`: what found a copy, by identifier.
+    """
     where = {d.id: c for c in clusters for d in c.members}
     assert len(where) == sum(len(c.members) for c in clusters), "a page is in two clusters"
     aligned = editions(docs.values())
@@ -171,7 +174,8 @@ def measure(docs, clusters):
     stood_for = [(a, b, similar[a, b]) for c in clusters for a, b in c.stood_for]
     sampled = [(a, b, similar[a, b]) for c in clusters for a, b in c.sampled]
     bands = collections.defaultdict(collections.Counter)
-    for a, b, j in stood_for + [(*p, similar[p]) for c in clusters for p in c.abroad]:
+    abroad = [(*pair, similar[pair]) for c in clusters for pair in c.abroad]
+    for a, b, j in stood_for + abroad:
         bands[kind(a, b)][band(j)] += 1
     own = [d for d in docs.values() if not d.made]
     wrong = [(a, b, j) for a, b, j in stood_for if different(a, b, j)]
@@ -194,6 +198,7 @@ def measure(docs, clusters):
         "bands": bands,
         "different": len(wrong),
         "different_by_site": collections.Counter(a.host for a, _, _ in wrong).most_common(),
+        "different_by_key": collections.Counter(found_by.get(a.id, "") for a, _, _ in wrong),
         "pages_by_site": collections.Counter(d.host for d in own),
         "common_titles": len(common),
         "sampled": len(sampled),
@@ -202,7 +207,7 @@ def measure(docs, clusters):
         "editions": aligned_editions(aligned, similar, where),
         "made": made_copies(docs, where),
     }
-    return figures, stood_for
+    return figures, stood_for + abroad
 
 
 def aligned_editions(aligned, similar, where):
@@ -229,24 +234,27 @@ def made_copies(docs, where):
     return out
 
 
-def report(figures, stood_for, found_by, worst):
-    print(f"{figures['pages']} pages, {figures['copies']} copies, largest cluster {figures['largest']}")
+def report(figures, joined, found_by, worst):
+    print("{pages} pages, {copies} copies, largest cluster {largest}".format(**figures))
     print(f"\n{'joined, by similarity':24}" + "".join(f"{name:>12}" for name in BANDS))
     for name, counts in sorted(figures["bands"].items()):
         print(f"{name:24}" + "".join(f"{counts[b]:12}" for b in BANDS))
-    share = figures["different"] / figures["own_pages"]
-    print(f"\ndifferent pages of one site joined: {figures['different']} = {share:.5f} of all pages")
+    wrong, pages = figures["different"], figures["own_pages"]
+    print(f"\ndifferent pages of one site joined: {wrong} = {wrong / pages:.5f} of all pages")
     for host, count in figures["different_by_site"]:
         print(f"  {count:6}  of {figures['pages_by_site'][host]:6} pages of {host}")
+    by_key = figures["different_by_key"].most_common()
+    print("  found by " + ", ".join(f"{key or 'first of its cluster'} {n}" for key, n in by_key))
     print(f"under common titles, below {ALIKE}: {figures['common_titles']}")
     print(f"any two members: {figures['sampled_different']} of {figures['sampled']} pairs differ")
     print(f"pages in mixed clusters: {figures['mixed']}")
-    print("editions joined: " + ", ".join(f"{b}: {n} of {m}" for b, (n, m) in figures["editions"].items()))
+    of_bands = (f"{name}: {n} of {m}" for name, (n, m) in figures["editions"].items())
+    print("editions joined: " + ", ".join(of_bands))
     print("copies found: " + ", ".join(f"{k} {n}/{m}" for k, (n, _, m) in ordered(figures["made"])))
     print("copies astray: " + str(sum(row[1] for row in figures["made"].values())))
     print("\nleast similar of the different pages joined, at most 3 of a site:")
     shown = collections.Counter()
-    for a, b, j in sorted((r for r in stood_for if different(*r)), key=lambda r: r[2]):
+    for a, b, j in sorted((r for r in joined if different(*r)), key=lambda r: r[2]):
         if shown[a.host] < 3 and shown.total() < worst:
             shown[a.host] += 1
             by = found_by.get(a.id, "")
@@ -263,25 +271,29 @@ def digits(kind):
 
 def table(path):
     rows = list(read(path))
-    head = ["method", "different pages joined", "per 10,000 pages", "any two members", "in mixed clusters",
-            "common titles", "other title, 0.8 to 0.9", "other title, 0.9 to 1"]  # fmt: skip
+    kinds = [k for k, _ in ordered(rows[0]["made"])] if rows else []
+    head = ["method", "different pages joined", "per 10,000 pages", "any two members, %"]
+    head += [
+        "in mixed clusters",
+        "common titles",
+        *(f"other title, {b}" for b in list(BANDS)[1::-1]),
+    ]
     lines = []
     for row in rows:
         other = row["bands"].get("other title", {})
-        lines.append([
-            row["name"], row["different"], f"{1e4 * row['different'] / row['own_pages']:.1f}",
-            f"{row['sampled_different']} of {row['sampled']}", row["mixed"], row["common_titles"],
-            other.get("0.8 to 0.9", 0), other.get("0.9 to 1", 0),
-        ])  # fmt: skip
+        per_pages = f"{1e4 * row['different'] / row['own_pages']:.1f}"
+        any_two = share(row["sampled_different"], row["sampled"])
+        line = [row["different"], per_pages, any_two, row["mixed"], row["common_titles"]]
+        lines.append([row["name"], *line, other.get("0.8 to 0.9", 0), other.get("0.9 to 1", 0)])
     markdown(head, lines)
-    kinds = [k for k, _ in ordered(rows[0]["made"])] if rows else []
-    head = ["method", *(f"editions {b}" for b in BANDS), *kinds, "astray"]
+    lines = [[r["name"], *(share(*band) for band in r["editions"].values())] for r in rows]
+    markdown(["editions joined, %", *BANDS], lines)
     lines = []
     for row in rows:
-        cells = [share(n, m) for n, m in row["editions"].values()]
-        cells += [share(row["made"][k][0], row["made"][k][2]) for k in kinds]
-        lines.append([row["name"], *cells, sum(r[1] for r in row["made"].values())])
-    markdown(head, lines)
+        made = [row["made"][kind] for kind in kinds]
+        found = [share(found, all) for found, _, all in made]
+        lines.append([row["name"], *found, sum(astray for _, astray, _ in made)])
+    markdown(["copies found, %", *kinds, "astray"], lines)
 
 
 def share(part, all):
@@ -303,7 +315,7 @@ def main():
     parser.add_argument("--name", default="crawl")
     parser.add_argument("--results", help="file of JSON lines to append to")
     parser.add_argument("--worst", type=int, default=20)
-    parser.add_argument("--tsv", help="file for all pairs of one site, least similar first")
+    parser.add_argument("--tsv", help="file for all pairs, least similar first")
     parser.add_argument("--table", metavar="RESULTS")
     args = parser.parse_args()
     if args.table:
@@ -322,13 +334,13 @@ def main():
     found_by = {}
     if os.path.exists(f"{args.run}/duplicates.jsonl"):
         found_by = {d["id"]: d["key"] for d in read(f"{args.run}/duplicates.jsonl")}
-    figures, stood_for = measure(docs, clusters)
-    report(figures, stood_for, found_by, args.worst)
+    figures, joined = measure(docs, clusters, found_by)
+    report(figures, joined, found_by, args.worst)
     if args.tsv:
         with open(args.tsv, "w", encoding="utf-8") as file:
-            for a, b, j in sorted(stood_for, key=lambda row: row[2]):
-                row = (f"{j:.3f}", kind(a, b), found_by.get(a.id, ""), a.title, b.title, a.url, b.url)
-                print(*row, sep="\t", file=file)
+            for a, b, j in sorted(joined, key=lambda row: row[2]):
+                row = (f"{j:.3f}", kind(a, b), found_by.get(a.id, ""))
+                print(*row, a.title, b.title, a.url, b.url, sep="\t", file=file)
     if args.results:
         with open(args.results, "a", encoding="utf-8") as file:
             file.write(json.dumps({"name": args.name, **figures}) + "\n")

@@ -4,7 +4,7 @@
 #   sites.sh SPLIT FOLDER COMMAND [NAME]
 #
 # SPLIT    dev or test: which packages of documentation, see sites.py
-# FOLDER   where packages (1.3 GB), pages (0.3 GB a split) and results are kept for the next run
+# FOLDER   where packages (0.9 GB for both), pages (0.3 GB a split) and results are kept for the next run
 # COMMAND  run by bash with $IN (the pages), $OUT (an empty folder) and $CLUSTERS ($OUT/clusters.jsonl, to be written)
 # NAME     the row of the table (the command)
 # environment: CRAWL (crawl: the binary that extracts main texts, asked once)

@@ -6,7 +6,8 @@
 Columns of edits: recall in %, and behind a stroke the precision in % where it is below 99.95. site
 columns: unrelated pairs of one site that were joined, as a share of all of them. none: false pairs
 among the originals. Columns of twins: the share of the twins that were joined in %, and behind a
-stroke the share of all other pairs of pages that were; only those of `edition` should be joined.
+stroke the share of all other pairs of pages of one site that were; only those of `edition` should
+be joined.
 F1: mean over the edits.
 """
 
