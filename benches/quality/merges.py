@@ -34,7 +34,7 @@ also reported:
   astray            made copies that are in a cluster in which no edition of the original is
 """
 
-import argparse, collections, json, multiprocessing, os, random, re, sys
+import argparse, collections, json, multiprocessing, os, random, re
 from urllib.parse import urlsplit
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"

@@ -27,7 +27,7 @@ A file that is there already is left as it is.
 
 import argparse, base64, collections, gzip, json, os, random, re, subprocess, sys, tarfile, threading
 import urllib.parse
-from edits import HAN, Language, Pool, edit, stamp, title
+from edits import Language, Pool, edit, stamp, title
 
 # Site: packages, and folders of the site that they become where there are several.
 SITES = {
