@@ -243,8 +243,9 @@ def report(figures, joined, found_by, worst):
     print(f"\ndifferent pages of one site joined: {wrong} = {wrong / pages:.5f} of all pages")
     for host, count in figures["different_by_site"]:
         print(f"  {count:6}  of {figures['pages_by_site'][host]:6} pages of {host}")
-    by_key = figures["different_by_key"].most_common()
-    print("  found by " + ", ".join(f"{key or 'first of its cluster'} {n}" for key, n in by_key))
+    if found_by:
+        by_key = figures["different_by_key"].most_common()
+        print("  found by " + ", ".join(f"{key} {n}" for key, n in by_key))
     print(f"under common titles, below {ALIKE}: {figures['common_titles']}")
     print(f"any two members: {figures['sampled_different']} of {figures['sampled']} pairs differ")
     print(f"pages in mixed clusters: {figures['mixed']}")
