@@ -8,6 +8,16 @@ each (id `<id>~<kind>`, on another host), shuffled. `none` holds the originals a
 and site20 hold the originals alone too, each with the boilerplate of the site it was put on, 50
 pages a site. Foreign words, sentences and titles come from the pool: by default the other files of
 the same base corpus, so never from a document that is itself in the file.
+
+The kinds of TWINS are pages that are written to the template of their site, 200 a site: of 400
+words, 60, 80, 90 or 97 % are those of the template, the others the beginning of an original. Each
+page has a twin on its site (id `<id>~<kind>`):
+  fourth    every fourth word is another one, and the title is
+  number    only a number differs, in text and title
+  name      only a name differs, which stands after each 25 words and in the title
+  added     the twin has another title and a further paragraph, an eighth of its words
+  edition   as added, but the title is the same, and of the address only the folder of the version
+            differs: the only twins that should be joined
 """
 
 import argparse, glob, hashlib, json, os, random, re
@@ -252,7 +262,67 @@ EDITS = {
     "embed": embed(1), "embed3": embed(3),
 }  # fmt: skip
 SITES = {"site03": 0.3, "site10": 1.0, "site20": 2.0}
-KINDS = [*EDITS, *SITES, "none"]
+TWINS = ("fourth", "number", "name", "added", "edition")
+KINDS = [*EDITS, *SITES, *TWINS, "none"]
+
+TEMPLATE_SHARES = (0.6, 0.8, 0.9, 0.97)
+PAGE_WORDS = 400
+TWINS_PER_SITE = 100
+WORDS_BETWEEN_NAMES = 25
+
+
+class Template:
+    """The words that all pages of a site have, around those of their own."""
+
+    def __init__(self, number, language, pool):
+        self.host, self.language = f"manual{number}.example", language
+        self.pool, self.share = pool, TEMPLATE_SHARES[number % len(TEMPLATE_SHARES)]
+        self.topic = language.rng.choice(pool.titles)
+        self.words = []
+        while len(self.words) < PAGE_WORDS * self.share:
+            self.words += language.words(language.rng.choice(pool.sentences) + language.space)
+        self.number = language.rng.randint(100, 9000)
+
+    def name(self):
+        if self.language.name == "zh":
+            return "".join(self.language.rng.choice(self.pool.words) for _ in range(2))
+        parts = (re.sub(r"\W", "", self.language.rng.choice(self.pool.words)) for _ in range(2))
+        return "".join(part.capitalize() for part in parts)
+
+    def page(self, doc):
+        own = self.language.words(doc["text"])[: round(PAGE_WORDS * (1 - self.share))]
+        half = len(self.words) // 2
+        return [*self.words[:half], *own, self.language.space, *self.words[half:]]
+
+    def twins(self, doc, kind):
+        """(title, text) of the page and of its twin."""
+        words, space, rng = self.page(doc), self.language.space, self.language.rng
+        if kind == "number":
+            self.number += rng.randint(2, 9)
+            return [self.numbered(words, self.number + i) for i in range(2)]
+        if kind == "name":
+            return [self.named(words, self.name()) for _ in range(2)]
+        other = rng.choice(self.pool.titles)
+        if kind == "fourth":
+            changed = list(words)
+            for i in range(0, len(words), 4):
+                changed[i] = rng.choice(self.pool.words).rstrip() + space
+        else:
+            where = rng.choice((0, len(words) // 2, len(words)))
+            more = ["\n", *self.pool.run(len(words) // 8), "\n"]
+            changed = [*words[:where], *more, *words[where:]]
+            other = doc["title"] if kind == "edition" else other
+        return [(doc["title"], "".join(words)), (other, "".join(changed))]
+
+    def numbered(self, words, number):
+        space = self.language.space
+        return f"{self.topic} {number}", "".join([f"{number}{space}", *words])
+
+    def named(self, words, name):
+        space, step = self.language.space, WORDS_BETWEEN_NAMES
+        parts = [words[i : i + step] for i in range(0, len(words), step)]
+        function = "函数" if self.language.name == "zh" else " function"
+        return name + function, "".join("".join([name, space, *part]) for part in parts)
 
 
 def make(kind, docs, lang, pool):
@@ -290,6 +360,17 @@ def make(kind, docs, lang, pool):
                     "text": text,
                 }
             )
+    elif kind in TWINS:
+        rng.shuffle(out)
+        docs, out = out, []
+        for start in range(0, len(docs), TWINS_PER_SITE):
+            template = Template(start // TWINS_PER_SITE, lang, pool)
+            for doc in docs[start : start + TWINS_PER_SITE]:
+                pages = zip(template.twins(doc, kind), (doc["id"], f"{doc['id']}~{kind}"))
+                for version, ((name, text), key) in enumerate(pages, 1):
+                    path = f"{version}.0/{doc['id']}" if kind == "edition" else key
+                    url = f"https://{template.host}/{path}.html"
+                    out.append({**doc, "id": key, "url": url, "title": name, "text": text})
     rng.shuffle(out)
     return out
 

@@ -18,7 +18,7 @@ if [ "${1:-}" = --help ] || [ $# -ne 4 ]; then
 fi
 corpus=$1 results=$2 name=$3 command=$4
 here=$(cd "$(dirname "$0")" && pwd)
-kinds=${KINDS:-stamp title boil10 boil30 edit2 edit5 edit10 edit25 blocks cut70 cut50 shuffle embed embed3 site03 site10 site20 none}
+kinds=${KINDS:-stamp title boil10 boil30 edit2 edit5 edit10 edit25 blocks cut70 cut50 shuffle embed embed3 site03 site10 site20 fourth number name added edition none}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 TIMEFORMAT='%R %U %S'

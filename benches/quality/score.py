@@ -8,8 +8,8 @@ recall      share of the variants (`<id>~<kind>`) that are in one cluster with t
             without variants
 pairs       pairs of documents in one cluster; false_pairs: those of different originals
 precision   1 - false_pairs / pairs
-false_rate  false_pairs / all pairs of different originals; when there are no variants, only pairs
-            on one host count
+false_rate  false_pairs / all pairs of different originals; when there are no variants, or they are
+            on the hosts of their originals, only pairs on one host count
 """
 
 import argparse, collections, json
@@ -44,10 +44,11 @@ def score(hosts, clusters):
     joined = sum(pairs(len(c)) for c in members)
     false = joined - sum(related(c, base) for c in members)
     host = hosts.get
-    if variants:
+    if variants and any(hosts[k] != hosts[base(k)] for k in variants):
         unrelated, counted = pairs(len(hosts)) - related(hosts, base), false
     else:
-        unrelated, counted = related(hosts, host), sum(related(c, host) for c in members)
+        unrelated = related(hosts, host) - related(hosts, host, base)
+        counted = sum(related(c, host) - related(c, host, base) for c in members)
     recall = found / len(variants) if variants else None
     precision = 1 - false / joined if joined else 1.0
     f1 = (
