@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
-use crate::features::{Signer, site_of};
+use crate::features::{Field, Input, Signer};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
 use crate::fetch::{Failure, Response, canonical_link};
@@ -221,10 +221,11 @@ fn page(
     }
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
+    let media = found.metadata.site.as_deref().unwrap_or_default();
+    let fields = [Field { name: "media", value: media }];
+    let (title, url) = (&found.title, &address);
     let sign = |text: &str| {
-        let mut keys = signer.sign_article(&found.title, text, &language);
-        keys.site = site_of(&address);
-        keys
+        signer.sign_input(&Input { title, text, language: &language, url, fields: &fields })
     };
     let (signed, whole) = (sign(&found.text), blocks.whole.map(|text| (sign(&text), text)));
     let article = Article {
