@@ -237,6 +237,57 @@ const SETTINGS: &str = "[dedup.features]\nwords_max = 100\n[[dedup.features.enum
     field = \"category\"\nvalues = [\"news\", \"sport\"]\nweight = 900.0\n";
 
 #[test]
+fn simhash_works_by_the_settings_and_the_fields_of_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    put(path, "c.toml", SETTINGS);
+    put(path, "t.txt", "the quick brown fox");
+    let says = |arguments: &[&str]| {
+        let out = crawl(arguments, path);
+        assert!(out.status.success(), "{arguments:?}: {out:?}");
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    };
+    let plain = says(&["simhash", "t.txt"]);
+    let chars = says(&["simhash", "t.txt", "--extractor", "char-shingles"]);
+    let sport = ["simhash", "t.txt", "--config", "c.toml", "--field", "category=sport"];
+    let news = ["simhash", "t.txt", "--config", "c.toml", "--field", "category=news"];
+    let (sport, news) = (says(&sport), says(&news));
+    let all = BTreeSet::from([&plain, &chars, &sport, &news]);
+    assert_eq!(all.len(), 4, "{all:?}");
+    let only = ["--extractor", "enum", "--field", "category=sport", "--json"];
+    let only = says(&[&["simhash", "t.txt", "--config", "c.toml"], &only[..]].concat());
+    let only: Value = serde_json::from_str(&only).unwrap();
+    assert_eq!(only["simhash"], format!("{:016x}", enum_hash(2, 3)));
+    assert!(only["features"].as_str().unwrap().starts_with("enum, top 100, category of 3"));
+    assert_eq!(only["weights"][0]["word"], "category=sport");
+    let line = r#"{"id":1,"category":"news","text":"the quick brown fox"}"#;
+    let binary = env!("CARGO_BIN_EXE_crawl");
+    let out = std::process::Command::new("bash")
+        .args([
+            "-c",
+            "printf '%s\\n' \"$1\" | \"$0\" simhash --jsonl --config c.toml",
+            binary,
+            line,
+        ])
+        .current_dir(path)
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(answer, json!({"id": 1, "simhash": news}));
+    for (arguments, says) in [
+        (&["--field", "category=news"][..], "declare none"),
+        (&["--config", "c.toml", "--field", "colour=red"], "declare category"),
+        (&["--config", "c.toml", "--field", "red"], "no `=`"),
+        (&["--extractor", "enum"], "`enum` needs"),
+    ] {
+        let out = crawl(&[&["simhash", "t.txt"], arguments].concat(), path);
+        let error = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn enumerations_are_settings_like_others() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "c.toml", SETTINGS);

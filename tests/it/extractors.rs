@@ -6,6 +6,8 @@ use std::path::Path;
 use uniqcrawl::features::lecture::string_hash;
 use uniqcrawl::features::{Config, EnumHash, Enumeration, Extractor, HanFallback, Signer};
 
+use crate::support::crawl;
+
 const NEWS: &str = "昨天上午，市交通部门召开新闻发布会，介绍新建跨海大桥的工程进展情况。负责人表示，\
     目前主塔已经全部完成，预计明年年底可以正式通车。大桥开通以后，从市中心到国际机场的时间将缩短\
     一半，沿线居民的出行条件会得到明显改善。记者了解到，为了保护海洋环境，施工单位采用了多种先进\
@@ -203,4 +205,21 @@ fn a_line_that_is_no_word_of_a_dictionary_is_named() {
     fails(b"\xBA\xAB\n", &["line 1", "UTF-8"]);
     let missing = Config { dictionary_file: "no/such.txt".to_owned(), ..Config::default() };
     assert!(Signer::new(missing).unwrap_err().to_string().contains("no/such.txt"));
+}
+
+#[test]
+fn document_frequencies_are_counted_by_the_words_of_the_dictionary() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    put(path, "words.txt", "云山雾罩阁\n");
+    put(path, "c.toml", "[dedup.features]\ndictionary_file = \"words.txt\"\n");
+    put(path, "in.jsonl", "{\"text\":\"参观云山雾罩阁的人很多\"}\n".repeat(2).as_str());
+    let table = |arguments: &[&str]| {
+        let all = [&["idf", "in.jsonl", "--out", "t.idf"], arguments].concat();
+        let out = crawl(&all, path);
+        assert!(out.status.success(), "{out:?}");
+        fs::read_to_string(path.join("t.idf")).unwrap()
+    };
+    assert!(!table(&[]).contains("云山雾罩阁"));
+    assert!(table(&["--config", "c.toml"]).contains("云山雾罩阁\t2"));
 }
