@@ -12,6 +12,7 @@ use uniqcrawl::features::Extractor;
 use uniqcrawl::index::layout::Kind;
 use uniqcrawl::urls::ScopeKind;
 
+use super::simhash::SimhashArgs;
 use super::verdicts::VerdictsCommand;
 
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
@@ -223,7 +224,7 @@ pub(crate) struct RuleArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What votes in the fingerprint: tfidf, log-tfidf, levels, word-shingles, char-shingles,
-    /// longest-sentence or lecture-chars
+    /// longest-sentence, lecture-chars or enum
     #[arg(long, value_name = "NAME")]
     pub extractor: Option<Extractor>,
     /// How fingerprints are indexed: rotated, pairs, two-level, query-expansion, expanded or linear
@@ -290,6 +291,9 @@ pub(crate) struct IdfArgs {
     /// Leave out words of fewer documents
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub min_documents: u32,
+    /// Settings file: its `simplify` and `dictionary_file` tell how Chinese is cut
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -454,18 +458,6 @@ pub(crate) struct RobotsArgs {
     /// Follow RFC 9309 only, without what Google's parser adds
     #[arg(long)]
     pub strict: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct SimhashArgs {
-    /// The text; standard input if it is not given
-    pub file: Option<PathBuf>,
-    /// Show the heaviest words and their weights
-    #[arg(long)]
-    pub words: bool,
-    /// Read lines `{"id","text"}`; print a line `{"id","simhash"}` for each
-    #[arg(long, conflicts_with = "file")]
-    pub jsonl: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -112,7 +112,7 @@ pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
     for feed in &config.frontier.verdicts.known {
         drop(Reader::open(feed, &config.urls)?);
     }
-    let features = Signer::new(config.dedup.features.clone())?.name();
+    let features = Signer::for_articles(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &features)?;
     Ok(store)

@@ -21,6 +21,7 @@ mod seeds;
 mod serve;
 mod settings;
 mod signals;
+mod simhash;
 mod upkeep;
 mod verdicts;
 
@@ -80,7 +81,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
-        Some(Command::Simhash(simhash)) => pages::simhash(&simhash, json),
+        Some(Command::Simhash(simhash)) => simhash::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Completions { shell }) => {
             let out = &mut std::io::stdout();

@@ -1,25 +1,21 @@
-//! Commands on single texts and pages, and on lines of them: simhash, extract.
+//! `crawl extract`: single pages, and lines of them.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
 use uniqcrawl::clock::Clock;
-use uniqcrawl::extract::{self, Input, Limits, Moment, Page, Stated, Verdict};
-use uniqcrawl::features::Signer;
+use uniqcrawl::extract::{self, Limits, Moment, Page, Stated, Verdict};
 use uniqcrawl::urls::PageUrl;
 
-use super::args::{ExtractArgs, ExtractFormat, SimhashArgs};
+use super::args::{ExtractArgs, ExtractFormat};
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
 use super::screen;
 
-/// Heaviest words that `simhash --words` shows.
-const WORDS_SHOWN: usize = 20;
-
-fn read(path: Option<&Path>) -> Result<Vec<u8>> {
+/// The bytes of a file, or of standard input.
+pub(super) fn read(path: Option<&Path>) -> Result<Vec<u8>> {
     let Some(path) = path else {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes)?;
@@ -28,56 +24,6 @@ fn read(path: Option<&Path>) -> Result<Vec<u8>> {
     std::fs::read(path)
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// `crawl simhash`.
-pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
-    let signer = Signer::default();
-    if args.jsonl {
-        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &signer));
-        return batch::run(0, &answer);
-    }
-    let bytes = read(args.file.as_deref())?;
-    let text = String::from_utf8_lossy(&bytes);
-    let signature = signer.sign(&text, "");
-    let heavy = signer.features(&text);
-    if json {
-        let words: Vec<_> = heavy
-            .iter()
-            .map(|feature| serde_json::json!({"word": feature.text, "weight": feature.weight}))
-            .collect();
-        return screen::json(&serde_json::json!({
-            "simhash": signature.fingerprint.to_string(),
-            "features": signer.name(),
-            "words": signature.words,
-            "weights": words,
-        }));
-    }
-    println!("{}", signature.fingerprint);
-    if args.words {
-        for feature in heavy.iter().take(WORDS_SHOWN) {
-            println!("  {:8.3}  {}", feature.weight, feature.text);
-        }
-    }
-    Ok(Exit::Done)
-}
-
-#[derive(Deserialize)]
-struct TextLine {
-    #[serde(default)]
-    id: serde_json::Value,
-    text: String,
-}
-
-fn simhash_line(line: &str, signer: &Signer) -> String {
-    let answer = match serde_json::from_str::<TextLine>(line) {
-        Ok(TextLine { id, text }) => {
-            let signature = signer.sign(&text, "");
-            serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
-        }
-        Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),
-    };
-    answer.to_string()
 }
 
 /// `crawl extract`.
@@ -101,7 +47,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         Some(text) => Some(PageUrl::parse(text).map_err(|error| Usage(error.to_string()))?),
         None => None,
     };
-    let input = Input {
+    let input = extract::Input {
         bytes: &bytes,
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),

@@ -5,11 +5,11 @@ use std::time::SystemTime;
 use anyhow::Result;
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters;
-use uniqcrawl::config::Config;
+use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::frontier::Frontier;
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::text::DocumentFrequencies;
+use uniqcrawl::text::{DocumentFrequencies, Normal, Segmenter};
 
 use super::args::{ExpireArgs, IdfArgs};
 use super::exit::{Exit, Usage};
@@ -41,7 +41,13 @@ pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
 
 /// `crawl idf FILE... --out FILE`.
 pub(super) fn idf(args: &IdfArgs, json: bool) -> Result<Exit> {
-    let mut frequencies = DocumentFrequencies::default();
+    let features = Sourced::read(args.config.as_deref())?.config.dedup.features;
+    let normal = Normal { simplify: features.simplify };
+    let segmenter = match features.dictionary_file.as_str() {
+        "" => Segmenter::default(),
+        path => Segmenter::read(path.as_ref(), normal).map_err(|error| Usage(error.to_string()))?,
+    };
+    let mut frequencies = DocumentFrequencies::new(segmenter, normal);
     let mut rejected = 0;
     for path in &args.files {
         let mut lines = Lines::open(path).map_err(|error| Usage(error.to_string()))?;

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::dedup;
 
 pub use lines::Lines;
-pub use record::Record;
+pub use record::{Record, values_of};
 pub use run::run;
 
 /// What a run found.

@@ -1,8 +1,11 @@
 //! One line of the input as a document.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
+use serde_json::Value;
 
 /// Bytes of what is said of a bad line.
 const DETAIL_BYTES_MAX: usize = 200;
@@ -85,5 +88,48 @@ impl<'a> Record<'a> {
             Id::Number(id) => id.to_string(),
             Id::None => line.to_string(),
         }
+    }
+}
+
+/// Returns the values of some fields of a line, in the order of their names. A number or a truth is
+/// what is written there; a field that is not there, null, a list or an object is empty.
+///
+/// Reads the line a second time, unless there are no names. A line that is no object has no fields.
+#[must_use]
+pub fn values_of(line: &str, names: &[&str]) -> Vec<String> {
+    let none = || vec![String::new(); names.len()];
+    if names.is_empty() {
+        return none();
+    }
+    let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
+    let mut json = serde_json::Deserializer::from_str(line);
+    json.deserialize_map(Wanted(names)).unwrap_or_else(|_| none())
+}
+
+/// Fields that are read; the rest is passed over.
+struct Wanted<'n>(&'n [&'n str]);
+
+impl<'de> Visitor<'de> for Wanted<'_> {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = vec![String::new(); self.0.len()];
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            let Some(at) = self.0.iter().position(|name| *name == key) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            values[at] = match map.next_value()? {
+                Value::String(text) => text,
+                Value::Number(number) => number.to_string(),
+                Value::Bool(truth) => truth.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => String::new(),
+            };
+        }
+        Ok(values)
     }
 }

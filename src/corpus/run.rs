@@ -11,11 +11,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dedup::{Cluster, Config, Deduplicator, Verdict};
 use crate::documents::Key;
-use crate::features::{Signed, Signer, Standing};
+use crate::features::{Field, Input, Signed, Signer};
 
 use super::lines::{Lines, spool};
 use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
-use super::{Error, Record, Report};
+use super::{Error, Record, Report, values_of};
 
 /// Bytes of lines that a thread signs at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -192,6 +192,7 @@ fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
 }
 
 fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk>) {
+    let names: Vec<&str> = signer.fields().collect();
     while let Ok(chunk) = chunks.recv() {
         let mut documents = Vec::with_capacity(chunk.ends.len());
         let mut repaired = 0;
@@ -201,8 +202,13 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
             repaired += u64::from(matches!(line, Cow::Owned(_)));
             documents.push(Record::parse(&line).map(|record| {
                 let id = record.id(chunk.first + at as u64).into_boxed_str();
-                let mut keys = signer.sign_article(&record.title, &record.text, &record.language);
-                keys.standing = Standing::of(&record.url, &record.title, "");
+                let values = values_of(&line, &names);
+                let fields: Vec<Field<'_>> = (names.iter().zip(&values))
+                    .map(|(name, value)| Field { name, value })
+                    .collect();
+                let Record { title, text, language, url, .. } = &record;
+                let keys =
+                    signer.sign_input(&Input { title, text, language, url, fields: &fields });
                 (id, keys, record.popularity)
             }));
             start = *end;

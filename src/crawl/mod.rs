@@ -208,7 +208,7 @@ pub fn run(
     fix_rules(store, &settings.normalize)?;
     let _is_first = context.live.pace.set(settings.frontier.clone());
     let fetcher = settings.fetcher()?;
-    let keys = Signer::new(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
+    let keys = Signer::for_articles(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let named = &settings.frontier.verdicts.known;
     let feeds = verdicts::import_all(store, named, &settings.normalize)?;
     let finder = match &context.finder {

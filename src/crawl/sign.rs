@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
-use crate::features::{Signer, Standing};
+use crate::features::{Field, Input, Signer, Standing};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::retry_after;
 use crate::fetch::{Failure, Response, canonical_link};
@@ -221,12 +221,16 @@ fn page(
     }
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
+    let media = found.metadata.site.as_deref().unwrap_or_default();
+    let fields = [Field { name: "media", value: media }];
+    let (title, url) = (&found.title, &address);
     let sign = |text: &str| {
-        let mut keys = signer.sign_article(&found.title, text, &language);
+        let input = Input { title, text, language: &language, url, fields: &fields };
+        let mut keys = signer.sign_input(&input);
         keys.standing = Standing {
             shown: found.shown,
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
-            ..Standing::of(&address, &found.title, &declared)
+            ..Standing::of(url, title, &declared)
         };
         keys
     };

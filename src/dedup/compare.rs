@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::features::{Signed, Signer, Standing};
+use crate::features::{Input, Signed, Signer};
 use crate::text::{normalize, words};
 
 use super::site::Names;
@@ -59,9 +59,8 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let signer = Signer::new(config.features.clone())?;
     let sign = |one: Document<'_>| {
-        let mut keys = signer.sign_article(one.title, one.text, one.language);
-        keys.standing = Standing::of(one.url, one.title, "");
-        keys
+        let Document { title, text, language, url, fields, .. } = one;
+        signer.sign_input(&Input { title, text, language, url, fields })
     };
     let (one, other) = (sign(first), sign(second));
     let mut finder = Finder::new(config)?;

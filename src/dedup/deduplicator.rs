@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::documents::Key;
-use crate::features::{Signed, Signer, Standing};
+use crate::features::{Field, Input, Signed, Signer};
 use crate::sketch::Sketch;
 
 use super::memory::{Forest, Node, Page, Place};
@@ -23,6 +23,8 @@ pub struct Document<'a> {
     pub language: &'a str,
     /// Address, or empty: pages of one host may share boilerplate.
     pub url: &'a str,
+    /// Further fields, of which those matter that the settings of the features declare.
+    pub fields: &'a [Field<'a>],
     /// The copy of the highest popularity of a cluster is the one that is kept.
     pub popularity: u64,
 }
@@ -119,9 +121,8 @@ impl Deduplicator {
 
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
     pub fn judge(&mut self, document: Document<'_>) -> Verdict {
-        let Document { title, text, language, url, popularity } = document;
-        let mut signed = self.signer.sign_article(title, text, language);
-        signed.standing = Standing::of(url, title, "");
+        let Document { title, text, language, url, fields, popularity } = document;
+        let signed = self.signer.sign_input(&Input { title, text, language, url, fields });
         self.judge_signed(signed, popularity)
     }
 

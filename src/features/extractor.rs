@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::{Idf, Tokens, is_han};
+use crate::text::{Chinese, Idf, Known, Segmenter, Tokens, is_han};
 
-use super::{Config, lecture, with_counts, word_hash};
+use super::fallback::Served;
+use super::{Config, HanFallback, lecture, with_counts, word_hash};
 
 /// Which features of a text vote in its fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -32,11 +33,13 @@ pub enum Extractor {
     /// Chinese pairs of characters and other words, by the lecture's string hash and their count.
     /// No dictionary.
     LectureChars,
+    /// The values of the fields that the settings declare, and nothing of the text.
+    Enum,
 }
 
 impl Extractor {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Tfidf,
         Self::LogTfidf,
         Self::Levels,
@@ -44,6 +47,7 @@ impl Extractor {
         Self::CharShingles,
         Self::LongestSentence,
         Self::LectureChars,
+        Self::Enum,
     ];
 }
 
@@ -57,6 +61,7 @@ impl fmt::Display for Extractor {
             Self::CharShingles => "char-shingles",
             Self::LongestSentence => "longest-sentence",
             Self::LectureChars => "lecture-chars",
+            Self::Enum => "enum",
         })
     }
 }
@@ -86,7 +91,15 @@ pub struct Feature {
     pub weight: f32,
 }
 
+impl Feature {
+    /// Heavier ones first; equal weights in the order of the hashes.
+    pub(super) fn heavier(&self, other: &Self) -> Ordering {
+        other.weight.total_cmp(&self.weight).then(self.hash.cmp(&other.hash))
+    }
+}
+
 /// A feature that still lies in its text.
+#[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     text: &'a str,
     pub(super) hash: u64,
@@ -94,8 +107,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Heavier ones first; equal weights in the order of the hashes.
-    pub(super) fn heavier(&self, other: &Self) -> Ordering {
+    fn heavier(&self, other: &Self) -> Ordering {
         other.weight.total_cmp(&self.weight).then(self.hash.cmp(&other.hash))
     }
 }
@@ -106,48 +118,170 @@ impl From<Found<'_>> for Feature {
     }
 }
 
-/// Returns the heaviest features of a normalised text, in no particular order.
-pub(super) fn features<'a>(tokens: &Tokens<'a>, config: &Config, idf: &Idf) -> Vec<Found<'a>> {
-    let text = tokens.text;
-    let times_idf = |word: &str, hash: u64, count: u32| count as f32 * idf.of(word, hash);
-    match config.extractor {
-        Extractor::Tfidf => weigh(&segmented(tokens), config, times_idf),
-        Extractor::LogTfidf => weigh(&segmented(tokens), config, |word, hash, count| {
-            (1.0 + (count as f32).ln()) * idf.of(word, hash)
-        }),
-        Extractor::Levels => {
-            weigh(&segmented(tokens), config, |_, _, count| count.min(config.levels) as f32)
+/// What stands in a text, with its hash.
+type Hashed<'a> = Vec<(&'a str, u64)>;
+
+/// How texts are made into features, and what that needs.
+#[derive(Clone, Copy)]
+pub(super) struct Extract<'s> {
+    pub config: &'s Config,
+    pub idf: &'s Idf,
+    pub segmenter: &'s Segmenter,
+}
+
+impl Extract<'_> {
+    /// Returns the heaviest features of a normalised text, in no particular order.
+    pub(super) fn features<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+        let (text, config) = (tokens.text, self.config);
+        match config.extractor {
+            Extractor::LongestSentence => {
+                let stretches = tokens.sentences().map(|sentence| tokens.stretch(sentence));
+                let longest = stretches.max_by_key(|stretch| stretch.chars().count());
+                self.of_words(&Tokens::of(longest.unwrap_or_default()))
+            }
+            Extractor::CharShingles => {
+                let runs = char_shingles(text, config.shingle_chars);
+                weigh(&runs, config, |_, _, count| count as f32)
+            }
+            Extractor::LectureChars => {
+                let pairs = pairs(text).into_iter().map(|word| (word, lecture::string_hash(word)));
+                weigh(&pairs.collect::<Vec<_>>(), config, |_, _, count| count as f32)
+            }
+            Extractor::Enum => Vec::new(),
+            _ => self.of_words(tokens),
         }
-        Extractor::WordShingles => {
-            let words: Vec<&str> = segmented(tokens).into_iter().map(|(word, _)| word).collect();
-            let length = config.shingle_words.min(words.len()).max(1);
-            let runs = words.windows(length).map(|run| hashed(between(text, run)));
-            weigh(&runs.collect::<Vec<_>>(), config, |_, _, _| 1.0)
+    }
+
+    /// Returns the number of words of a text, repeated ones counted each time.
+    pub(super) fn words(self, tokens: &Tokens<'_>) -> usize {
+        let mut words = 0;
+        let chinese = match self.config.han_fallback {
+            HanFallback::Always => Chinese::Pairs,
+            HanFallback::Auto | HanFallback::Never => Chinese::Words(self.segmenter),
+        };
+        tokens.words_by(chinese, |_, _| words += 1);
+        words
+    }
+
+    /// Features of words, or of pairs of Chinese characters, or of both.
+    fn of_words<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+        if self.config.han_fallback == HanFallback::Always {
+            return self.by_pairs(tokens);
         }
-        Extractor::CharShingles => {
-            weigh(&char_shingles(text, config.shingle_chars), config, |_, _, count| count as f32)
+        let (words, served) = self.by_words(tokens);
+        let share = match self.config.han_fallback {
+            HanFallback::Never => 0.0,
+            _ => served.pairs(),
+        };
+        if share <= 0.0 {
+            return words;
         }
-        Extractor::LongestSentence => {
-            let stretches = tokens.sentences().map(|sentence| tokens.stretch(sentence));
-            let longest = stretches.max_by_key(|stretch| stretch.chars().count());
-            let longest = Tokens::of(longest.unwrap_or_default());
-            weigh(&segmented(&longest), config, times_idf)
+        let scaled = |all: Vec<Found<'a>>, by: f32| {
+            all.into_iter().map(move |found| Found { weight: found.weight * by, ..found })
+        };
+        let pairs = scaled(self.by_pairs(tokens), share);
+        if share >= 1.0 {
+            return pairs.collect();
         }
-        Extractor::LectureChars => {
-            let pairs = pairs(text).into_iter().map(|word| (word, lecture::string_hash(word)));
-            weigh(&pairs.collect::<Vec<_>>(), config, |_, _, count| count as f32)
+        joined(scaled(words, 1.0 - share).chain(pairs).collect(), self.config.words_max)
+    }
+
+    /// Features of words, and how much of the Chinese the dictionary serves.
+    fn by_words<'a>(self, tokens: &Tokens<'a>) -> (Vec<Found<'a>>, Served) {
+        let mut words = Vec::with_capacity(tokens.all.len());
+        tokens.words_by(Chinese::Words(self.segmenter), |word, hash| words.push((word, hash)));
+        let mut served = Served::default();
+        let mut serve = |word: &str, hash: u64, count: u32, known: Known| {
+            let added = known == Known::No && self.segmenter.has_added(hash);
+            served.add(word, if added { Known::Yes } else { known }, count);
+        };
+        // Nobody is asked for what does not matter.
+        let auto = self.config.han_fallback == HanFallback::Auto;
+        let found = match self.config.extractor {
+            Extractor::WordShingles => {
+                if auto {
+                    tally(&words, |word, hash, count| {
+                        serve(word, hash, count, Known::of(word, hash));
+                    });
+                }
+                self.shingles(tokens.text, words.into_iter().map(|(word, _)| word), word_hash)
+            }
+            Extractor::Levels => weigh(&words, self.config, |word, hash, count| {
+                if auto {
+                    serve(word, hash, count, Known::of(word, hash));
+                }
+                self.weight(1.0, count)
+            }),
+            _ => weigh(&words, self.config, |word, hash, count| {
+                let rarity = self.idf.rarity(word, hash);
+                serve(word, hash, count, rarity.known);
+                self.weight(rarity.idf, count)
+            }),
+        };
+        (found, served)
+    }
+
+    /// Features of pairs of Chinese characters, and of the words of other scripts. Each pair is as
+    /// rare as a word that no table has.
+    fn by_pairs<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+        let mut all = Vec::with_capacity(tokens.all.len());
+        tokens.words_by(Chinese::Pairs, |word, hash| {
+            all.push((word, if is_chinese(word) { lecture::string_hash(word) } else { hash }));
+        });
+        if self.config.extractor == Extractor::WordShingles {
+            let hash = |run: &str| {
+                let chinese = run.chars().all(is_han);
+                if chinese { lecture::string_hash(run) } else { word_hash(run) }
+            };
+            return self.shingles(tokens.text, all.into_iter().map(|(word, _)| word), hash);
         }
+        let median = self.idf.median();
+        weigh(&all, self.config, |word, hash, count| {
+            let idf = if is_chinese(word) { median } else { self.idf.of(word, hash) };
+            self.weight(idf, count)
+        })
+    }
+
+    /// The weight of a word by its rarity and its count.
+    fn weight(self, idf: f32, count: u32) -> f32 {
+        match self.config.extractor {
+            Extractor::LogTfidf => (1.0 + (count as f32).ln()) * idf,
+            Extractor::Levels => count.min(self.config.levels) as f32,
+            _ => count as f32 * idf,
+        }
+    }
+
+    /// Runs of words, as they stand in the text.
+    fn shingles<'a>(
+        self,
+        text: &'a str,
+        words: impl Iterator<Item = &'a str>,
+        hash: impl Fn(&str) -> u64,
+    ) -> Vec<Found<'a>> {
+        let words: Vec<&str> = words.collect();
+        let length = self.config.shingle_words.min(words.len()).max(1);
+        let runs = words.windows(length).map(|run| between(text, run));
+        let runs: Hashed<'_> = runs.map(|run| (run, hash(run))).collect();
+        weigh(&runs, self.config, |_, _, _| 1.0)
     }
 }
 
-fn segmented<'a>(tokens: &Tokens<'a>) -> Vec<(&'a str, u64)> {
-    let mut words = Vec::with_capacity(tokens.all.len());
-    tokens.words(|word, hash| words.push((word, hash)));
-    words
+/// Tells whether a word, or a pair of characters, is Chinese: no word is so in part.
+fn is_chinese(word: &str) -> bool {
+    word.chars().next().is_some_and(is_han)
 }
 
-fn hashed(word: &str) -> (&str, u64) {
-    (word, word_hash(word))
+/// Adds up what stands in it twice, and keeps the heaviest.
+fn joined(mut all: Vec<Found<'_>>, most: usize) -> Vec<Found<'_>> {
+    all.sort_unstable_by_key(|found| found.hash);
+    all.dedup_by(|next, kept| {
+        let same = next.hash == kept.hash;
+        kept.weight += if same { next.weight } else { 0.0 };
+        same
+    });
+    all.sort_unstable_by(Found::heavier);
+    all.truncate(most);
+    all
 }
 
 /// The stretch of `text` from the first of some of its words to the last.
@@ -201,21 +335,30 @@ fn pairs(text: &str) -> Vec<&str> {
 fn weigh<'a>(
     features: &[(&'a str, u64)],
     config: &Config,
-    weight: impl Fn(&str, u64, u32) -> f32,
+    mut weight: impl FnMut(&str, u64, u32) -> f32,
 ) -> Vec<Found<'a>> {
-    let mut heavy: Vec<Found<'a>> = with_counts(features.len(), |counts| {
-        for (place, (_, hash)) in features.iter().enumerate() {
-            counts.add(*hash, place as u32);
+    let mut heavy = Vec::with_capacity(features.len());
+    tally(features, |text, hash, count| {
+        let weight = weight(text, hash, count);
+        if weight > 0.0 {
+            heavy.push(Found { text, hash, weight });
         }
-        let found = counts.iter().map(|(hash, count, place)| {
-            let text = features[place as usize].0;
-            Found { text, hash, weight: weight(text, hash, count) }
-        });
-        found.filter(|found| found.weight > 0.0).collect()
     });
     if heavy.len() > config.words_max {
         heavy.select_nth_unstable_by(config.words_max, Found::heavier);
         heavy.truncate(config.words_max);
     }
     heavy
+}
+
+/// Calls `each` with each distinct feature, its hash and its count.
+fn tally<'a>(features: &[(&'a str, u64)], mut each: impl FnMut(&'a str, u64, u32)) {
+    with_counts(features.len(), |counts| {
+        for (place, (_, hash)) in features.iter().enumerate() {
+            counts.add(*hash, place as u32);
+        }
+        for (hash, count, place) in counts.iter() {
+            each(features[place as usize].0, hash, count);
+        }
+    });
 }

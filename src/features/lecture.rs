@@ -55,22 +55,21 @@ pub fn char_code(c: char) -> i64 {
 
 /// The code of each character of the basic plane; GB 2312 has no others.
 static CODES: LazyLock<Vec<i16>> = LazyLock::new(|| {
-    let chars = (0..=0xFFFF).map(|number| char::from_u32(number).unwrap_or('?'));
-    chars.map(|c| encoded(c) as i16).collect()
-});
-
-fn encoded(c: char) -> i64 {
-    let mut utf8 = [0; 4];
-    let (bytes, _, unmappable) = GBK.encode(c.encode_utf8(&mut utf8));
-    match (&*bytes, unmappable) {
-        ([byte], false) => single(*byte),
-        // GB 2312 has rows and cells from 0xA1 on; what GBK adds lies elsewhere.
-        ([row, cell], false) if *row >= 0xA1 && *cell >= 0xA1 && *row <= 0xF7 => {
-            (i64::from(*row) - 176) * 94 + i64::from(*cell) - 161
-        }
-        _ => single(b'?'),
+    let mut codes = vec![single(b'?') as i16; 1 << 16];
+    for byte in 0..0x80 {
+        codes[usize::from(byte)] = single(byte) as i16;
     }
-}
+    // GB 2312 has rows and cells from 0xA1 on; what GBK adds lies elsewhere.
+    for (row, cell) in (0xA1..=0xF7).flat_map(|row| (0xA1..=0xFE).map(move |cell| (row, cell))) {
+        let bytes = [row, cell];
+        let (text, _) = GBK.decode_without_bom_handling(&bytes);
+        if let Some(c) = text.chars().next().filter(|c| *c != char::REPLACEMENT_CHARACTER) {
+            let code = (i64::from(row) - 176) * 94 + i64::from(cell) - 161;
+            codes[c as usize] = code as i16;
+        }
+    }
+    codes
+});
 
 fn single(byte: u8) -> i64 {
     i64::from(byte) - 9 + HANZI
@@ -82,12 +81,15 @@ fn single(byte: u8) -> i64 {
 /// An empty word has the hash 0.
 #[must_use]
 pub fn string_hash_as_printed(word: &str) -> u64 {
-    let mut chars = word.chars();
-    let Some(first) = chars.next() else { return 0 };
-    let mut polynomial = char_code(first);
+    repeated(word.chars().map(char_code))
+}
+
+/// The polynomial of some codes, repeated.
+fn repeated(mut codes: impl Iterator<Item = i64>) -> u64 {
+    let Some(mut polynomial) = codes.next() else { return 0 };
     let mut bits = CHAR_BITS;
-    for c in chars {
-        polynomial = polynomial.wrapping_mul(BASE).wrapping_add(char_code(c));
+    for code in codes {
+        polynomial = polynomial.wrapping_mul(BASE).wrapping_add(code);
         bits = bits.saturating_add(CHAR_BITS);
     }
     let mut hash = polynomial;
@@ -100,9 +102,16 @@ pub fn string_hash_as_printed(word: &str) -> u64 {
 
 /// Hashes a word by its characters, without a dictionary: the lecture's polynomial, whose bits are
 /// then spread evenly over all 64. The hash that is used for features.
+///
+/// A character outside GB 2312 counts with its code point, as the last line of the listing says,
+/// which is never reached there: rare and traditional characters are told apart.
 #[must_use]
 pub fn string_hash(word: &str) -> u64 {
-    mix(string_hash_as_printed(word))
+    let unknown = single(b'?');
+    mix(repeated(word.chars().map(|c| match char_code(c) {
+        code if code == unknown && c != '?' => i64::from(u32::from(c)),
+        code => code,
+    })))
 }
 
 #[cfg(test)]
@@ -142,6 +151,10 @@ mod tests {
         assert_eq!(string_hash_as_printed("去"), repeated);
         assert_eq!(string_hash_as_printed(""), 0);
         assert_ne!(string_hash("去重"), string_hash("系统"));
+        assert_eq!(string_hash("去重"), mix(string_hash_as_printed("去重")));
+        assert_eq!(string_hash_as_printed("國體"), string_hash_as_printed("憂鬱"), "as printed");
+        assert_ne!(string_hash("國體"), string_hash("憂鬱"));
+        assert_ne!(string_hash("𠀀"), string_hash("?"));
         assert_ne!(string_hash("一二三四五六七八九十".repeat(9).as_str()), 0);
     }
 

@@ -1,7 +1,11 @@
 //! What a text is made of, as numbers: weighted features for the simhash, a sketch of its shingles
 //! that tells how much of one text is in another, and keys of its longest sentences.
 
+mod config;
+mod enums;
 mod extractor;
+mod fallback;
+mod input;
 pub mod lecture;
 mod shingles;
 mod standing;
@@ -14,48 +18,18 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::simhash::Fingerprint;
 use crate::sketch::Sketch;
-use crate::text::{Counts, Idf, Normal, Tokens, normalize_as};
+use crate::text::{Counts, Idf, Normal, Segmenter, Tokens, normalize_as};
 
+use config::WEIGHT_MAX;
+pub use config::{Config, Error};
+use enums::Enums;
+pub use enums::{EnumHash, Enumeration};
+use extractor::Extract;
 pub use extractor::{Extractor, Feature, UnknownExtractor};
+pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
+pub use input::{ARTICLE_FIELDS, Field, Input};
 pub use standing::{Standing, site_of};
 use shingles::Shingles;
-
-/// How a text is made into features.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct Config {
-    /// What votes in the fingerprint.
-    pub extractor: Extractor,
-    /// Features of the largest weight that vote; at least 1.
-    pub words_max: usize,
-    /// Words of a word shingle, at least 1.
-    pub shingle_words: usize,
-    /// Characters of a character shingle, at least 1.
-    pub shingle_chars: usize,
-    /// Levels of weight of the extractor `levels`, at least 1.
-    pub levels: u32,
-    /// Weight of the language as one more feature; 0 leaves it out.
-    pub language_weight: f32,
-    /// Traditional Chinese characters count as their simplified forms.
-    pub simplify: bool,
-    /// File with document frequencies made by `crawl idf`; empty for the built-in table.
-    pub idf_file: String,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            extractor: Extractor::default(),
-            words_max: 256,
-            shingle_words: 3,
-            shingle_chars: 4,
-            levels: 5,
-            language_weight: 0.0,
-            simplify: true,
-            idf_file: String::new(),
-        }
-    }
-}
 
 /// Everything that the dedup stage needs to know of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,50 +70,42 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 pub struct Signer {
     config: Config,
     idf: Arc<Idf>,
-}
-
-/// A setting of the features that cannot be.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A number must be larger.
-    #[error("{name} is {value}: it must be at least 1")]
-    TooSmall {
-        /// Name of the setting.
-        name: &'static str,
-        /// Its value.
-        value: usize,
-    },
-    /// The weight of the language is no weight.
-    #[error("language_weight is {0}: it must be a number from 0 to 1,000,000")]
-    Weight(f32),
-    /// The table of document frequencies cannot be read.
-    #[error(transparent)]
-    Idf(#[from] crate::text::BadIdf),
+    segmenter: Segmenter,
+    enums: Enums,
 }
 
 impl Signer {
-    /// Prepares for texts of one configuration; reads the table of document frequencies, if it
-    /// names one.
+    /// Prepares for texts of one configuration; reads the table of document frequencies and the
+    /// dictionary, if it names them.
     pub fn new(config: Config) -> Result<Self, Error> {
-        for (name, value) in [
-            ("words_max", config.words_max),
-            ("shingle_words", config.shingle_words),
-            ("shingle_chars", config.shingle_chars),
-            ("levels", config.levels as usize),
-        ] {
-            if value == 0 {
-                return Err(Error::TooSmall { name, value });
-            }
-        }
-        if !(0.0..=1e6).contains(&config.language_weight) {
-            return Err(Error::Weight(config.language_weight));
+        config.check()?;
+        let enums = Enums::new(&config.enums, config.language_weight)?;
+        if config.extractor == Extractor::Enum && enums.is_empty() {
+            return Err(Error::NoEnums);
         }
         let idf = match config.idf_file.as_str() {
             "" => Idf::built_in(),
             path => Idf::read(path.as_ref())?,
         };
-        Ok(Self { config, idf: Arc::new(idf) })
+        let segmenter = match config.dictionary_file.as_str() {
+            "" => Segmenter::default(),
+            path => Segmenter::read(path.as_ref(), Normal { simplify: config.simplify })?,
+        };
+        Ok(Self { config, idf: Arc::new(idf), segmenter, enums })
+    }
+
+    /// Does the same for the articles of a store.
+    ///
+    /// # Errors
+    ///
+    /// Also if the settings declare a field that these do not have ([`ARTICLE_FIELDS`]).
+    pub fn for_articles(config: Config) -> Result<Self, Error> {
+        let signer = Self::new(config)?;
+        let unknown = signer.fields().find(|field| !ARTICLE_FIELDS.contains(field));
+        match unknown.map(str::to_owned) {
+            Some(field) => Err(Error::NoField { field }),
+            None => Ok(signer),
+        }
     }
 
     /// Returns the configuration.
@@ -148,22 +114,34 @@ impl Signer {
         &self.config
     }
 
+    /// Returns the names of the fields whose values vote.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.enums.fields()
+    }
+
     /// Names everything that moves fingerprints: those of different names must not be mixed.
     #[must_use]
     pub fn name(&self) -> String {
-        let Config { extractor, words_max, language_weight, simplify, .. } = self.config;
-        let detail = match extractor {
-            Extractor::WordShingles => format!(" of {}", self.config.shingle_words),
-            Extractor::CharShingles => format!(" of {}", self.config.shingle_chars),
-            Extractor::Levels => format!(" 1 to {}", self.config.levels),
-            _ => String::new(),
+        let Config { extractor, words_max, simplify, han_fallback, .. } = self.config;
+        let mut name = match extractor {
+            Extractor::WordShingles => format!("{extractor} of {}", self.config.shingle_words),
+            Extractor::CharShingles => format!("{extractor} of {}", self.config.shingle_chars),
+            Extractor::Levels => format!("{extractor} 1 to {}", self.config.levels),
+            Extractor::LectureChars => format!("{extractor} of all characters"),
+            _ => extractor.to_string(),
         };
-        let mut name = format!("{extractor}{detail}, top {words_max}");
-        if language_weight > 0.0 {
-            let _ = write!(name, ", language x {language_weight}");
-        }
+        let _ = write!(name, ", top {words_max}");
+        name += &self.enums.name();
         if !simplify {
             name += ", not simplified";
+        }
+        name += match han_fallback {
+            HanFallback::Auto => "",
+            HanFallback::Never => ", Chinese never by pairs",
+            HanFallback::Always => ", Chinese always by pairs",
+        };
+        if let Some(digest) = self.segmenter.digest() {
+            let _ = write!(name, ", dictionary {digest:016x}");
         }
         if let Some(digest) = self.idf.digest() {
             let _ = write!(name, ", idf {digest:016x}");
@@ -175,21 +153,42 @@ impl Signer {
         Normal { simplify: self.config.simplify }
     }
 
-    /// Returns the features of a text, heaviest first; equal weights in the order of the hashes.
+    fn extract(&self) -> Extract<'_> {
+        Extract { config: &self.config, idf: &self.idf, segmenter: &self.segmenter }
+    }
+
+    /// Returns the features of a text without fields, heaviest first; equal weights in the order
+    /// of the hashes.
     #[must_use]
     pub fn features(&self, text: &str) -> Vec<Feature> {
-        let text = normalize_as(text, self.normal());
-        let mut found = extractor::features(&Tokens::of(&text), &self.config, &self.idf);
-        found.sort_unstable_by(extractor::Found::heavier);
-        found.into_iter().map(Feature::from).collect()
+        self.features_of(&Input { text, ..Input::default() })
+    }
+
+    /// Returns those of the text and of the fields of an article, in the same order.
+    #[must_use]
+    pub fn features_of(&self, input: &Input<'_>) -> Vec<Feature> {
+        let text = normalize_as(input.text, self.normal());
+        let found = self.extract().features(&Tokens::of(&text));
+        let mut all: Vec<Feature> = found.into_iter().map(Feature::from).collect();
+        all.extend(self.enums.features(|field| input.value_of(field)));
+        all.sort_unstable_by(Feature::heavier);
+        all
     }
 
     /// Signs a text in a language (ISO 639-1, or empty).
     #[must_use]
     pub fn sign(&self, text: &str, language: &str) -> Signature {
-        let text = normalize_as(text, self.normal());
+        self.sign_text(&Input { text, language, ..Input::default() })
+    }
+
+    /// Signs the text of an article, with its fields.
+    #[must_use]
+    pub fn sign_text(&self, input: &Input<'_>) -> Signature {
+        let text = normalize_as(input.text, self.normal());
         let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
-        let fingerprint = self.fingerprint(&tokens, language);
+        let words = self.votes(&tokens);
+        let fingerprint =
+            Fingerprint::of(words.chain(self.enums.votes(|field| input.value_of(field))));
         let shingles = Shingles::of(&tokens);
         Signature {
             hash: hash(text),
@@ -201,34 +200,35 @@ impl Signer {
         }
     }
 
-    /// Signs an article: its text and its title. Where it stands is left open.
+    /// Signs an article of which only this is known. Its site is not.
     #[must_use]
     pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
-        let title = normalize_as(title, self.normal());
-        let tokens = Tokens::of(&title);
-        let mut words = 0;
-        tokens.words(|_, _| words += 1);
-        let title = (words >= TITLE_WORDS_MIN).then(|| self.fingerprint(&tokens, ""));
-        Signed { text: self.sign(text, language), title, standing: Standing::default() }
+        self.sign_input(&Input { title, text, language, ..Input::default() })
     }
 
-    fn fingerprint(&self, tokens: &Tokens<'_>, language: &str) -> Fingerprint {
-        let features = extractor::features(tokens, &self.config, &self.idf);
-        let mut weighted: Vec<(u64, f32)> =
-            features.iter().map(|feature| (feature.hash, feature.weight)).collect();
-        if self.config.language_weight > 0.0 {
-            let ordinal = LANGUAGES.iter().position(|known| *known == language);
-            let ordinal = ordinal.map_or(0, |at| at as u32 + 1);
-            let hash = lecture::enum_hash(ordinal, LANGUAGES.len() as u32 + 1);
-            weighted.push((hash, self.config.language_weight));
+    /// Signs an article: its text, with its fields, and its title.
+    ///
+    /// Fields have no vote in the fingerprint of the title, which has too few words to outvote
+    /// them; with the extractor `enum` a title has no fingerprint.
+    #[must_use]
+    pub fn sign_input(&self, input: &Input<'_>) -> Signed {
+        let title = normalize_as(input.title, self.normal());
+        let tokens = Tokens::of(&title);
+        let told = self.config.extractor != Extractor::Enum
+            && self.extract().words(&tokens) >= TITLE_WORDS_MIN;
+        let title = told.then(|| Fingerprint::of(self.votes(&tokens)));
+        Signed {
+            text: self.sign_text(input),
+            title,
+            standing: Standing::of(input.url, input.title, ""),
         }
-        Fingerprint::of(weighted)
+    }
+
+    fn votes(&self, tokens: &Tokens<'_>) -> impl Iterator<Item = (u64, f32)> {
+        let features = self.extract().features(tokens);
+        features.into_iter().map(|feature| (feature.hash, feature.weight))
     }
 }
-
-/// The languages that the enumeration feature tells apart; all others are its value 0.
-const LANGUAGES: [&str; 15] =
-    ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "tr", "vi"];
 
 fn hash(mut normalised: String) -> u128 {
     // Where the lines of a text break does not matter.

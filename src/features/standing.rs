@@ -6,6 +6,8 @@ use crate::sketch::Shown;
 use crate::text::{Tokens, normalize};
 use crate::urls::{without_edition, without_folder_numbers};
 
+use super::input::authority_of;
+
 /// What is known of the page that carries a text. Numbers are hashes; 0 is not known, or none. But for
 /// the site they are only compared within one site, so that 32 bits are enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,8 +69,7 @@ impl Standing {
 /// Returns the hash of the host of an address; 0 if it has none.
 #[must_use]
 pub fn site_of(address: &str) -> u64 {
-    let Some((_, rest)) = address.split_once("://") else { return 0 };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority_of(address);
     if host.is_empty() { 0 } else { xxh3_64(host.to_ascii_lowercase().as_bytes()).max(1) }
 }
 

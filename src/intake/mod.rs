@@ -100,7 +100,7 @@ impl Intake {
         limits: Limits,
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
-        let signer = Signer::new(config.features.clone())?;
+        let signer = Signer::for_articles(config.features.clone())?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
         let writer = writer::Writer { store: store.clone(), finder, config: config.clone(), clock };
         thread::Builder::new()

@@ -7,7 +7,7 @@ use super::Receipt;
 use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::language_of;
-use crate::features::{Signer, Standing};
+use crate::features::{Field, Input, Signer};
 use crate::robots::meta::Terms;
 use crate::urls::{Normalize, PageUrl};
 
@@ -168,8 +168,17 @@ impl Checked {
         // A title alone is an article too: a headline.
         let has_text = !submission.content.trim().is_empty();
         let text = if has_text { submission.content } else { submission.title.clone() };
-        let mut keys = signer.sign_article(&submission.title, &text, &language);
-        keys.standing = Standing::of(&url, &submission.title, "");
+        let fields = [
+            Field { name: "category", value: &submission.category },
+            Field { name: "media", value: &submission.media },
+        ];
+        let keys = signer.sign_input(&Input {
+            title: &submission.title,
+            text: &text,
+            language: &language,
+            url: &url,
+            fields: &fields,
+        });
         let article = Article {
             address: if url.is_empty() { nid.clone() } else { url.clone() },
             title: submission.title,

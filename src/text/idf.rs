@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 use jieba_rs::{KeywordExtract, KeywordExtractConfig, TfIdf};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::segmenter::BUILT_IN;
 use super::usual::is_usual;
-use super::words::JIEBA;
-use super::{is_han, normalize, words};
+use super::{Chinese, Normal, Segmenter, Tokens, is_han, normalize_as};
 
 /// Words remembered by each thread with their IDF; then the memory starts anew.
 const CACHE_MAX: usize = 400_000;
@@ -73,7 +73,28 @@ static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
 });
 
 thread_local! {
-    static CACHE: RefCell<HashMap<u64, f32, BuildHasherDefault<Hashed>>> = RefCell::default();
+    /// The IDF is not a number where only the dictionary was asked.
+    static CACHE: RefCell<HashMap<u64, Rarity, BuildHasherDefault<Hashed>>> = RefCell::default();
+}
+
+/// How rare a word is, and whether it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rarity {
+    /// Its inverse document frequency: 0 for a usual word.
+    pub idf: f32,
+    /// What the dictionary knows of it.
+    pub known: Known,
+}
+
+/// What the built-in dictionary knows of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It is not Chinese.
+    Foreign,
+    /// It is Chinese, and in the dictionary.
+    Yes,
+    /// It is Chinese, and not in the dictionary.
+    No,
 }
 
 /// Keys that are hashes already need no further hashing.
@@ -131,6 +152,12 @@ impl Idf {
         self.0.as_ref().map(|trained| trained.digest)
     }
 
+    /// Returns the IDF of a word that the table does not have: its median.
+    #[must_use]
+    pub fn median(&self) -> f32 {
+        self.0.as_ref().map_or(MEDIAN_IDF, |trained| trained.median)
+    }
+
     /// Returns the IDF of a normalised word: the table's median if it does not have the word,
     /// 0 if it is a usual word of its language. The built-in table is of Chinese words: all others
     /// have the median.
@@ -138,42 +165,93 @@ impl Idf {
     /// `hash` is the [`xxh3_64`] of the word.
     #[must_use]
     pub fn of(&self, word: &str, hash: u64) -> f32 {
-        if is_usual(hash) {
-            return 0.0;
-        }
-        if let Some(trained) = &self.0 {
-            let found = trained.by_hash.get(&hash);
-            return found.copied().unwrap_or(trained.median);
-        }
-        if word.is_ascii() || !word.chars().any(is_han) {
-            return MEDIAN_IDF;
-        }
-        if let Some(idf) = CACHE.with_borrow(|cache| cache.get(&hash).copied()) {
-            return idf;
-        }
-        let idf = sole_weight(word).unwrap_or(MEDIAN_IDF);
-        CACHE.with_borrow_mut(|cache| {
-            if cache.len() >= CACHE_MAX {
-                cache.clear();
-            }
-            cache.insert(hash, idf);
-        });
-        idf
+        self.rarity(word, hash).idf
     }
+
+    /// Returns the same with what the dictionary knows of the word: both are asked for at once,
+    /// because what was found last time is remembered.
+    #[must_use]
+    pub fn rarity(&self, word: &str, hash: u64) -> Rarity {
+        let chinese = !word.is_ascii() && word.chars().any(is_han);
+        if is_usual(hash) {
+            return Rarity { idf: 0.0, known: if chinese { Known::Yes } else { Known::Foreign } };
+        }
+        let built_in = if chinese {
+            remembered(word, hash)
+        } else {
+            Rarity { idf: MEDIAN_IDF, known: Known::Foreign }
+        };
+        let Some(trained) = &self.0 else { return built_in };
+        let idf = trained.by_hash.get(&hash).copied().unwrap_or(trained.median);
+        Rarity { idf, ..built_in }
+    }
+}
+
+impl Known {
+    /// Asks the built-in dictionary for a normalised word, given with its [`xxh3_64`].
+    #[must_use]
+    pub fn of(word: &str, hash: u64) -> Self {
+        if word.is_ascii() || !word.chars().any(is_han) {
+            return Self::Foreign;
+        }
+        if let Some(rarity) = recalled(hash) {
+            return rarity.known;
+        }
+        let known = asked(word);
+        remember(hash, Rarity { idf: f32::NAN, known });
+        known
+    }
+}
+
+fn asked(word: &str) -> Known {
+    if BUILT_IN.has_word(word) { Known::Yes } else { Known::No }
+}
+
+/// What the built-in table and dictionary say of a Chinese word.
+fn remembered(word: &str, hash: u64) -> Rarity {
+    if let Some(rarity) = recalled(hash).filter(|rarity| !rarity.idf.is_nan()) {
+        return rarity;
+    }
+    let rarity = Rarity { idf: sole_weight(word).unwrap_or(MEDIAN_IDF), known: asked(word) };
+    remember(hash, rarity);
+    rarity
+}
+
+fn recalled(hash: u64) -> Option<Rarity> {
+    CACHE.with_borrow(|cache| cache.get(&hash).copied())
+}
+
+fn remember(hash: u64, rarity: Rarity) {
+    CACHE.with_borrow_mut(|cache| {
+        if cache.len() >= CACHE_MAX {
+            cache.clear();
+        }
+        cache.insert(hash, rarity);
+    });
 }
 
 /// In how many documents of a corpus each word stands.
 #[derive(Debug, Default)]
 pub struct DocumentFrequencies {
+    segmenter: Segmenter,
+    normal: Normal,
     documents: u64,
     words: HashMap<String, u32>,
 }
 
 impl DocumentFrequencies {
+    /// Begins with no documents, whose Chinese will be cut by this segmenter.
+    #[must_use]
+    pub fn new(segmenter: Segmenter, normal: Normal) -> Self {
+        Self { segmenter, normal, ..Self::default() }
+    }
+
     /// Counts the words of one document, each once.
     pub fn add(&mut self, text: &str) {
-        let text = normalize(text);
-        let mut words = words(&text);
+        let text = normalize_as(text, self.normal);
+        let mut words = Vec::with_capacity(text.len() / 6);
+        let chinese = Chinese::Words(&self.segmenter);
+        Tokens::of(&text).words_by(chinese, |word, _| words.push(word));
         words.sort_unstable();
         words.dedup();
         self.documents += 1;
@@ -213,7 +291,7 @@ impl DocumentFrequencies {
 /// The table can only be asked for the keywords of a text. A text of one word has a term
 /// frequency of 1, so that the weight of its only keyword is that word's IDF.
 fn sole_weight(word: &str) -> Option<f32> {
-    match TABLE.extract_keywords(&JIEBA, word, 2, Vec::new()).as_slice() {
+    match TABLE.extract_keywords(&BUILT_IN, word, 2, Vec::new()).as_slice() {
         [only] if only.keyword == word => Some(only.weight as f32),
         _ => None,
     }

@@ -2,7 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::words::{JIEBA, Kind, SHINGLE_CHARS, run_end};
+use super::Segmenter;
+use super::words::{Kind, SHINGLE_CHARS, run_end};
 
 /// A word of a script with blanks, or one character of a script without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,18 @@ pub struct Tokens<'a> {
     /// For each sentence with tokens, the number of the token after its last one.
     pub sentence_ends: Vec<u32>,
 }
+
+/// How runs of Chinese are cut.
+#[derive(Debug, Clone, Copy)]
+pub enum Chinese<'s> {
+    /// Into words.
+    Words(&'s Segmenter),
+    /// Into overlapping pairs of characters; a run of one character is itself. No dictionary.
+    Pairs,
+}
+
+/// Characters of a [`Chinese::Pairs`].
+const PAIR: usize = 2;
 
 /// A text of this many times more tokens than Chinese characters has little Chinese.
 const LITTLE: usize = 20;
@@ -163,19 +176,25 @@ impl<'a> Tokens<'a> {
     /// In a text with little Chinese (less than a twentieth of its tokens) it is passed over:
     /// a name or two do not need the dictionary.
     pub fn words(&self, each: impl FnMut(&'a str, u64)) {
+        self.words_by(Chinese::Words(&Segmenter::default()), each);
+    }
+
+    /// Does the same, but cuts Chinese as it is told.
+    pub fn words_by(&self, chinese: Chinese<'_>, each: impl FnMut(&'a str, u64)) {
         let han = self.all.iter().filter(|token| token.han).count();
-        self.cut(han * LITTLE < self.all.len(), each);
+        self.cut((han * LITTLE >= self.all.len()).then_some(chinese), each);
     }
 
-    /// Does the same, but cuts Chinese however little of it there is.
+    /// Does the same as [`Self::words`], but cuts Chinese however little of it there is.
     pub fn every_word(&self, each: impl FnMut(&'a str, u64)) {
-        self.cut(false, each);
+        self.cut(Some(Chinese::Words(&Segmenter::default())), each);
     }
 
-    fn cut(&self, little: bool, mut each: impl FnMut(&'a str, u64)) {
+    /// Without `chinese`, Chinese is left out.
+    fn cut(&self, chinese: Option<Chinese<'_>>, mut each: impl FnMut(&'a str, u64)) {
         let mut rest = self.all.as_slice();
         while let Some(first) = rest.first() {
-            if first.han && little {
+            if first.han && chinese.is_none() {
                 rest = &rest[1..];
                 continue;
             }
@@ -189,22 +208,28 @@ impl<'a> Tokens<'a> {
                 pair[1].start != pair[0].end || pair[1].han != first.han || !pair[1].single
             });
             let (run, after) = rest.split_at(ends.map_or(rest.len(), |end| end + 1));
-            self.words_of_run(run, &mut each);
+            self.words_of_run(run, chinese, &mut each);
             rest = after;
         }
     }
 
-    fn words_of_run(&self, run: &[Token], each: &mut impl FnMut(&'a str, u64)) {
+    fn words_of_run(
+        &self,
+        run: &[Token],
+        chinese: Option<Chinese<'_>>,
+        each: &mut impl FnMut(&'a str, u64),
+    ) {
         let mut hashed = |word: &'a str| each(word, xxh3_64(word.as_bytes()));
         let whole = self.stretch(run);
-        if run[0].han {
-            for token in JIEBA.cut(whole, true) {
-                hashed(token.word);
-            }
-        } else if run.len() <= SHINGLE_CHARS {
+        let length = match chinese.filter(|_| run[0].han) {
+            Some(Chinese::Words(segmenter)) => return segmenter.cut(whole, hashed),
+            Some(Chinese::Pairs) => PAIR,
+            None => SHINGLE_CHARS,
+        };
+        if run.len() <= length {
             hashed(whole);
         } else {
-            for few in run.windows(SHINGLE_CHARS) {
+            for few in run.windows(length) {
                 hashed(self.stretch(few));
             }
         }

@@ -1,14 +1,7 @@
 //! Words of any script.
 
-use std::sync::LazyLock;
-
-use jieba_rs::Jieba;
-
 use super::Tokens;
 use super::tokens::is_letter;
-
-/// The segmenter with its built-in dictionary: 5 MB, loaded at the first Chinese text.
-pub(super) static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
 /// Characters of a shingle in scripts that are written without blanks and are not Chinese.
 pub(super) const SHINGLE_CHARS: usize = 3;

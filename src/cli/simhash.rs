@@ -1,0 +1,131 @@
+//! `crawl simhash`: fingerprints of single texts, and of lines of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args as ClapArgs;
+use serde::Deserialize;
+use uniqcrawl::config::Sourced;
+use uniqcrawl::corpus::values_of;
+use uniqcrawl::features::{Extractor, Field, Input, Signature, Signer};
+
+use super::batch::{self, Answer};
+use super::exit::{Exit, Usage};
+use super::{pages, screen};
+
+/// Heaviest words that `simhash --words` shows.
+const WORDS_SHOWN: usize = 20;
+
+/// A field with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub name: String,
+    pub value: String,
+}
+
+fn named(given: &str) -> Result<Named, String> {
+    let (name, value) = given.split_once('=').ok_or("there is no `=` in it")?;
+    Ok(Named { name: name.trim().to_owned(), value: value.to_owned() })
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SimhashArgs {
+    /// The text; standard input if it is not given
+    pub file: Option<PathBuf>,
+    /// Show the heaviest words and their weights
+    #[arg(long)]
+    pub words: bool,
+    /// Read lines `{"id","text",...}`; print a line `{"id","simhash"}` for each
+    #[arg(long, conflicts_with_all = ["file", "field"])]
+    pub jsonl: bool,
+    /// Settings file, of which the section `dedup.features` is used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What votes in the fingerprint: tfidf, log-tfidf, levels, word-shingles, char-shingles,
+    /// longest-sentence, lecture-chars or enum
+    #[arg(long, value_name = "NAME")]
+    pub extractor: Option<Extractor>,
+    /// Value of a field that the settings declare in `enums`, or the language
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named)]
+    pub field: Vec<Named>,
+}
+
+/// `crawl simhash`.
+pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
+    let mut config = Sourced::read(args.config.as_deref())?.config.dedup.features;
+    config.extractor = args.extractor.unwrap_or(config.extractor);
+    let signer = Signer::new(config)?;
+    if args.jsonl {
+        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &signer));
+        return batch::run(0, &answer);
+    }
+    let bytes = pages::read(args.file.as_deref())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let fields = fields(&args.field, &signer)?;
+    let input = Input { text: &text, fields: &fields, ..Input::default() };
+    let signature = signer.sign_text(&input);
+    let heavy = signer.features_of(&input);
+    if json {
+        let words: Vec<_> = heavy
+            .iter()
+            .map(|feature| serde_json::json!({"word": feature.text, "weight": feature.weight}))
+            .collect();
+        return screen::json(&serde_json::json!({
+            "simhash": signature.fingerprint.to_string(),
+            "features": signer.name(),
+            "words": signature.words,
+            "weights": words,
+        }));
+    }
+    println!("{}", signature.fingerprint);
+    if args.words {
+        for feature in heavy.iter().take(WORDS_SHOWN) {
+            println!("  {:8.3}  {}", feature.weight, feature.text);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The fields that are given, each of which must be one that is asked for.
+fn fields<'a>(given: &'a [Named], signer: &Signer) -> Result<Vec<Field<'a>>> {
+    let known: Vec<&str> = signer.fields().collect();
+    if let Some(odd) = given.iter().find(|field| !known.contains(&field.name.as_str())) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let name = &odd.name;
+        return Err(Usage(format!("no field `{name}` votes; the settings declare {known}")).into());
+    }
+    Ok(given.iter().map(|Named { name, value }| Field { name, value }).collect())
+}
+
+#[derive(Deserialize)]
+struct TextLine {
+    #[serde(default)]
+    id: serde_json::Value,
+    text: String,
+}
+
+fn simhash_line(line: &str, signer: &Signer) -> String {
+    let answer = match serde_json::from_str::<TextLine>(line) {
+        Ok(TextLine { id, text }) => {
+            let signature = sign_line(line, &text, signer);
+            serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
+        }
+        Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),
+    };
+    answer.to_string()
+}
+
+/// Signs the text of a line with those of its fields that vote.
+fn sign_line(line: &str, text: &str, signer: &Signer) -> Signature {
+    if signer.fields().next().is_none() {
+        return signer.sign(text, "");
+    }
+    // The language has two names, and the site follows from the address, as in `crawl dedup`.
+    let names: Vec<&str> = ["lang", "url"].into_iter().chain(signer.fields()).collect();
+    let values = values_of(line, &names);
+    let fields: Vec<Field<'_>> =
+        names.iter().zip(&values).map(|(name, value)| Field { name, value }).collect();
+    let (language, url) = (&values[0], &values[1]);
+    signer.sign_text(&Input { title: "", text, language, url, fields: &fields })
+}
