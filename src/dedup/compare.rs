@@ -116,15 +116,16 @@ fn decide(
     let bond = match (one.standing.site, other.standing.site) {
         (0, _) | (_, 0) => Bond::Unknown { titled },
         (one, other) if one != other => Bond::Abroad { titled },
-        _ => Names::of(one).bond(&one.standing, &other.standing),
+        _ => Names::of(one).bond(&one.standing, &other.standing, likeness.similarity),
     };
     let same = rule.same(likeness, bond);
     let Likeness { similarity, containment, size } = likeness;
     let verdict = if same { "enough" } else { "not enough" };
     let also = match bond {
         Bond::Kin => ", pages that their site calls the same",
+        Bond::Issue => ", editions of one page",
         Bond::Edition => ", likely editions of one page",
-        Bond::Nameless => ", pages of one site without titles",
+        Bond::Unclear => ", pages of one site that may be the same",
         Bond::Apart => ", pages that their site calls differently",
         _ if titled => ", titles alike",
         _ => "",

@@ -204,7 +204,7 @@ pub fn site_allows(
         return Some(Allowed::Unknown);
     }
     case.with_mates(0, mates).map(|confirmed| match confirmed.bond {
-        Bond::Nameless | Bond::Apart => Allowed::Apart,
+        Bond::Unclear | Bond::Apart => Allowed::Apart,
         _ => Allowed::Kin,
     })
 }
@@ -434,9 +434,9 @@ impl<'a> Case<'a> {
                 None => missed = true,
             }
         }
-        all.retain(|confirmed| confirmed.bond != Bond::Nameless || !missed);
+        all.retain(|confirmed| confirmed.bond != Bond::Unclear || !missed);
         let order = |confirmed: &Confirmed| {
-            (!matches!(confirmed.bond, Bond::Nameless | Bond::Apart), in_slots(confirmed.likeness.similarity))
+            (!matches!(confirmed.bond, Bond::Unclear | Bond::Apart), in_slots(confirmed.likeness.similarity))
         };
         all.into_iter().max_by_key(order)
     }
@@ -444,7 +444,8 @@ impl<'a> Case<'a> {
     /// Asks a page of the same site.
     fn with_mate(&self, document: u64, mate: &Mate<'_>) -> Option<Confirmed> {
         let mine = self.question.signed;
-        let bond = self.names.bond(&mine.standing, &mate.standing);
+        let similarity = mine.text.sketch.similarity(&mate.text.sketch);
+        let bond = self.names.bond(&mine.standing, &mate.standing, similarity);
         if !site::is_borne_out(bond, mine, mate, &self.config.rule) {
             return None;
         }
@@ -452,7 +453,6 @@ impl<'a> Case<'a> {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             return Some(Confirmed { bond, likeness, sure: true });
         }
-        let similarity = mine.text.sketch.similarity(&mate.text.sketch);
         self.confirm(Pillar { document, text: &mate.text, similarity, bond })
     }
 

@@ -18,10 +18,11 @@ pub struct Rule {
     pub certain_min: f32,
     /// Least similarity (Jaccard of shingles) of texts that are one, 0 to 1.
     pub similarity_min: f32,
-    /// The same for pages of one site that have no titles. Pages of one site with different titles
-    /// are made to differ: they are one document only if their texts are equal.
+    /// The same for pages of one site that have no titles, or titles that differ in the number of a
+    /// chapter. Pages of one site with other titles are made to differ: they are one document only if
+    /// their texts are equal.
     pub site_similarity_min: f32,
-    /// Least similarity of what is left of pages without titles when all is left out that they share
+    /// Least similarity of what is left of such pages when all is left out that they share
     /// with further texts.
     pub site_rest_min: f32,
     /// The same for pages of one site that are likely editions of one page.
@@ -114,16 +115,17 @@ pub enum Bond {
         /// Their titles are the same.
         titled: bool,
     },
-    /// Pages that one site calls the same: by title, by addresses of editions of one page of which none
-    /// has another title, or because one names the other as canonical.
+    /// Pages that one site calls the same: by title, or because one names the other as canonical.
     Kin,
+    /// Editions of one page by their addresses, neither with another title.
+    Issue,
     /// Pages of one site that are likely called the same: at addresses of editions of one page with
     /// different titles, in another language or because the site has given the address to another
-    /// page; under titles that differ in the number of a chapter; or with equal titles at addresses
-    /// that differ in numbers.
+    /// page; or with equal titles at addresses that differ in numbers.
     Edition,
-    /// Pages of one site without titles, at unlike addresses.
-    Nameless,
+    /// Pages of one site at unlike addresses of which it is not clear whether it calls them the same:
+    /// without titles, or under titles that differ in the number of a chapter.
+    Unclear,
     /// Pages of one site that it calls differently: they are made to differ, and are one document only
     /// if their texts are equal.
     Apart,
@@ -135,14 +137,14 @@ impl Rule {
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
         let of_a_size = likeness.size >= self.containment_size_min;
         likeness.similarity >= self.least(bond, of_a_size)
-            || (!matches!(bond, Bond::Nameless | Bond::Apart) && likeness.containment >= self.containment_min && of_a_size)
+            || (!matches!(bond, Bond::Unclear | Bond::Apart) && likeness.containment >= self.containment_min && of_a_size)
     }
 
     /// Tells the same of what is left when commonplaces are out.
     #[must_use]
     pub fn rest_is_same(&self, likeness: Likeness, bond: Bond) -> bool {
         match bond {
-            Bond::Nameless | Bond::Apart => likeness.similarity >= self.site_rest_min,
+            Bond::Unclear | Bond::Apart => likeness.similarity >= self.site_rest_min,
             _ => self.same(likeness, bond),
         }
     }
@@ -154,13 +156,13 @@ impl Rule {
             Bond::Abroad { titled: true } if of_a_size => {
                 usual.min(self.titled_abroad_similarity_min)
             }
-            Bond::Kin | Bond::Abroad { titled: true } | Bond::Unknown { titled: true } => {
+            Bond::Issue | Bond::Kin | Bond::Abroad { titled: true } | Bond::Unknown { titled: true } => {
                 usual.min(self.titled_similarity_min)
             }
             Bond::Abroad { titled: false } => usual.min(self.abroad_similarity_min),
             Bond::Unknown { titled: false } => usual,
             Bond::Edition => usual.max(self.edition_similarity_min),
-            Bond::Nameless | Bond::Apart => usual.max(self.site_similarity_min),
+            Bond::Unclear | Bond::Apart => usual.max(self.site_similarity_min),
         }
     }
 
@@ -168,9 +170,9 @@ impl Rule {
     #[must_use]
     pub fn sure(&self, similarity: f32, bond: Bond) -> bool {
         match bond {
-            Bond::Nameless | Bond::Apart => false,
+            Bond::Unclear | Bond::Apart => false,
             Bond::Kin | Bond::Edition => similarity >= self.site_sure_min,
-            Bond::Abroad { .. } | Bond::Unknown { .. } => similarity >= self.sure_min,
+            Bond::Issue | Bond::Abroad { .. } | Bond::Unknown { .. } => similarity >= self.sure_min,
         }
     }
 

@@ -10,6 +10,10 @@ use super::{Bond, Rule};
 /// and tells nothing.
 const COMMON_MIN: usize = 4;
 
+/// Editions of one page so similar are plainly that, however many others there are: a manual that is
+/// hardly translated has many.
+const PLAIN: f32 = 0.9;
+
 /// What the names of an article are worth on its site, as far as its candidates tell.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -45,19 +49,22 @@ impl Names {
         }
     }
 
-    /// Tells what binds two pages of this site.
-    pub(super) fn bond(&self, one: &Standing, other: &Standing) -> Bond {
+    /// Tells what binds two pages of this site whose texts are so similar.
+    pub(super) fn bond(&self, one: &Standing, other: &Standing, similarity: f32) -> Bond {
         let same = |one: u32, other: u32| one != 0 && one == other;
         let rare = self.titled.len() < COMMON_MIN;
-        let edition = one.edition == other.edition && self.editions.len() < COMMON_MIN;
+        let edition = same(one.edition, other.edition)
+            && (self.editions.len() < COMMON_MIN || similarity >= PLAIN);
         let retitled = one.name != 0 && other.name != 0 && one.name != other.name;
         let form = same(one.form, other.form) && same(one.name, other.name);
-        if one.named(other) || (rare && same(one.title, other.title)) || (edition && !retitled) {
+        if edition && !retitled {
+            Bond::Issue
+        } else if one.named(other) || (rare && same(one.title, other.title)) {
             Bond::Kin
-        } else if edition || (rare && (form || same(one.heading, other.heading))) {
+        } else if edition || (rare && form) {
             Bond::Edition
-        } else if one.name == 0 && other.name == 0 {
-            Bond::Nameless
+        } else if (one.name == 0 && other.name == 0) || same(one.heading, other.heading) {
+            Bond::Unclear
         } else {
             Bond::Apart
         }
@@ -76,7 +83,7 @@ pub(super) fn is_borne_out(bond: Bond, mine: &Signed, mate: &Mate<'_>, rule: &Ru
     let alike = |least: f32| shown.is_none_or(|alike| alike >= least);
     match bond {
         Bond::Apart => good && mine.text.hash == mate.text.hash && alike(rule.site_shown_min),
-        Bond::Nameless => good && alike(rule.site_shown_min),
+        Bond::Unclear => good && alike(rule.site_shown_min),
         _ => good || alike(rule.site_shown_min / 2.0),
     }
 }
