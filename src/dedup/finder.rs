@@ -297,7 +297,7 @@ const TITLE_K: u32 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Signature;
+    use crate::features::{Signature, Standing};
     use crate::simhash::Fingerprint;
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
@@ -310,7 +310,7 @@ mod tests {
         let (shingles, words, sentences) = (100, 100, vec![u32::from(own)]);
         let hash = u128::from(own);
         let text = Signature { hash, fingerprint, sketch, shingles, words, sentences };
-        Signed { text, title: None, site: 0 }
+        Signed { text, title: None, standing: Standing::default() }
     }
 
     #[test]

@@ -209,50 +209,74 @@ impl Rule {
 mod tests {
     use super::*;
 
-    const BONDS: [(bool, Sites); 6] = [
-        (false, Sites::One),
-        (false, Sites::Unknown),
-        (false, Sites::Two),
-        (true, Sites::One),
-        (true, Sites::Unknown),
-        (true, Sites::Two),
+    const BONDS: [Bond; 8] = [
+        Bond::Apart,
+        Bond::Nameless,
+        Bond::Edition,
+        Bond::Unknown { titled: false },
+        Bond::Abroad { titled: false },
+        Bond::Kin,
+        Bond::Unknown { titled: true },
+        Bond::Abroad { titled: true },
     ];
 
     #[test]
     fn each_bond_has_its_least_similarity_on_both_sides() {
         let rule = Rule::default();
-        let least = [0.6, 0.45, 0.4, 0.35, 0.35, 0.3];
-        for ((titled, sites), least) in BONDS.into_iter().zip(least) {
+        let least = [0.9, 0.9, 0.6, 0.45, 0.4, 0.35, 0.35, 0.3];
+        for (bond, least) in BONDS.into_iter().zip(least) {
             let same = |similarity| {
                 // Of one size, so that no text contains the other.
-                rule.same(
-                    Likeness { similarity, containment: 0.0, size: 1.0 },
-                    Bond { titled, sites },
-                )
+                rule.same(Likeness { similarity, containment: 0.0, size: 1.0 }, bond)
             };
-            assert!(same(least), "{titled} {sites:?}");
-            assert!(!same(least - 0.001), "{titled} {sites:?}");
-            let of_size = |size| {
-                let likeness = Likeness { similarity: 0.3, containment: 1.0, size };
-                rule.same(likeness, Bond { titled, sites })
-            };
-            assert!(of_size(0.3) && !of_size(0.299), "{titled} {sites:?}");
+            assert!(same(least), "{bond:?}");
+            assert!(!same(least - 0.001), "{bond:?}");
         }
     }
 
     #[test]
-    fn only_a_titled_page_of_another_site_is_copied_and_one_site_is_sure_last() {
+    fn a_text_that_holds_another_is_one_with_it_but_not_under_other_names_of_one_site() {
         let rule = Rule::default();
-        for (titled, sites) in BONDS {
-            let bond = Bond { titled, sites };
-            assert_eq!(rule.copied(0.6, bond), titled && sites == Sites::Two, "{bond:?}");
-            assert!(!rule.copied(0.599, bond), "{bond:?}");
-            assert_eq!(rule.sure(0.85, bond), sites != Sites::One, "{bond:?}");
-            assert!(rule.sure(0.95, bond) && !rule.sure(0.849, bond), "{bond:?}");
+        for bond in BONDS {
+            let of_size = |size| {
+                rule.same(Likeness { similarity: 0.29, containment: 0.8, size }, bond)
+            };
+            let may = !matches!(bond, Bond::Apart | Bond::Nameless);
+            assert_eq!(of_size(0.3), may, "{bond:?}");
+            assert!(!of_size(0.299), "{bond:?}");
         }
-        assert_eq!(Sites::of(0, 0), Sites::Unknown);
-        assert_eq!(Sites::of(7, 0), Sites::Unknown);
-        assert_eq!(Sites::of(7, 7), Sites::One);
-        assert_eq!(Sites::of(7, 8), Sites::Two);
+    }
+
+    #[test]
+    fn what_is_left_of_nameless_pages_may_be_less_alike_than_the_whole() {
+        let rule = Rule::default();
+        for bond in BONDS {
+            for similarity in [0.25, 0.35, 0.5, 0.599, 0.6, 0.9] {
+                let likeness = Likeness { similarity, containment: 0.0, size: 1.0 };
+                let rest = rule.rest_is_same(likeness, bond);
+                match bond {
+                    Bond::Apart | Bond::Nameless => assert_eq!(rest, similarity >= 0.6, "{bond:?}"),
+                    _ => assert_eq!(rest, rule.same(likeness, bond), "{bond:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_titled_page_of_another_site_is_copied_and_one_site_is_sure_last_or_never() {
+        let rule = Rule::default();
+        for bond in BONDS {
+            assert_eq!(rule.copied(0.6, bond), bond == Bond::Abroad { titled: true }, "{bond:?}");
+            assert!(!rule.copied(0.599, bond), "{bond:?}");
+            let least = match bond {
+                Bond::Apart | Bond::Nameless => None,
+                Bond::Kin | Bond::Edition => Some(0.95),
+                Bond::Abroad { .. } | Bond::Unknown { .. } => Some(0.85),
+            };
+            assert_eq!(rule.sure(1.0, bond), least.is_some(), "{bond:?}");
+            if let Some(least) = least {
+                assert!(rule.sure(least, bond) && !rule.sure(least - 0.001, bond), "{bond:?}");
+            }
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article};
-use uniqcrawl::dedup::{self, Finder};
+use uniqcrawl::dedup::{self, Finder, Question};
 use uniqcrawl::documents::Facts;
 use uniqcrawl::explain::Explanation;
 use uniqcrawl::export::{Format, export};
-use uniqcrawl::features::Signer;
+use uniqcrawl::features::{Input, Signer};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::robots::meta::{Honour, Terms};
 use uniqcrawl::store::Tables;
@@ -229,15 +229,20 @@ fn the_order_of_arrival_decides_nothing() {
                     score: None,
                     terms: Terms::default(),
                     declared: named,
-                    signed: signer.sign_article("", &text, ""),
+                    signed: signer.sign_input(&Input {
+                        text: &text,
+                        url: &address(copy),
+                        ..Input::default()
+                    }),
                 };
                 let config = dedup::Config::default();
-                let place =
-                    dedup::judge_stored(&tables, &finder, &article.signed, &config).unwrap();
+                let question = Question::new(&article.signed, &article.address);
+                let judged =
+                    dedup::judge_stored(&tables, &finder, &question, &config).unwrap();
                 let now = Timestamp(1);
                 // Half of them get their links later.
                 let at_once = if pick(2) == 0 { links } else { 0 };
-                let joined = clusters::join(&mut tables, &article, &place, at_once, now).unwrap();
+                let joined = clusters::join(&mut tables, &article, &judged.place, at_once, now).unwrap();
                 document = joined.document;
                 clusters::set_links(&mut tables, document, &article.address, links, now).unwrap();
             }

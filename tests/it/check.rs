@@ -48,7 +48,7 @@ fn made(folder: &Path) -> Store {
         let change = Change { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
         note_change(&mut tables.history, number, &change).unwrap();
         let content = tables.contents.first().unwrap().unwrap().0.value();
-        tables.unsure.insert(content, ()).unwrap();
+        tables.unsure.insert(content, "").unwrap();
     });
     assert_eq!(findings(&store).listed, Vec::<String>::new());
     store
@@ -185,7 +185,7 @@ fn a_row_that_names_what_is_missing_is_listed() {
         let history = tables.history.first().unwrap().unwrap().1.value().to_vec();
         tables.history.insert([0xFF; 16].as_slice(), history.as_slice()).unwrap();
         tables.exact.insert(5, 999).unwrap();
-        tables.unsure.insert(999, ()).unwrap();
+        tables.unsure.insert(999, "").unwrap();
         let body = tables.bodies.first().unwrap().unwrap().1.value().to_vec();
         tables.bodies.insert(999, body.as_slice()).unwrap();
         tables.counters.insert("addresses.stored", 77).unwrap();
@@ -232,7 +232,7 @@ fn damage_in_all_tables_is_listed_at_once_and_the_command_fails() {
         each_of_bytes!(spoil_too);
         // A table full of faults hides none of another.
         for number in 1_000..1_150 {
-            tables.unsure.insert(number, ()).unwrap();
+            tables.unsure.insert(number, "").unwrap();
         }
     });
     let found = findings(&store);

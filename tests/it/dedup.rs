@@ -2,9 +2,9 @@
 
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joined, Place};
-use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Verdict};
+use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Question, Verdict};
 use uniqcrawl::documents::{DocId, Facts, Key, copies_of, read_body, read_document};
-use uniqcrawl::features::Signer;
+use uniqcrawl::features::{Input, Signer};
 use uniqcrawl::robots::meta::Terms;
 use uniqcrawl::simhash::Fingerprint;
 use uniqcrawl::store::Tables;
@@ -46,7 +46,7 @@ impl Judge {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            signed: self.signer.sign_article(title, text, ""),
+            signed: self.signer.sign_input(&Input { title, text, url: address, ..Input::default() }),
         }
     }
 
@@ -54,8 +54,10 @@ impl Judge {
         self.time += 1;
         let txn = self.crawled.store.db().begin_write().unwrap();
         let mut tables = Tables::open(&txn).unwrap();
-        let place =
-            dedup::judge_stored(&tables, &self.finder, &article.signed, &self.config).unwrap();
+        let question = Question::new(&article.signed, &article.address);
+        let judged =
+            dedup::judge_stored(&tables, &self.finder, &question, &self.config).unwrap();
+        let place = judged.place;
         let now = Timestamp(self.time);
         let joined = clusters::join(&mut tables, article, &place, links, now).unwrap();
         if let Some(content) = joined.content {

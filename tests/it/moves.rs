@@ -1,17 +1,18 @@
 //! Documents that lose, swallow or outlive their copies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters::{self, Article, Joint, Place};
-use uniqcrawl::dedup::{self, Config, Finder};
+use uniqcrawl::dedup::{self, Config, Desk, Finder, Question, Range};
 use uniqcrawl::documents::{
     Facts, Key, changes_of, copies_of, read_body, read_content, read_document,
 };
 use uniqcrawl::export::{Format, export};
-use uniqcrawl::features::Signer;
+use uniqcrawl::features::{Input, Signer};
 use uniqcrawl::index::stored;
 use uniqcrawl::robots::meta::{Honour, Terms};
 use uniqcrawl::store::Tables;
@@ -21,15 +22,17 @@ use crate::support::{Crawled, clusters, prose};
 /// A store that takes articles one after the other, as the ledger does.
 struct Shelf {
     crawled: Crawled,
-    finder: Finder,
+    finder: Mutex<Finder>,
     signer: Signer,
+    config: Config,
     time: i64,
 }
 
 impl Shelf {
     fn new() -> Self {
-        let finder = Finder::new(&Config::default()).unwrap();
-        Self { crawled: Crawled::new(), finder, signer: Signer::default(), time: 0 }
+        let config = Config::default();
+        let finder = Mutex::new(Finder::new(&config).unwrap());
+        Self { crawled: Crawled::new(), finder, signer: Signer::default(), config, time: 0 }
     }
 
     /// Works on the tables and commits; the store must be sound afterwards.
@@ -50,11 +53,15 @@ impl Shelf {
     }
 
     fn add(&mut self, address: &str, text: &str) -> u64 {
+        self.add_titled(address, "", text)
+    }
+
+    fn add_titled(&mut self, address: &str, title: &str, text: &str) -> u64 {
         self.time += 1;
         let now = Timestamp(self.time);
         let article = Article {
             address: address.to_owned(),
-            title: String::new(),
+            title: title.to_owned(),
             text: text.to_owned(),
             language: String::new(),
             facts: Facts::default(),
@@ -62,44 +69,38 @@ impl Shelf {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            signed: self.signer.sign_article("", text, ""),
+            signed: self.signer.sign_input(&Input { title, text, url: address, ..Input::default() }),
         };
-        let signed = &article.signed;
-        let (place, joined) = self.write(|tables| {
-            let config = Config::default();
-            let place = dedup::judge_stored(tables, &self.finder, signed, &config).unwrap();
-            let joined = clusters::join(tables, &article, &place, 0, now).unwrap();
-            if let Some(content) = joined.content {
-                let changes = self.finder.changes(content as u32, signed);
-                stored::append(&mut tables.near_log, changes).unwrap();
+        self.write(|tables| {
+            let question = Question::new(&article.signed, address);
+            let mut desk = self.desk(tables, now);
+            let judged = desk.judge(&question).unwrap();
+            let joined = clusters::join(desk.tables, &article, &judged.place, 0, now).unwrap();
+            if let Place::Tree(joint) = &judged.place {
+                assert_eq!(joint.document, joined.document);
             }
-            (place, joined)
-        });
-        if let Some(content) = joined.content {
-            self.finder.insert(content as u32, &article.signed);
-        }
-        if let Place::Tree(joint) = place {
-            assert_eq!(joint.document, joined.document);
-        }
-        joined.document
+            if let Some(content) = joined.content {
+                let mut finder = dedup::lock(&self.finder);
+                let changes = finder.changes(content as u32, &article.signed);
+                stored::append(&mut desk.tables.near_log, changes).unwrap();
+                finder.insert(content as u32, &article.signed);
+            }
+            desk.follow(&article, &joined, &judged).unwrap().document
+        })
+    }
+
+    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
+        Desk { tables, finder: &self.finder, config: &self.config, now }
     }
 
     /// Looks again at all unsure contents.
-    fn look_again(&self) -> usize {
+    fn look_again(&self) -> u64 {
         self.write(|tables| {
-            let unsure = clusters::unsure(tables).unwrap();
-            let loose = dedup::loose_contents(tables, &unsure).unwrap();
-            let config = Config::default();
-            let mut left = Vec::new();
-            for again in unsure.into_iter().zip(loose) {
-                let place = dedup::judge_again(tables, &self.finder, again, &config).unwrap();
-                let moved = clusters::replace(tables, again.0, &place, Timestamp(99)).unwrap();
-                left.extend(moved.map(|moved| moved.from));
-            }
-            for document in &left {
-                clusters::recount(tables, *document, Timestamp(99)).unwrap();
-            }
-            left.len()
+            let until = dedup::newest(&tables.meta).unwrap();
+            let range = Range { after: 0, until, apart: true };
+            let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
+            assert_eq!(at, until, "nothing stops it");
+            looked.moved
         })
     }
 }
@@ -140,7 +141,7 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
     };
     let ids = [id(first), id(second)];
     // A leaf whose joint was less than certain hangs by a decision now.
-    shelf.write(|tables| drop(tables.unsure.insert(1, ()).unwrap()));
+    shelf.write(|tables| drop(tables.unsure.insert(1, "").unwrap()));
     let moved = shelf.write(|tables| {
         assert!(clusters::merge(tables, first, first, Timestamp(50)).is_err());
         clusters::merge(tables, first, second, Timestamp(50)).unwrap()
@@ -346,7 +347,7 @@ proptest! {
                         left
                     });
                     for content in left.contents {
-                        shelf.finder.forget(content as u32);
+                        dedup::lock(&shelf.finder).forget(content as u32);
                     }
                 }
                 Step::Merge(from, into) if !held.is_empty() => {
