@@ -6,6 +6,7 @@ use crate::documents::Key;
 use crate::features::{Field, Input, Signed, Signer};
 use crate::sketch::Sketch;
 
+use super::classes::Classes;
 use super::memory::{Forest, Node, Page, Place};
 use super::{
     Allowed, Config, Error, Finder, Joint, Judgement, LOOKS_MAX, Likeness, Question, judge,
@@ -96,6 +97,8 @@ pub struct Deduplicator {
     /// no copies of each other have the same text.
     exact: HashMap<u128, Vec<u32>>,
     forest: Forest,
+    /// What finds the tree of a text where fingerprints alone do.
+    classes: Option<Classes>,
     /// Contents that hang on their trees by less than certain joints.
     unsure: Vec<u32>,
 }
@@ -108,6 +111,7 @@ impl Deduplicator {
             finder: Finder::new(&config)?,
             exact: HashMap::new(),
             forest: Forest::default(),
+            classes: Classes::of(&config)?,
             unsure: Vec::new(),
             config,
         })
@@ -135,13 +139,21 @@ impl Deduplicator {
             let tree = self.forest.nodes[content as usize].place.tree;
             let canonical = self.forest.add(tree, page(content));
             self.evict(&evicts);
+            if let Some(classes) = &mut self.classes {
+                classes.count(&signed.text, number);
+            }
             let first = self.forest.trees[tree as usize].cluster.first;
             return Verdict::Duplicate { first, key: Key::Exact, distance: 0, likeness, canonical };
         }
         let content = self.forest.nodes.len() as u32;
-        let Judgement { joint, also, refused } = self.place(&Question::new(&signed, ""));
+        let Judgement { joint, also, refused } = match &mut self.classes {
+            Some(classes) => classes.place(&signed.text, number, &self.forest),
+            None => self.place(&Question::new(&signed, "")),
+        };
         self.exact.entry(signed.text.hash).or_default().push(content);
-        self.finder.insert(content, &signed);
+        if self.classes.is_none() {
+            self.finder.insert(content, &signed);
+        }
         let page = page(content);
         if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {
             self.unsure.push(content);
@@ -343,6 +355,6 @@ impl Deduplicator {
     /// Returns the memory of the index in bytes.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
-        self.finder.bytes()
+        self.finder.bytes() + self.classes.as_ref().map_or(0, Classes::bytes)
     }
 }

@@ -6,6 +6,7 @@
 //! confirms it by the sketch ([`Rule`]), so that an accident of 64 bits, or a title such as
 //! "Home", never discards a page.
 
+mod classes;
 mod compare;
 mod config;
 mod deduplicator;

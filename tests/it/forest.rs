@@ -105,3 +105,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_preset_seeds_gives_the_trees_of_the_forest() {
+    use uniqcrawl::dedup::{Deduplicator, Document, Preset};
+    use uniqcrawl::features::Signer;
+
+    let config = Preset::Seeds.config();
+    let signer = Signer::new(config.features.clone()).unwrap();
+    let mut forest = Forest::new(config.layout, config.k).unwrap();
+    let mut dedup = Deduplicator::new(config).unwrap();
+    let mut roots = Vec::new();
+    for number in 0..120_u64 {
+        // Four versions of each text, a word or two apart; every tenth document is one of before.
+        let text = match number % 10 {
+            9 => crate::support::prose(number / 40, 300),
+            _ => format!("{} {}", crate::support::prose(number / 4, 300), "added ".repeat((number % 4) as usize)),
+        };
+        let print = signer.sign(&text, "").fingerprint;
+        roots.push(forest.insert(print, Timestamp(number as i64)));
+        dedup.judge(Document { text: &text, ..Document::default() });
+    }
+    let cluster = |number: usize| dedup.fate(number as u32).cluster;
+    let mut joined = 0;
+    for one in 0..roots.len() {
+        for other in 0..one {
+            assert_eq!(roots[one] == roots[other], cluster(one) == cluster(other), "{one} {other}");
+            joined += usize::from(cluster(one) == cluster(other));
+        }
+    }
+    assert!(joined > 20, "{joined}");
+    let sizes = dedup.clusters().map(|cluster| u64::from(cluster.copies));
+    assert_eq!(sizes.sum::<u64>(), 120);
+    assert!(roots.iter().all(|root| forest.size(*root) > 0));
+}
