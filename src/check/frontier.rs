@@ -179,7 +179,7 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         findings.look("meta");
         let name = name.value();
         let not_utf8 = BadRow { kind: "meta", detail: "its text is not UTF-8" };
-        let read = if name == "format" || name.starts_with("next_") {
+        let read = if ["format", "settled"].contains(&name) || name.starts_with("next_") {
             read_number(row.value()).map(drop)
         } else if name == "urls" {
             let rules = std::str::from_utf8(row.value()).ok().and_then(Normalize::from_stored);

@@ -37,7 +37,9 @@ pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(
         if tables.documents.get(content.document)?.is_none() {
             findings.fault("contents", || format!("content {number} is in no document"));
         }
-        if tables.exact.get(content.hash)?.map(|row| row.value()) != Some(number) {
+        let found = tables.exact.get(content.hash)?.is_some_and(|row| row.value() == number)
+            || tables.twins.get((content.hash, number))?.is_some();
+        if !found {
             findings.fault("contents", || format!("content {number} is not found by its hash"));
         }
         if print.is_some() && print != Some(content.fingerprint) {
@@ -75,7 +77,16 @@ pub(super) fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         findings.look("exact");
         known(tables, findings, ("exact", &format!("{:032x}", hash.value())), number.value())?;
     }
-    let (hashes, contents) = (tables.exact.len()?, tables.contents.len()?);
+    for row in tables.twins.iter()? {
+        let (hash, number) = row?.0.value();
+        findings.look("twins");
+        let key = format!("{hash:032x} {number}");
+        known(tables, findings, ("twins", &key), number)?;
+        if tables.exact.get(hash)?.is_none_or(|row| row.value() == number) {
+            findings.fault("twins", || format!("twins, row {key}: no other content comes first"));
+        }
+    }
+    let (hashes, contents) = (tables.exact.len()? + tables.twins.len()?, tables.contents.len()?);
     if hashes != contents {
         findings.fault("exact", || format!("{hashes} exact hashes lead to {contents} contents"));
     }

@@ -310,7 +310,8 @@ impl<'a> Case<'a> {
             if let Some(known) = known {
                 known.candidate.titled |= candidate.titled;
                 known.candidate.key = known.candidate.key.min(candidate.key);
-                if similarity > known.leaf_similarity {
+                let is_root = candidate.content == known.tree.root_content;
+                if !is_root && similarity > known.leaf_similarity {
                     (known.leaf_similarity, known.tree.leaf) = (similarity, Some(text.signed));
                 }
             } else {
@@ -418,6 +419,9 @@ impl<'a> Case<'a> {
         let canonical = tree.canonical.as_ref().map(|text| (text, similarity(text)));
         let leaf = tree.leaf.as_ref().map(|leaf| (leaf, related.leaf_similarity));
         let leaf = leaf.filter(|(_, alike)| *alike >= self.config.rule.leaf_similarity_min);
+        // Two loose leaves that are copies of each other must not hold each other there.
+        let wary = self.question.wary == Some(document);
+        let (canonical, leaf) = if wary { (None, None) } else { (canonical, leaf) };
         [root, canonical, leaf].into_iter().flatten().find_map(|(text, similarity)| {
             self.confirm(Pillar { document, text: &text.text, similarity, bond: bond(text) })
         })

@@ -185,6 +185,7 @@ fn a_row_that_names_what_is_missing_is_listed() {
         let history = tables.history.first().unwrap().unwrap().1.value().to_vec();
         tables.history.insert([0xFF; 16].as_slice(), history.as_slice()).unwrap();
         tables.exact.insert(5, 999).unwrap();
+        tables.twins.insert((6, 998), ()).unwrap();
         tables.unsure.insert(999, "").unwrap();
         let body = tables.bodies.first().unwrap().unwrap().1.value().to_vec();
         tables.bodies.insert(999, body.as_slice()).unwrap();
@@ -203,6 +204,9 @@ fn a_row_that_names_what_is_missing_is_listed() {
     lists(&findings, "doc_ids", "00000000000000000000000000000005: ");
     lists(&findings, "history", "ffffffffffffffffffffffffffffffff: ");
     lists(&findings, "exact", "00000000000000000000000000000005: ");
+    let twin = "00000000000000000000000000000006 998: ";
+    lists(&findings, "twins", &format!("{twin}content 998 is missing"));
+    lists(&findings, "twins", &format!("{twin}no other content comes first"));
     lists(&findings, "unsure", "999: ");
     lists(&findings, "bodies", "999: ");
     lists(&findings, "patterns", "0909090909090909090909: ");

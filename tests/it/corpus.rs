@@ -372,11 +372,11 @@ fn the_presets_join_more_and_more() {
     let folder = tempfile::tempdir().unwrap();
     let text = prose(3, 300);
     let words: Vec<&str> = text.split(' ').collect();
-    // Every n-th word is another one.
+    // Every n-th word is another one, not the same in both: else one would be found by the other.
     let edited = |nth: usize| -> String {
         let words = words.iter().enumerate();
         let words = words
-            .map(|(at, word)| if at % nth == 0 { format!("x{at}") } else { (*word).to_owned() });
+            .map(|(at, word)| if at % nth == 0 { format!("x{nth}y{at}") } else { (*word).to_owned() });
         words.collect::<Vec<_>>().join(" ")
     };
     let lines: Vec<Value> =

@@ -99,6 +99,31 @@ fn a_near_title_joins_only_texts_that_are_alike() {
 }
 
 #[test]
+fn a_text_that_is_unlike_the_first_copy_is_one_more_if_any_copy_is_much_like_it() {
+    let text = prose(1, 300);
+    let words: Vec<&str> = text.split(' ').collect();
+    // The first so many words of each fifty are others.
+    let edited = |others: usize| -> String {
+        let words = words.iter().enumerate();
+        let words = words.map(|(at, word)| {
+            if at % 50 < others { format!("x{at}") } else { (*word).to_owned() }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let found = |steps: &[usize]| -> Vec<bool> {
+        let mut judge = Judge::new();
+        let mut add = |others| {
+            let article = judge.sign(&format!("http://{others}.test/"), "", &edited(others));
+            judge.add(&article, 0).1.document == 1
+        };
+        steps.iter().map(|others| add(*others)).collect()
+    };
+    assert_eq!(found(&[0, 25]), [true, false]);
+    assert_eq!(found(&[0, 13, 25]), [true, true, true]);
+    assert_eq!(found(&[0, 13, 34]), [true, true, false], "it is much less like any copy");
+}
+
+#[test]
 fn chinese_copies_with_small_edits_are_one_document() {
     let text = "海量网络文本去重系统把重复的文章找出来，只保留热度最高的一份。系统先计算标题和正文的指纹，\
         再在四张表里查找汉明距离不超过三的指纹，最后用正文的词组确认它们确实相同。这样既不会丢掉原创文章，\

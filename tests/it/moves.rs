@@ -106,16 +106,17 @@ impl Shelf {
 }
 
 #[test]
-fn pages_of_a_site_part_at_the_second_look_and_their_copies_go_with_them() {
+fn pages_under_one_title_part_at_the_second_look_and_their_copies_go_with_them() {
     let mut shelf = Shelf::new();
     let boilerplate = prose(99, 200);
     let page = |n: u64| format!("{boilerplate} {}", prose(n, 100));
     for n in 0..6 {
-        shelf.add(&format!("http://site/{n}"), &page(n));
+        shelf.add_titled(&format!("http://site/{n}"), "News of the town", &page(n));
     }
     // An exact and a near copy of the fourth page.
-    shelf.add("http://copy/3", &page(3));
-    shelf.add("http://near/3", &format!("{} Printed at nine.", page(3)));
+    shelf.add_titled("http://copy/3", "News of the town", &page(3));
+    let near = format!("{} Printed at nine.", page(3));
+    shelf.add_titled("http://near/3", "News of the town", &near);
     assert!(clusters(&shelf.crawled.store).len() < 6, "nothing tells the pages apart at first");
     assert!(shelf.look_again() > 0);
     let found = clusters(&shelf.crawled.store);
