@@ -40,11 +40,7 @@ pub trait Trees {
 
     /// Returns pages of a document that are on the site of an article, but for those that carry
     /// the content that is judged again; a few of them if it has many.
-    fn mates(
-        &self,
-        document: u64,
-        question: &Question<'_>,
-    ) -> Result<Vec<Mate<'_>>, Self::Error>;
+    fn mates(&self, document: u64, question: &Question<'_>) -> Result<Vec<Mate<'_>>, Self::Error>;
 }
 
 /// A text that is known.
@@ -414,8 +410,7 @@ impl<'a> Case<'a> {
             _ => Bond::Abroad { titled },
         };
         let root = Some((&tree.root, related.similarity));
-        let similarity =
-            |text: &Signed| self.mine().sketch.similarity(&text.text.sketch);
+        let similarity = |text: &Signed| self.mine().sketch.similarity(&text.text.sketch);
         let canonical = tree.canonical.as_ref().map(|text| (text, similarity(text)));
         let leaf = tree.leaf.as_ref().map(|leaf| (leaf, related.leaf_similarity));
         let leaf = leaf.filter(|(_, alike)| *alike >= self.config.rule.leaf_similarity_min);
@@ -440,7 +435,10 @@ impl<'a> Case<'a> {
         }
         all.retain(|confirmed| confirmed.bond != Bond::Unclear || !missed);
         let order = |confirmed: &Confirmed| {
-            (!matches!(confirmed.bond, Bond::Unclear | Bond::Apart), in_slots(confirmed.likeness.similarity))
+            (
+                !matches!(confirmed.bond, Bond::Unclear | Bond::Apart),
+                in_slots(confirmed.likeness.similarity),
+            )
         };
         all.into_iter().max_by_key(order)
     }

@@ -86,16 +86,12 @@ impl Default for Looks {
 }
 
 /// Returns the number of the text up to which all joints have had their second look.
-pub fn settled(
-    meta: &impl redb::ReadableTable<&'static str, &'static [u8]>,
-) -> Result<u64, Error> {
+pub fn settled(meta: &impl redb::ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
     Ok(meta.get("settled")?.map(|row| read_number(row.value())).transpose()?.unwrap_or(0))
 }
 
 /// Returns the number of the text that came last.
-pub fn newest(
-    meta: &impl redb::ReadableTable<&'static str, &'static [u8]>,
-) -> Result<u64, Error> {
+pub fn newest(meta: &impl redb::ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
     Ok(meta.get("next_content")?.map(|row| read_number(row.value())).transpose()?.unwrap_or(0))
 }
 

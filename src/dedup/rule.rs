@@ -137,7 +137,9 @@ impl Rule {
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
         let of_a_size = likeness.size >= self.containment_size_min;
         likeness.similarity >= self.least(bond, of_a_size)
-            || (!matches!(bond, Bond::Unclear | Bond::Apart) && likeness.containment >= self.containment_min && of_a_size)
+            || (!matches!(bond, Bond::Unclear | Bond::Apart)
+                && likeness.containment >= self.containment_min
+                && of_a_size)
     }
 
     /// Tells the same of what is left when commonplaces are out.
@@ -156,9 +158,10 @@ impl Rule {
             Bond::Abroad { titled: true } if of_a_size => {
                 usual.min(self.titled_abroad_similarity_min)
             }
-            Bond::Issue | Bond::Kin | Bond::Abroad { titled: true } | Bond::Unknown { titled: true } => {
-                usual.min(self.titled_similarity_min)
-            }
+            Bond::Issue
+            | Bond::Kin
+            | Bond::Abroad { titled: true }
+            | Bond::Unknown { titled: true } => usual.min(self.titled_similarity_min),
             Bond::Abroad { titled: false } => usual.min(self.abroad_similarity_min),
             Bond::Unknown { titled: false } => usual,
             Bond::Edition => usual.max(self.edition_similarity_min),
@@ -209,12 +212,13 @@ impl Rule {
 mod tests {
     use super::*;
 
-    const BONDS: [Bond; 8] = [
+    const BONDS: [Bond; 9] = [
         Bond::Apart,
-        Bond::Nameless,
+        Bond::Unclear,
         Bond::Edition,
         Bond::Unknown { titled: false },
         Bond::Abroad { titled: false },
+        Bond::Issue,
         Bond::Kin,
         Bond::Unknown { titled: true },
         Bond::Abroad { titled: true },
@@ -223,7 +227,7 @@ mod tests {
     #[test]
     fn each_bond_has_its_least_similarity_on_both_sides() {
         let rule = Rule::default();
-        let least = [0.9, 0.9, 0.6, 0.45, 0.4, 0.35, 0.35, 0.3];
+        let least = [0.9, 0.9, 0.6, 0.45, 0.4, 0.35, 0.35, 0.35, 0.3];
         for (bond, least) in BONDS.into_iter().zip(least) {
             let same = |similarity| {
                 // Of one size, so that no text contains the other.
@@ -238,24 +242,23 @@ mod tests {
     fn a_text_that_holds_another_is_one_with_it_but_not_under_other_names_of_one_site() {
         let rule = Rule::default();
         for bond in BONDS {
-            let of_size = |size| {
-                rule.same(Likeness { similarity: 0.29, containment: 0.8, size }, bond)
-            };
-            let may = !matches!(bond, Bond::Apart | Bond::Nameless);
+            let of_size =
+                |size| rule.same(Likeness { similarity: 0.29, containment: 0.8, size }, bond);
+            let may = !matches!(bond, Bond::Apart | Bond::Unclear);
             assert_eq!(of_size(0.3), may, "{bond:?}");
             assert!(!of_size(0.299), "{bond:?}");
         }
     }
 
     #[test]
-    fn what_is_left_of_nameless_pages_may_be_less_alike_than_the_whole() {
+    fn what_is_left_of_pages_with_unclear_names_may_be_less_alike_than_the_whole() {
         let rule = Rule::default();
         for bond in BONDS {
             for similarity in [0.25, 0.35, 0.5, 0.599, 0.6, 0.9] {
                 let likeness = Likeness { similarity, containment: 0.0, size: 1.0 };
                 let rest = rule.rest_is_same(likeness, bond);
                 match bond {
-                    Bond::Apart | Bond::Nameless => assert_eq!(rest, similarity >= 0.6, "{bond:?}"),
+                    Bond::Apart | Bond::Unclear => assert_eq!(rest, similarity >= 0.6, "{bond:?}"),
                     _ => assert_eq!(rest, rule.same(likeness, bond), "{bond:?}"),
                 }
             }
@@ -269,9 +272,9 @@ mod tests {
             assert_eq!(rule.copied(0.6, bond), bond == Bond::Abroad { titled: true }, "{bond:?}");
             assert!(!rule.copied(0.599, bond), "{bond:?}");
             let least = match bond {
-                Bond::Apart | Bond::Nameless => None,
+                Bond::Apart | Bond::Unclear => None,
                 Bond::Kin | Bond::Edition => Some(0.95),
-                Bond::Abroad { .. } | Bond::Unknown { .. } => Some(0.85),
+                Bond::Issue | Bond::Abroad { .. } | Bond::Unknown { .. } => Some(0.85),
             };
             assert_eq!(rule.sure(1.0, bond), least.is_some(), "{bond:?}");
             if let Some(least) = least {

@@ -24,8 +24,21 @@ const NAMED_VERSIONS: [&str; 13] = [
 
 /// Folders below which a plain number is a version; elsewhere it may be anything.
 const VERSIONED: [&str; 15] = [
-    "api", "archive", "doc", "docs", "documentation", "guide", "guides", "help", "javase", "manual",
-    "manuals", "reference", "release", "releases", "version",
+    "api",
+    "archive",
+    "doc",
+    "docs",
+    "documentation",
+    "guide",
+    "guides",
+    "help",
+    "javase",
+    "manual",
+    "manuals",
+    "reference",
+    "release",
+    "releases",
+    "version",
 ];
 
 /// Views of a page that show the same.
@@ -101,7 +114,9 @@ pub fn without_edition(address: &str) -> String {
 #[must_use]
 pub fn without_folder_numbers(edition: &str) -> String {
     let path = edition.split('?').next().unwrap_or_default();
-    let Some((first, last)) = path.find('/').zip(path.rfind('/')) else { return edition.to_owned() };
+    let Some((first, last)) = path.find('/').zip(path.rfind('/')) else {
+        return edition.to_owned();
+    };
     let mut out = edition[..first].to_owned();
     for c in edition[first..last].chars() {
         if !c.is_ascii_digit() {

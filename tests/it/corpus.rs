@@ -375,8 +375,12 @@ fn the_presets_join_more_and_more() {
     // Every n-th word is another one, not the same in both: else one would be found by the other.
     let edited = |nth: usize| -> String {
         let words = words.iter().enumerate();
-        let words = words
-            .map(|(at, word)| if at % nth == 0 { format!("x{nth}y{at}") } else { (*word).to_owned() });
+        let words =
+            words.map(
+                |(at, word)| {
+                    if at % nth == 0 { format!("x{nth}y{at}") } else { (*word).to_owned() }
+                },
+            );
         words.collect::<Vec<_>>().join(" ")
     };
     let lines: Vec<Value> =

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use uniqcrawl::clock::Timestamp;
+use uniqcrawl::dedup::{Deduplicator, Document, Preset};
+use uniqcrawl::features::Signer;
 use uniqcrawl::forest::Forest;
 use uniqcrawl::index::layout::Kind;
 use uniqcrawl::simhash::Fingerprint;
+
+use crate::support::prose;
 
 const K: u32 = 3;
 
@@ -108,9 +112,6 @@ proptest! {
 
 #[test]
 fn the_preset_seeds_gives_the_trees_of_the_forest() {
-    use uniqcrawl::dedup::{Deduplicator, Document, Preset};
-    use uniqcrawl::features::Signer;
-
     let config = Preset::Seeds.config();
     let signer = Signer::new(config.features.clone()).unwrap();
     let mut forest = Forest::new(config.layout, config.k).unwrap();
@@ -119,8 +120,8 @@ fn the_preset_seeds_gives_the_trees_of_the_forest() {
     for number in 0..120_u64 {
         // Four versions of each text, a word or two apart; every tenth document is one of before.
         let text = match number % 10 {
-            9 => crate::support::prose(number / 40, 300),
-            _ => format!("{} {}", crate::support::prose(number / 4, 300), "added ".repeat((number % 4) as usize)),
+            9 => prose(number / 40, 300),
+            _ => format!("{} {}", prose(number / 4, 300), "added ".repeat(number as usize % 4)),
         };
         let print = signer.sign(&text, "").fingerprint;
         roots.push(forest.insert(print, Timestamp(number as i64)));
