@@ -21,16 +21,16 @@ pub struct Rule {
     /// The same for pages of one site that have no titles. Pages of one site with different titles
     /// are made to differ: they are one document only if their texts are equal.
     pub site_similarity_min: f32,
-    /// Least similarity of what is left of pages without titles when all is left out that they share
-    /// with further texts.
+    /// Least similarity of what is left of pages without titles when all is left out that they
+    /// share with further texts.
     pub site_rest_min: f32,
     /// The same for pages of one site that are likely editions of one page.
     pub edition_similarity_min: f32,
-    /// Least similarity of everything that two pages of one site show which have different titles or
-    /// none; others need half as much if their texts are short or doubtful.
+    /// Least similarity of everything that two pages of one site show which have different titles
+    /// or none; others need half as much if their texts are short or doubtful.
     pub site_shown_min: f32,
-    /// Least words of each of two such pages: that they have a few words and no more proves nothing,
-    /// even if the words are equal.
+    /// Least words of each of two such pages: that they have a few words and no more proves
+    /// nothing, even if the words are equal.
     pub site_words_min: u32,
     /// Least expected quality of the extraction of both.
     pub site_quality_min: f32,
@@ -40,8 +40,8 @@ pub struct Rule {
     pub titled_similarity_min: f32,
     /// The same for texts with the same title on different sites.
     pub titled_abroad_similarity_min: f32,
-    /// Least similarity to any copy of a document that makes a text one more, though it is unlike the
-    /// first copy and the canonical one.
+    /// Least similarity to any copy of a document that makes a text one more, though it is unlike
+    /// the first copy and the canonical one.
     pub leaf_similarity_min: f32,
     /// Least share of the smaller text that is in the larger one, 0 to 1; 1 asks for no less than
     /// all of it.
@@ -114,8 +114,8 @@ pub enum Bond {
         /// Their titles are the same.
         titled: bool,
     },
-    /// Pages that one site calls the same: by title, by addresses of editions of one page of which none
-    /// has another title, or because one names the other as canonical.
+    /// Pages that one site calls the same: by title, by addresses of editions of one page of which
+    /// none has another title, or because one names the other as canonical.
     Kin,
     /// Pages of one site that are likely called the same: at addresses of editions of one page with
     /// different titles, in another language or because the site has given the address to another
@@ -124,8 +124,8 @@ pub enum Bond {
     Edition,
     /// Pages of one site without titles, at unlike addresses.
     Nameless,
-    /// Pages of one site that it calls differently: they are made to differ, and are one document only
-    /// if their texts are equal.
+    /// Pages of one site that it calls differently: they are made to differ, and are one document
+    /// only if their texts are equal.
     Apart,
 }
 
@@ -135,7 +135,9 @@ impl Rule {
     pub fn same(&self, likeness: Likeness, bond: Bond) -> bool {
         let of_a_size = likeness.size >= self.containment_size_min;
         likeness.similarity >= self.least(bond, of_a_size)
-            || (!matches!(bond, Bond::Nameless | Bond::Apart) && likeness.containment >= self.containment_min && of_a_size)
+            || (!matches!(bond, Bond::Nameless | Bond::Apart)
+                && likeness.containment >= self.containment_min
+                && of_a_size)
     }
 
     /// Tells the same of what is left when commonplaces are out.
@@ -236,9 +238,8 @@ mod tests {
     fn a_text_that_holds_another_is_one_with_it_but_not_under_other_names_of_one_site() {
         let rule = Rule::default();
         for bond in BONDS {
-            let of_size = |size| {
-                rule.same(Likeness { similarity: 0.29, containment: 0.8, size }, bond)
-            };
+            let of_size =
+                |size| rule.same(Likeness { similarity: 0.29, containment: 0.8, size }, bond);
             let may = !matches!(bond, Bond::Apart | Bond::Nameless);
             assert_eq!(of_size(0.3), may, "{bond:?}");
             assert!(!of_size(0.299), "{bond:?}");

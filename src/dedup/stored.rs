@@ -14,9 +14,7 @@ use crate::sketch::Sketch;
 use crate::store::{BadRow, Error, Store, Tables};
 
 use super::judge::{Mate, Question, Text, Tree, Trees};
-use super::{
-    Allowed, Config, Finder, Judgement, judge, loose_leaves, site_allows, takes_place,
-};
+use super::{Allowed, Config, Finder, Judgement, judge, loose_leaves, site_allows, takes_place};
 
 /// Pages of a document on one site that are asked, before the address of the article and after it,
 /// under each of both schemes.
@@ -91,8 +89,7 @@ pub(super) fn judge_near(
 ) -> Result<Judged, Error> {
     let mut candidates = finder.candidates(question.signed);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
-    let Judgement { joint, also, refused } =
-        judge(&Stored(tables), &candidates, question, config)?;
+    let Judgement { joint, also, refused } = judge(&Stored(tables), &candidates, question, config)?;
     let mut evicts = Vec::new();
     let place = joint.map_or(Place::New, |joint| {
         evicts.extend(joint.evicts.iter().copied().map(u64::from));
@@ -122,10 +119,7 @@ pub(super) fn page_is_allowed(
 }
 
 /// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
-pub(super) fn loose_contents(
-    tables: &Tables<'_>,
-    contents: &[u64],
-) -> Result<Vec<bool>, Error> {
+pub(super) fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>, Error> {
     let mut trees: BTreeMap<u64, Vec<(usize, Content)>> = BTreeMap::new();
     for (at, content) in contents.iter().enumerate() {
         let row = must_read(tables, *content)?;

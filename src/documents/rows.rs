@@ -319,8 +319,7 @@ impl Content {
     /// Returns its keys, and where it stood first: site and edition.
     #[must_use]
     pub fn signed(self) -> Signed {
-        let standing =
-            Standing { site: self.site, edition: self.edition, ..Standing::default() };
+        let standing = Standing { site: self.site, edition: self.edition, ..Standing::default() };
         let text = Signature {
             hash: self.hash,
             fingerprint: self.fingerprint,

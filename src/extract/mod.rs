@@ -33,8 +33,8 @@ pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
 
-use crate::sketch::Shown;
 use crate::clock::Timestamp;
+use crate::sketch::Shown;
 
 /// A page as it came.
 #[derive(Debug, Clone, Copy, Default)]

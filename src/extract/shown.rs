@@ -35,15 +35,20 @@ struct Words {
 }
 
 /// First and last character of the scripts without blanks of which each character is a word here.
-const SINGLE: [(char, char); 4] =
-    [('\u{3040}', '\u{30FF}'), ('\u{3400}', '\u{9FFF}'), ('\u{AC00}', '\u{D7AF}'), ('\u{20000}', '\u{3FFFF}')];
+const SINGLE: [(char, char); 4] = [
+    ('\u{3040}', '\u{30FF}'),
+    ('\u{3400}', '\u{9FFF}'),
+    ('\u{AC00}', '\u{D7AF}'),
+    ('\u{20000}', '\u{3FFFF}'),
+];
 
 impl Words {
     fn read(&mut self, text: &str) {
         let mut word = 0;
         for c in text.chars() {
             let letter = c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric());
-            let single = c > '\u{3000}' && SINGLE.iter().any(|(from, to)| (*from..=*to).contains(&c));
+            let single =
+                c > '\u{3000}' && SINGLE.iter().any(|(from, to)| (*from..=*to).contains(&c));
             if word != 0 && (!letter || single) {
                 self.push(word);
                 word = 0;
@@ -88,8 +93,10 @@ mod tests {
         let page = |name: &str, items: std::ops::Range<u32>| {
             let items: String =
                 items.map(|n| format!("<li>The entry number {n} of it</li>")).collect();
-            format!("<html><head><title>{name}</title><style>p {{}}</style></head><body><ul>{items}\
-                </ul><script>var x = '{name}';</script><p>Made with a tool</p></body></html>")
+            format!(
+                "<html><head><title>{name}</title><style>p {{}}</style></head><body><ul>{items}\
+                </ul><script>var x = '{name}';</script><p>Made with a tool</p></body></html>"
+            )
         };
         let one = shown(&page("One", 0..60));
         assert!(one.similarity(&shown(&page("Two", 0..60))) > 0.99);

@@ -28,8 +28,8 @@ use extractor::Extract;
 pub use extractor::{Extractor, Feature, UnknownExtractor};
 pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
 pub use input::{ARTICLE_FIELDS, Field, Input};
-pub use standing::{Standing, site_of};
 use shingles::Shingles;
+pub use standing::{Standing, site_of};
 
 /// Everything that the dedup stage needs to know of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -237,12 +237,12 @@ fn the_order_of_arrival_decides_nothing() {
                 };
                 let config = dedup::Config::default();
                 let question = Question::new(&article.signed, &article.address);
-                let judged =
-                    dedup::judge_stored(&tables, &finder, &question, &config).unwrap();
+                let judged = dedup::judge_stored(&tables, &finder, &question, &config).unwrap();
                 let now = Timestamp(1);
                 // Half of them get their links later.
                 let at_once = if pick(2) == 0 { links } else { 0 };
-                let joined = clusters::join(&mut tables, &article, &judged.place, at_once, now).unwrap();
+                let joined =
+                    clusters::join(&mut tables, &article, &judged.place, at_once, now).unwrap();
                 document = joined.document;
                 clusters::set_links(&mut tables, document, &article.address, links, now).unwrap();
             }

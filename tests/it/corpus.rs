@@ -375,14 +375,18 @@ fn the_presets_join_more_and_more() {
     // Every n-th word is another one, not the same in both: else one would be found by the other.
     let edited = |nth: usize| -> String {
         let words = words.iter().enumerate();
-        let words = words
-            .map(|(at, word)| if at % nth == 0 { format!("x{nth}y{at}") } else { (*word).to_owned() });
+        let words =
+            words.map(
+                |(at, word)| {
+                    if at % nth == 0 { format!("x{nth}y{at}") } else { (*word).to_owned() }
+                },
+            );
         words.collect::<Vec<_>>().join(" ")
     };
     let lines: Vec<Value> =
         [("original", text.clone()), ("eighth", edited(8)), ("fourth", edited(4))]
             .into_iter()
-            .map(|(id, text)| json!({"id": id, "text": text}))
+            .map(|(id, text)| json!({"id": id, "url": format!("http://{id}.test/"), "text": text}))
             .collect();
     let input = write(folder.path(), "in.jsonl", &lines);
     let kept = |preset: Preset| {

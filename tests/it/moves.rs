@@ -69,7 +69,12 @@ impl Shelf {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            signed: self.signer.sign_input(&Input { title, text, url: address, ..Input::default() }),
+            signed: self.signer.sign_input(&Input {
+                title,
+                text,
+                url: address,
+                ..Input::default()
+            }),
         };
         self.write(|tables| {
             let question = Question::new(&article.signed, address);
