@@ -42,8 +42,8 @@ pub struct Unsure {
     pub address: String,
 }
 
-/// Returns the contents whose joints were less than certain and that came after `after`, in the order
-/// of their numbers.
+/// Returns the contents whose joints were less than certain and that came after `after`, in the
+/// order of their numbers.
 pub fn unsure(tables: &Tables<'_>, after: u64) -> Result<Vec<Unsure>, Error> {
     let rows = tables.unsure.range(after + 1..)?;
     let rows = rows.map(|row| {

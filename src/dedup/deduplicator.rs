@@ -214,8 +214,8 @@ impl Deduplicator {
         }
     }
 
-    /// Makes the trees of which one text is surely a copy one tree, as far as they have no different
-    /// pages of one site. Returns the tree that has it.
+    /// Makes the trees of which one text is surely a copy one tree, as far as they have no
+    /// different pages of one site. Returns the tree that has it.
     fn unite(&mut self, mut tree: u32, also: &[u64]) -> u32 {
         for other in also {
             let other = *other as u32;
@@ -267,8 +267,8 @@ impl Deduplicator {
         moved
     }
 
-    /// Looks for another place for a text. Returns whether it has moved, and further trees that would
-    /// surely take it.
+    /// Looks for another place for a text. Returns whether it has moved, and further trees that
+    /// would surely take it.
     fn look_at(&mut self, content: u32, wary: Option<u64>) -> (bool, Option<Vec<u64>>) {
         let node = &self.forest.nodes[content as usize];
         let Place { tree, first, .. } = node.place;

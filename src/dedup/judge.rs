@@ -122,8 +122,8 @@ pub struct Joint {
     /// It would be the same whatever else is known. Other joints deserve a second look when more
     /// documents of their kind are known.
     pub sure: bool,
-    /// Contents that cannot stay in its document beside it: pages of its site that resemble the others
-    /// less than it does.
+    /// Contents that cannot stay in its document beside it: pages of its site that resemble the
+    /// others less than it does.
     pub evicts: Vec<u32>,
 }
 
@@ -134,7 +134,8 @@ pub struct Judgement {
     pub joint: Option<Joint>,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
-    /// A tree that would take it has other pages of its site, which may turn out to belong elsewhere.
+    /// A tree that would take it has other pages of its site, which may turn out to belong
+    /// elsewhere.
     pub refused: bool,
 }
 
@@ -142,8 +143,8 @@ pub struct Judgement {
 /// if it is a document of its own.
 ///
 /// A tree that has pages of the article's site takes it only if one of these does: what other sites
-/// have made of a text tells nothing about two pages of one site. Otherwise its root confirms it, or
-/// its canonical copy, or any other copy that is much alike
+/// have made of a text tells nothing about two pages of one site. Otherwise its root confirms it,
+/// or its canonical copy, or any other copy that is much alike
 /// ([`Rule::leaf_similarity_min`](super::Rule::leaf_similarity_min)).
 ///
 /// A tree that is as alike to other trees as to the article shares with it only what all of them
@@ -186,8 +187,8 @@ pub fn judge<T: Trees>(
 }
 
 /// Tells how well an article may be a page of a document for all that is known of its site: none if
-/// it may not. If the document has pages there (`mates`), they must take it. Says nothing about other
-/// sites.
+/// it may not. If the document has pages there (`mates`), they must take it. Says nothing about
+/// other sites.
 #[must_use]
 pub fn site_allows(
     question: &Question<'_>,
@@ -364,8 +365,8 @@ impl<'a> Case<'a> {
         }))
     }
 
-    /// Tells whether the article is plainly more like a text of another site than the pages of its own
-    /// site that hang there.
+    /// Tells whether the article is plainly more like a text of another site than the pages of its
+    /// own site that hang there.
     fn is_better(&self, root: &Signed, mates: &[Mate<'_>]) -> bool {
         let sketch = &root.text.sketch;
         let mine = self.mine().sketch.similarity(sketch);
@@ -422,8 +423,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Asks the pages of the same site: one that the site calls the same is enough; of others, which
-    /// may differ by a little from one to the next, all must take it.
+    /// Asks the pages of the same site: one that the site calls the same is enough; of others,
+    /// which may differ by a little from one to the next, all must take it.
     fn with_mates(&self, document: u64, mates: &[Mate<'_>]) -> Option<Confirmed> {
         let mut all = Vec::new();
         let mut missed = false;

@@ -154,8 +154,8 @@ impl Desk<'_, '_> {
         judge_stored(self.tables, &lock(self.finder), question, self.config)
     }
 
-    /// Does what follows when an article has been stored where it belongs: documents become one, pages
-    /// that cannot stay beside it go. Returns its document.
+    /// Does what follows when an article has been stored where it belongs: documents become one,
+    /// pages that cannot stay beside it go. Returns its document.
     pub fn follow(
         &mut self,
         article: &Article,
@@ -176,8 +176,8 @@ impl Desk<'_, '_> {
         self.unite(joined.document, &judged.also)
     }
 
-    /// Looks at one joint; notes its text and the document that it leaves. Returns how many documents
-    /// were merged.
+    /// Looks at one joint; notes its text and the document that it leaves. Returns how many
+    /// documents were merged.
     fn look_at(
         &mut self,
         one: &Unsure,
@@ -251,8 +251,8 @@ impl Desk<'_, '_> {
         Ok(merged)
     }
 
-    /// Makes documents one of which a text is surely a copy, as far as they have no different pages of
-    /// one site.
+    /// Makes documents one of which a text is surely a copy, as far as they have no different pages
+    /// of one site.
     pub fn unite(&mut self, mut document: u64, also: &[u64]) -> Result<United, Error> {
         let mut merged = 0;
         for other in also.iter().copied() {
@@ -292,8 +292,8 @@ impl Desk<'_, '_> {
         Ok(true)
     }
 
-    /// Finds the loose leaves among some contents and the others that hang less than surely on the same
-    /// trees, which are added behind them.
+    /// Finds the loose leaves among some contents and the others that hang less than surely on the
+    /// same trees, which are added behind them.
     fn loose(&self, unsure: &mut Vec<Unsure>) -> Result<BTreeSet<u64>, Error> {
         let mut documents = BTreeSet::new();
         for one in unsure.iter() {

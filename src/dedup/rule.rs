@@ -19,19 +19,19 @@ pub struct Rule {
     /// Least similarity (Jaccard of shingles) of texts that are one, 0 to 1.
     pub similarity_min: f32,
     /// The same for pages of one site that have no titles, or titles that differ in the number of a
-    /// chapter. Pages of one site with other titles are made to differ: they are one document only if
-    /// their texts are equal.
+    /// chapter. Pages of one site with other titles are made to differ: they are one document only
+    /// if their texts are equal.
     pub site_similarity_min: f32,
     /// Least similarity of what is left of such pages when all is left out that they share
     /// with further texts.
     pub site_rest_min: f32,
     /// The same for pages of one site that are likely editions of one page.
     pub edition_similarity_min: f32,
-    /// Least similarity of everything that two pages of one site show which have different titles or
-    /// none; others need half as much if their texts are short or doubtful.
+    /// Least similarity of everything that two pages of one site show which have different titles
+    /// or none; others need half as much if their texts are short or doubtful.
     pub site_shown_min: f32,
-    /// Least words of each of two such pages: that they have a few words and no more proves nothing,
-    /// even if the words are equal.
+    /// Least words of each of two such pages: that they have a few words and no more proves
+    /// nothing, even if the words are equal.
     pub site_words_min: u32,
     /// Least expected quality of the extraction of both.
     pub site_quality_min: f32,
@@ -41,8 +41,8 @@ pub struct Rule {
     pub titled_similarity_min: f32,
     /// The same for texts with the same title on different sites.
     pub titled_abroad_similarity_min: f32,
-    /// Least similarity to any copy of a document that makes a text one more, though it is unlike the
-    /// first copy and the canonical one.
+    /// Least similarity to any copy of a document that makes a text one more, though it is unlike
+    /// the first copy and the canonical one.
     pub leaf_similarity_min: f32,
     /// Least share of the smaller text that is in the larger one, 0 to 1; 1 asks for no less than
     /// all of it.
@@ -123,11 +123,11 @@ pub enum Bond {
     /// different titles, in another language or because the site has given the address to another
     /// page; or with equal titles at addresses that differ in numbers.
     Edition,
-    /// Pages of one site at unlike addresses of which it is not clear whether it calls them the same:
-    /// without titles, or under titles that differ in the number of a chapter.
+    /// Pages of one site at unlike addresses of which it is not clear whether it calls them the
+    /// same: without titles, or under titles that differ in the number of a chapter.
     Unclear,
-    /// Pages of one site that it calls differently: they are made to differ, and are one document only
-    /// if their texts are equal.
+    /// Pages of one site that it calls differently: they are made to differ, and are one document
+    /// only if their texts are equal.
     Apart,
 }
 

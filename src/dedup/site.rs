@@ -10,8 +10,8 @@ use super::{Bond, Rule};
 /// and tells nothing.
 const COMMON_MIN: usize = 4;
 
-/// Editions of one page so similar are plainly that, however many others there are: a manual that is
-/// hardly translated has many.
+/// Editions of one page so similar are plainly that, however many others there are: a manual that
+/// is hardly translated has many.
 const PLAIN: f32 = 0.9;
 
 /// What the names of an article are worth on its site, as far as its candidates tell.

@@ -8,8 +8,8 @@ use crate::urls::{without_edition, without_folder_numbers};
 
 use super::input::authority_of;
 
-/// What is known of the page that carries a text. Numbers are hashes; 0 is not known, or none. But for
-/// the site they are only compared within one site, so that 32 bits are enough.
+/// What is known of the page that carries a text. Numbers are hashes; 0 is not known, or none. But
+/// for the site they are only compared within one site, so that 32 bits are enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Its site: scheme left out, host with port.

@@ -8,8 +8,8 @@
 //! - Adding a node, or looking its root up, refreshes its time of arrival and that of its root, so
 //!   that a root is never older than its leaves and an expired root takes its whole tree with it.
 //!
-//! The preset `seeds` of [`crate::dedup`] runs on it. The stored clusters of a crawl follow the same
-//! rules, and ask for a confirmation besides: see [`crate::clusters`].
+//! The preset `seeds` of [`crate::dedup`] runs on it. The stored clusters of a crawl follow the
+//! same rules, and ask for a confirmation besides: see [`crate::clusters`].
 //!
 //! Source: the text on near-duplicates of a public-opinion platform. Its trees are no equivalence
 //! classes: a fingerprint between two trees joins one of them, the other stays, and the order of

@@ -192,8 +192,8 @@ impl Address {
         Ok(row.map(|row| Self::decode(row.value())).transpose()?)
     }
 
-    /// Notes that the page at an address belongs to another document now, if it is stored: an address
-    /// that leads elsewhere by now, or is refused, may carry what was sent to the service.
+    /// Notes that the page at an address belongs to another document now, if it is stored: an
+    /// address that leads elsewhere by now, or is refused, may carry what was sent to the service.
     pub fn set_document(
         addresses: &mut Table<&'static str, &'static [u8]>,
         url: &str,

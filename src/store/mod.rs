@@ -71,8 +71,8 @@ pub const TWINS: TableDefinition<(u128, u64), ()> = TableDefinition::new("twins"
 /// Content number -> address of its first copy: contents whose joints deserve a second look
 /// (`clusters`).
 pub const UNSURE: TableDefinition<u64, &str> = TableDefinition::new("unsure_copies");
-/// Document number -> (): documents whose canonical copy has another text than before, to be compared
-/// with others by it (`clusters`).
+/// Document number -> (): documents whose canonical copy has another text than before, to be
+/// compared with others by it (`clusters`).
 pub const REVIEWS: TableDefinition<u64, ()> = TableDefinition::new("reviews");
 /// Document number, sequence -> change of the canonical copy (`clusters`).
 pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");

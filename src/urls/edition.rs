@@ -1,13 +1,14 @@
-//! Which addresses of one site are editions of one page: they differ in folders of language, version
-//! or architecture only, or lead to a view of it for printing.
+//! Which addresses of one site are editions of one page: they differ in folders of language,
+//! version or architecture only, or lead to a view of it for printing.
 
 /// Languages of ISO 639-1.
-const LANGUAGES: &str = "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch \
-    co cr cs cu cv cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he \
-    hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv \
-    kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny \
-    oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su \
-    sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
+const LANGUAGES: &str = "\
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy \
+    da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu \
+    hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb \
+    lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om \
+    or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw \
+    ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
 
 /// Processors, as Debian and others name them.
 const ARCHITECTURES: [&str; 24] = [
@@ -65,11 +66,11 @@ const SEGMENTS_MAX: usize = 32;
 /// ```
 /// use uniqcrawl::urls::without_edition;
 ///
-/// let page = without_edition("https://a.example/docs/15/index.html");
-/// assert_eq!(page, "a.example/docs");
-/// assert_eq!(without_edition("https://a.example/de/docs/16/"), page);
+/// let page = without_edition("https://a.example/docs/15/index.html"); assert_eq!(page,
+/// "a.example/docs"); assert_eq!(without_edition("https://a.example/de/docs/16/"), page);
 /// assert_ne!(without_edition("https://a.example/docs/15/create.html"), page);
-/// assert_ne!(without_edition("https://a.example/item/15/"), without_edition("https://a.example/item/16/"));
+/// assert_ne!(without_edition("https://a.example/item/15/"),
+/// without_edition("https://a.example/item/16/"));
 /// ```
 #[must_use]
 pub fn without_edition(address: &str) -> String {

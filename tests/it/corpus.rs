@@ -386,7 +386,7 @@ fn the_presets_join_more_and_more() {
     let lines: Vec<Value> =
         [("original", text.clone()), ("eighth", edited(8)), ("fourth", edited(4))]
             .into_iter()
-            .map(|(id, text)| json!({"id": id, "text": text}))
+            .map(|(id, text)| json!({"id": id, "url": format!("http://{id}.test/"), "text": text}))
             .collect();
     let input = write(folder.path(), "in.jsonl", &lines);
     let kept = |preset: Preset| {

@@ -42,6 +42,7 @@ mod metadata;
 mod moves;
 mod operation;
 mod pace;
+mod plain_judge;
 mod polite;
 mod reasons;
 mod recrawl;

@@ -142,9 +142,9 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Looks again at every joint of this run that was less than certain. What is stopped goes on next
-    /// time. Returns whether all were looked at: others that want to write get their turn meanwhile,
-    /// and what moves may be a better place for what was looked at before.
+    /// Looks again at every joint of this run that was less than certain. What is stopped goes on
+    /// next time. Returns whether all were looked at: others that want to write get their turn
+    /// meanwhile, and what moves may be a better place for what was looked at before.
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
         let now = self.context.clock.now();
         let until = dedup::newest(&tables.meta)?;
