@@ -30,7 +30,7 @@ pub const PAGES_MAX: u64 = 1_000;
 const PAGES_LEFT: u64 = 500;
 
 /// Time until a joint gets its second look, at most.
-pub const TIME_MAX: Duration = Duration::from_secs(60);
+pub const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Documents whose canonical copy has changed that are looked at in one step.
 const REVIEWS_MAX: usize = 256;
