@@ -97,7 +97,7 @@ impl Shelf {
             language: String::new(),
             facts: Facts::default(),
             left_out: 0,
-            score: Some(page.popularity),
+            score: Some(page.popularity).filter(|popularity| *popularity > 0),
             terms: Terms::default(),
             declared: page.declared.clone(),
             signed: page.sign(&self.signer),
