@@ -133,12 +133,13 @@ impl Deduplicator {
     /// Judges a document that is signed already.
     pub fn judge_signed(&mut self, signed: Signed, popularity: u64) -> Verdict {
         let number = self.forest.documents.len() as u32;
+        let site = signed.standing.site;
         let page = |content| Page::of(&signed.standing, content, popularity);
         if let Some((content, evicts)) = self.equal(&signed) {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             let tree = self.forest.nodes[content as usize].place.tree;
             let canonical = self.forest.add(tree, page(content));
-            self.evict(&evicts);
+            self.evict(&evicts, site);
             if let Some(classes) = &mut self.classes {
                 classes.count(&signed.text, number);
             }
@@ -167,7 +168,7 @@ impl Deduplicator {
         self.forest.nodes.push(Node { place: Place::leaf(number, &joint), signed });
         let Joint { document, key, distance, likeness, evicts, .. } = joint;
         let mut canonical = self.forest.add(document as u32, page);
-        self.evict(&evicts);
+        self.evict(&evicts, site);
         let tree = self.unite(document as u32, &also);
         let cluster = self.forest.trees[tree as usize].cluster;
         canonical &= cluster.canonical == number;
@@ -197,10 +198,13 @@ impl Deduplicator {
         best.map(|(_, content)| (content, Vec::new())).or(refused)
     }
 
-    /// Looks for another place for texts that are in the way of another one.
-    fn evict(&mut self, contents: &[u32]) {
+    /// Looks for another place for texts whose pages on a site are in the way of another page there.
+    fn evict(&mut self, contents: &[u32], site: u64) {
         for content in contents {
-            self.look_at(*content, None);
+            let page = self.forest.carrier_on(*content, site);
+            let (_, also) = self.look_at(*content, page, None);
+            let tree = self.forest.nodes[*content as usize].place.tree;
+            self.unite(tree, &also.unwrap_or_default());
         }
     }
 
@@ -256,7 +260,7 @@ impl Deduplicator {
         let mut unite = Vec::new();
         for (content, loose) in unsure.into_iter().zip(loose) {
             let tree = self.forest.nodes[content as usize].place.tree;
-            let (changed, also) = self.look_at(content, loose.then_some(u64::from(tree)));
+            let (changed, also) = self.look_at(content, None, loose.then_some(u64::from(tree)));
             moved += usize::from(changed);
             unite.extend(also.map(|also| (content, also)));
         }
@@ -269,12 +273,20 @@ impl Deduplicator {
 
     /// Looks for another place for a text. Returns whether it has moved, and further trees that
     /// would surely take it.
-    fn look_at(&mut self, content: u32, wary: Option<u64>) -> (bool, Option<Vec<u64>>) {
+    ///
+    /// It is judged where `page` stands, which cannot stay with the others; of the first page that
+    /// carries it if that is none.
+    fn look_at(
+        &mut self,
+        content: u32,
+        page: Option<u32>,
+        wary: Option<u64>,
+    ) -> (bool, Option<Vec<u64>>) {
         let node = &self.forest.nodes[content as usize];
         let Place { tree, first, .. } = node.place;
         let is_root = self.forest.trees[tree as usize].root == content;
         let mut signed = node.signed.clone();
-        signed.standing = self.forest.documents[first as usize].standing();
+        signed.standing = self.forest.documents[page.unwrap_or(first) as usize].standing();
         let question =
             Question { content: Some(u64::from(content)), wary, ..Question::new(&signed, "") };
         let Judgement { joint, mut also, refused } = self.place(&question);
@@ -288,10 +300,14 @@ impl Deduplicator {
             also.retain(|other| *other != u64::from(tree));
             return (false, Some(also).filter(|also| !also.is_empty()));
         }
+        let fits = joint
+            .as_ref()
+            .is_none_or(|joint| self.forest.may_move(content, joint.document as u32, &self.config));
         let moves = joint.as_ref().is_none_or(|joint| joint.document != u64::from(tree));
+        let moves = moves && (fits || page.is_some());
         if moves {
-            self.forest.nodes[content as usize].place = match &joint {
-                Some(joint) => Place::leaf(first, joint),
+            self.forest.nodes[content as usize].place = match joint.filter(|_| fits) {
+                Some(joint) => Place::leaf(first, &joint),
                 None => self.forest.plant(first, content),
             };
             self.forest.recount(tree);

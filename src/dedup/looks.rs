@@ -4,6 +4,7 @@
 //! better place may have come. No joint waits for its second look longer than [`PAGES_MAX`] further
 //! texts or [`TIME_MAX`], whichever comes first, as long as anything writes to the store.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
-use crate::clusters::{self, Article, Joined, Place, Unsure};
-use crate::documents::{Copy, copies_of, read_content, read_copy, read_document};
-use crate::features::Signed;
+use crate::clusters::{self, Article, Joined, Joint, Place, Unsure};
+use crate::documents::{Copy, Document, copies_of, read_content, read_copy, read_document};
+use crate::features::{Signed, site_of};
 use crate::frontier::Address;
 use crate::store::{Error, Tables, read_number};
 
@@ -30,7 +31,7 @@ pub const PAGES_MAX: u64 = 1_000;
 const PAGES_LEFT: u64 = 500;
 
 /// Time until a joint gets its second look, at most.
-pub const TIME_MAX: Duration = Duration::from_secs(60);
+pub const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Documents whose canonical copy has changed that are looked at in one step.
 const REVIEWS_MAX: usize = 256;
@@ -135,7 +136,7 @@ impl Desk<'_, '_> {
         let mut at = range.until;
         for (place, one) in unsure.iter().enumerate() {
             let content = one.content;
-            looked.merged += self.look_at(one, loose.contains(&content), &mut left)?;
+            looked.merged += self.look_at(one, Why::due(loose.contains(&content)), &mut left)?;
             if place + 1 < unsure.len() && !goes_on() {
                 at = if place + 1 < asked { content } else { range.until };
                 break;
@@ -169,8 +170,9 @@ impl Desk<'_, '_> {
         }
         let mut left = BTreeSet::new();
         for content in &judged.evicts {
-            let one = Unsure { content: *content, address: String::new() };
-            self.look_at(&one, false, &mut left)?;
+            let Some(address) = self.carrier_on(*content, &article.address)? else { continue };
+            let one = Unsure { content: *content, address };
+            self.look_at(&one, Why::InTheWay, &mut left)?;
         }
         self.recount(left)?;
         self.unite(joined.document, &judged.also)
@@ -181,7 +183,7 @@ impl Desk<'_, '_> {
     fn look_at(
         &mut self,
         one: &Unsure,
-        loose: bool,
+        why: Why,
         left: &mut BTreeSet<(u64, u64)>,
     ) -> Result<u64, Error> {
         let Some(carried) = self.carried(one)? else {
@@ -190,15 +192,23 @@ impl Desk<'_, '_> {
         };
         let question = Question {
             content: Some(one.content),
-            wary: loose.then_some(carried.document),
+            wary: (why == Why::Loose).then_some(carried.document),
             ..Question::new(&carried.signed, &carried.address)
         };
         let finder = lock(self.finder);
         let judged = judge_near(self.tables, &finder, &question, self.config)?;
         drop(finder);
         // What is in the way of another text may be in its turn: that goes on at the next look.
-        let place = if judged.evicts.is_empty() { judged.place } else { Place::New };
-        let moved = clusters::replace(self.tables, one.content, &place, self.now)?;
+        let mut place = if judged.evicts.is_empty() { judged.place } else { Place::New };
+        let fits = self.may_move(one.content, carried.document, &place)?;
+        if !fits && why == Why::InTheWay {
+            place = Place::New;
+        }
+        let moved = if fits || why == Why::InTheWay {
+            clusters::replace(self.tables, one.content, &place, self.now)?
+        } else {
+            None
+        };
         let mut document = carried.document;
         if let Some(moved) = moved {
             tracing::trace!(content = one.content, document = moved.document, "moved");
@@ -264,8 +274,8 @@ impl Desk<'_, '_> {
             if document == other {
                 continue;
             }
-            let takes = (row.copies, std::cmp::Reverse(document))
-                >= (other_row.copies, std::cmp::Reverse(other));
+            let rank = |row: &Document, number| (row.copies, Reverse((row.first_arrival, number)));
+            let takes = rank(&row, document) >= rank(&other_row, other);
             let (large, small) = if takes { (document, other) } else { (other, document) };
             if !self.may_merge(small, large)? {
                 continue;
@@ -282,14 +292,43 @@ impl Desk<'_, '_> {
 
     /// Tells whether two documents may be one for all that is known of the sites of their pages.
     fn may_merge(&self, small: u64, large: u64) -> Result<bool, Error> {
-        for (address, copy) in copies_of(&self.tables.copies, small)?.iter().take(MERGED_MAX) {
+        self.allow(copies_of(&self.tables.copies, small)?.iter(), large)
+    }
+
+    /// Tells whether all pages of a text of a document may be pages of another one for all that is
+    /// known of their sites.
+    fn may_move(&self, content: u64, document: u64, place: &Place) -> Result<bool, Error> {
+        let Place::Tree(Joint { document: to, .. }) = place else { return Ok(true) };
+        if *to == document || must_read(self.tables, content)?.copies < 2 {
+            return Ok(true);
+        }
+        let copies = copies_of(&self.tables.copies, document)?;
+        self.allow(copies.iter().filter(|(_, copy)| copy.content == content), *to)
+    }
+
+    fn allow<'c>(
+        &self,
+        pages: impl Iterator<Item = &'c (String, Copy)>,
+        document: u64,
+    ) -> Result<bool, Error> {
+        for (address, copy) in pages.take(MERGED_MAX) {
             let signed = signed_at(must_read(self.tables, copy.content)?, address, copy);
-            let page = Question::new(&signed, address);
-            if !page_is_allowed(self.tables, &page, large, self.config)? {
+            let page = Question { content: Some(copy.content), ..Question::new(&signed, address) };
+            if !page_is_allowed(self.tables, &page, document, self.config)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Finds a page that carries a content on the site of an address.
+    fn carrier_on(&self, content: u64, address: &str) -> Result<Option<String>, Error> {
+        let site = site_of(address);
+        let document = must_read(self.tables, content)?.document;
+        let copies = copies_of(&self.tables.copies, document)?.into_iter();
+        let mut found =
+            copies.filter(|(other, copy)| copy.content == content && site_of(other) == site);
+        Ok(found.next().map(|(address, _)| address))
     }
 
     /// Finds the loose leaves among some contents and the others that hang less than surely on the
@@ -335,6 +374,23 @@ impl Desk<'_, '_> {
             let signed = signed_at(content, &address, &copy);
             Carried { document, address, signed }
         }))
+    }
+}
+
+/// Why a text gets a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// More is known than when it came.
+    Due,
+    /// The same, and it hangs on its tree by boilerplate alone.
+    Loose,
+    /// A page of its site fits better into its document.
+    InTheWay,
+}
+
+impl Why {
+    fn due(loose: bool) -> Self {
+        if loose { Self::Loose } else { Self::Due }
     }
 }
 

@@ -15,7 +15,8 @@ use super::{Config, Joint, site_allows};
 /// Pages of a document on one site that are asked.
 const MATES_MAX: usize = 8;
 
-/// Pages of the smaller of two trees that are asked before both become one.
+/// Pages of the smaller of two trees that are asked before both become one; pages of a text that
+/// are asked before it moves.
 const MERGED_MAX: usize = 32;
 
 /// All trees with their texts, and the documents that carry these.
@@ -231,16 +232,41 @@ impl Forest {
 
     /// Tells whether two trees may become one for all that is known of the sites of their pages.
     pub(super) fn may_merge(&self, small: u32, large: u32, config: &Config) -> bool {
-        let tree = &self.trees[small as usize];
-        let numbers = std::iter::once(&tree.cluster.first).chain(&tree.others);
-        small != large
-            && numbers.take(MERGED_MAX).all(|number| {
-                let page = &self.documents[*number as usize];
-                let mut signed = self.nodes[page.content as usize].signed.clone();
-                signed.standing = page.standing();
-                let question = Question::new(&signed, "");
-                site_allows(&question, &self.pages(large, &question), config).is_some()
-            })
+        let pages = self.numbers(small).take(MERGED_MAX);
+        small != large && self.allow(pages, large, config)
+    }
+
+    /// Tells whether all pages of a text may be pages of another tree for all that is known of
+    /// their sites.
+    pub(super) fn may_move(&self, content: u32, tree: u32, config: &Config) -> bool {
+        let pages = self.numbers(self.nodes[content as usize].place.tree);
+        let pages = pages.filter(|page| self.documents[*page as usize].content == content);
+        self.allow(pages.take(MERGED_MAX), tree, config)
+    }
+
+    fn allow(&self, pages: impl Iterator<Item = u32>, tree: u32, config: &Config) -> bool {
+        let mut pages = pages.map(|number| &self.documents[number as usize]);
+        pages.all(|page| {
+            let mut signed = self.nodes[page.content as usize].signed.clone();
+            signed.standing = page.standing();
+            let content = Some(u64::from(page.content));
+            let question = Question { content, ..Question::new(&signed, "") };
+            site_allows(&question, &self.pages(tree, &question), config).is_some()
+        })
+    }
+
+    /// The documents of a tree.
+    fn numbers(&self, tree: u32) -> impl Iterator<Item = u32> {
+        let tree = &self.trees[tree as usize];
+        std::iter::once(tree.cluster.first).chain(tree.others.iter().copied())
+    }
+
+    /// Returns a page of a site that carries a text.
+    pub(super) fn carrier_on(&self, content: u32, site: u64) -> Option<u32> {
+        self.numbers(self.nodes[content as usize].place.tree).find(|number| {
+            let page = &self.documents[*number as usize];
+            page.content == content && page.standing.site == site
+        })
     }
 
     /// Makes all documents of one tree documents of another one.

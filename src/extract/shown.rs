@@ -91,8 +91,9 @@ mod tests {
     #[test]
     fn what_a_page_shows_is_all_of_its_text_and_no_script() {
         let page = |name: &str, items: std::ops::Range<u32>| {
-            let items: String =
+            let items: Vec<String> =
                 items.map(|n| format!("<li>The entry number {n} of it</li>")).collect();
+            let items = items.concat();
             format!(
                 "<html><head><title>{name}</title><style>p {{}}</style></head><body><ul>{items}\
                 </ul><script>var x = '{name}';</script><p>Made with a tool</p></body></html>"

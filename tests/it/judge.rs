@@ -19,7 +19,7 @@ fn documents() -> impl Strategy<Value = Vec<(Vec<u64>, Place, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
     #[test]
     fn it_decides_as_the_plain_model(documents in documents(), preset in 1usize..4) {
         let config = Preset::ALL[preset].config();

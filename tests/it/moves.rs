@@ -1,114 +1,20 @@
 //! Documents that lose, swallow or outlive their copies.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 use proptest::prelude::*;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Joint, Place};
-use uniqcrawl::dedup::{self, Config, Desk, Finder, Question, Range};
-use uniqcrawl::documents::{
-    Facts, Key, changes_of, copies_of, read_body, read_content, read_document,
-};
+use uniqcrawl::clusters::{self, Joint, Place};
+use uniqcrawl::dedup;
+use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_document};
 use uniqcrawl::export::{Format, export};
-use uniqcrawl::features::{Input, Signer};
 use uniqcrawl::index::stored;
-use uniqcrawl::robots::meta::{Honour, Terms};
+use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::store::Tables;
 
-use crate::support::{Crawled, clusters, prose};
-
-/// A store that takes articles one after the other, as the ledger does.
-struct Shelf {
-    crawled: Crawled,
-    finder: Mutex<Finder>,
-    signer: Signer,
-    config: Config,
-    time: i64,
-}
-
-impl Shelf {
-    fn new() -> Self {
-        let config = Config::default();
-        let finder = Mutex::new(Finder::new(&config).unwrap());
-        Self { crawled: Crawled::new(), finder, signer: Signer::default(), config, time: 0 }
-    }
-
-    /// Works on the tables and commits; the store must be sound afterwards.
-    fn write<T>(&self, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
-        let txn = self.crawled.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
-        let result = work(&mut tables);
-        drop(tables);
-        txn.commit().unwrap();
-        self.crawled.assert_clean();
-        let tables = self.crawled.store.read().unwrap();
-        for content in 1..20 {
-            if read_content(&tables.contents, content).unwrap().is_some() {
-                assert!(read_body(&tables.bodies, content).unwrap().is_some(), "{content}");
-            }
-        }
-        result
-    }
-
-    fn add(&mut self, address: &str, text: &str) -> u64 {
-        self.add_titled(address, "", text)
-    }
-
-    fn add_titled(&mut self, address: &str, title: &str, text: &str) -> u64 {
-        self.time += 1;
-        let now = Timestamp(self.time);
-        let article = Article {
-            address: address.to_owned(),
-            title: title.to_owned(),
-            text: text.to_owned(),
-            language: String::new(),
-            facts: Facts::default(),
-            left_out: 0,
-            score: None,
-            terms: Terms::default(),
-            declared: String::new(),
-            signed: self.signer.sign_input(&Input {
-                title,
-                text,
-                url: address,
-                ..Input::default()
-            }),
-        };
-        self.write(|tables| {
-            let question = Question::new(&article.signed, address);
-            let mut desk = self.desk(tables, now);
-            let judged = desk.judge(&question).unwrap();
-            let joined = clusters::join(desk.tables, &article, &judged.place, 0, now).unwrap();
-            if let Place::Tree(joint) = &judged.place {
-                assert_eq!(joint.document, joined.document);
-            }
-            if let Some(content) = joined.content {
-                let mut finder = dedup::lock(&self.finder);
-                let changes = finder.changes(content as u32, &article.signed);
-                stored::append(&mut desk.tables.near_log, changes).unwrap();
-                finder.insert(content as u32, &article.signed);
-            }
-            desk.follow(&article, &joined, &judged).unwrap().document
-        })
-    }
-
-    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
-        Desk { tables, finder: &self.finder, config: &self.config, now }
-    }
-
-    /// Looks again at all unsure contents.
-    fn look_again(&self) -> u64 {
-        self.write(|tables| {
-            let until = dedup::newest(&tables.meta).unwrap();
-            let range = Range { after: 0, until, apart: true };
-            let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
-            assert_eq!(at, until, "nothing stops it");
-            looked.moved
-        })
-    }
-}
+use crate::shelf::Shelf;
+use crate::support::{clusters, prose};
 
 #[test]
 fn pages_under_one_title_part_at_the_second_look_and_their_copies_go_with_them() {

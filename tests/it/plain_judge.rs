@@ -426,7 +426,7 @@ impl Model {
         if let Some((text, evicts)) = self.equal(&asked) {
             self.pages.push(Page { text, place, popularity });
             let tree = self.texts[text].tree;
-            self.evict(&evicts);
+            self.evict(&evicts, place.site);
             return Some((self.first(tree), Key::Exact));
         }
         let mut joints = self.judge(&asked).into_iter();
@@ -442,7 +442,7 @@ impl Model {
         let also = joints.filter(|also| strong(also.similarity, &also.evicts));
         let also: Vec<usize> = also.map(|also| also.tree).collect();
         self.texts.push(Text { signed, place, tree });
-        self.evict(&evicts);
+        self.evict(&evicts, place.site);
         let mut tree = tree;
         if self.rule().confirm && strong(similarity, &evicts) {
             for other in also {
@@ -453,33 +453,51 @@ impl Model {
     }
 
     /// Texts that cannot stay where they are look for another place.
-    fn evict(&mut self, texts: &[usize]) {
+    fn evict(&mut self, texts: &[usize], site: u64) {
         for text in texts {
-            let Text { signed, place, tree } = self.texts[*text].clone();
+            let Text { signed, tree, .. } = self.texts[*text].clone();
             if self.roots[tree] == *text {
                 continue;
             }
+            let carries = |page: &&Page| page.text == *text;
+            let mut pages = self.pages.iter().filter(carries);
+            let place = pages.find(|page| page.place.site == site).unwrap().place;
             let asked = Asked { signed: &signed, place, text: Some(*text) };
-            let joint = self.judge(&asked).into_iter().next();
-            let joint = joint.filter(|joint| joint.evicts.is_empty());
-            self.texts[*text].tree = joint.map_or(self.roots.len(), |joint| joint.tree);
-            if self.texts[*text].tree == self.roots.len() {
+            let joints = self.judge(&asked);
+            let joint = joints.first().filter(|joint| {
+                let mut pages = self.pages.iter().filter(carries);
+                joint.evicts.is_empty() && pages.all(|page| self.fits(page, joint.tree))
+            });
+            let tree = joint.map_or(self.roots.len(), |joint| joint.tree);
+            self.texts[*text].tree = tree;
+            if tree == self.roots.len() {
                 self.roots.push(*text);
             }
+            let least = self.rule().leaf_similarity_min;
+            let strong = |joint: &&Joint| joint.evicts.is_empty() && joint.similarity >= least;
+            let also = joints.iter().skip(1).filter(strong).map(|joint| joint.tree);
+            let also: Vec<usize> = also.collect();
+            let mut united = tree;
+            if joints.first().is_some_and(|joint| strong(&joint)) {
+                for other in also {
+                    united = self.unite(united, other);
+                }
+            }
         }
+    }
+
+    /// Tells whether a page may be one of a tree for all that is known of its site.
+    fn fits(&self, page: &Page, tree: usize) -> bool {
+        let signed = &self.texts[page.text].signed;
+        let asked = Asked { signed, place: page.place, text: Some(page.text) };
+        self.allows(&asked, tree, &self.mates(&asked, tree)).is_some()
     }
 
     /// Makes two trees one if no page of the smaller one is another page of a site.
     fn unite(&mut self, one: usize, other: usize) -> usize {
         let rank = |tree: usize| (self.copies(tree), Reverse(self.first(tree)));
         let (large, small) = if rank(one) >= rank(other) { (one, other) } else { (other, one) };
-        let may = self.pages(small).all(|page| {
-            let Page { text, place, .. } = self.pages[page];
-            // A page has the title that it has, whoever brought the text first.
-            let signed = &self.texts[text].signed;
-            let asked = Asked { signed, place, text: None };
-            self.allows(&asked, large, &self.mates(&asked, large)).is_some()
-        });
+        let may = self.pages(small).all(|page| self.fits(&self.pages[page], large));
         if !may || small == large {
             return one;
         }

@@ -1,0 +1,154 @@
+//! A store that takes articles one after the other, as the ledger does.
+
+use std::sync::Mutex;
+
+use uniqcrawl::clock::Timestamp;
+use uniqcrawl::clusters::{self, Article, Place};
+use uniqcrawl::dedup::{self, Config, Desk, Finder, Question, Range};
+use uniqcrawl::documents::{Facts, copies_of, read_body, read_content, read_document};
+use uniqcrawl::features::{Input, Signed, Signer};
+use uniqcrawl::index::stored;
+use uniqcrawl::robots::meta::Terms;
+use uniqcrawl::sketch::Shown;
+use uniqcrawl::store::Tables;
+
+use crate::support::Crawled;
+
+/// A page as it comes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Came {
+    pub address: String,
+    pub title: String,
+    pub text: String,
+    /// The address that it names as canonical.
+    pub declared: String,
+    pub shown: Option<Shown>,
+    pub doubtful: bool,
+    pub popularity: u64,
+}
+
+impl Came {
+    pub(crate) fn new(address: &str, title: &str, text: &str) -> Self {
+        let [address, title, text] = [address, title, text].map(str::to_owned);
+        Self { address, title, text, ..Self::default() }
+    }
+
+    /// Its keys, with all that is known of the page.
+    pub(crate) fn sign(&self, signer: &Signer) -> Signed {
+        let Self { address, title, text, .. } = self;
+        let mut signed =
+            signer.sign_input(&Input { title, text, url: address, ..Input::default() });
+        let standing = uniqcrawl::features::Standing::of(address, title, &self.declared);
+        (signed.standing, signed.standing.shown) = (standing, self.shown);
+        signed.standing.doubtful = self.doubtful;
+        signed
+    }
+}
+
+/// A store that takes articles one after the other.
+pub(crate) struct Shelf {
+    pub crawled: Crawled,
+    pub finder: Mutex<Finder>,
+    signer: Signer,
+    config: Config,
+    time: i64,
+}
+
+impl Shelf {
+    pub(crate) fn new() -> Self {
+        let config = Config::default();
+        let finder = Mutex::new(Finder::new(&config).unwrap());
+        Self { crawled: Crawled::new(), finder, signer: Signer::default(), config, time: 0 }
+    }
+
+    /// Works on the tables and commits; the store must be sound afterwards.
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
+        let txn = self.crawled.store.db().begin_write().unwrap();
+        let mut tables = Tables::open(&txn).unwrap();
+        let result = work(&mut tables);
+        drop(tables);
+        txn.commit().unwrap();
+        self.crawled.assert_clean();
+        let tables = self.crawled.store.read().unwrap();
+        for content in 1..20 {
+            if read_content(&tables.contents, content).unwrap().is_some() {
+                assert!(read_body(&tables.bodies, content).unwrap().is_some(), "{content}");
+            }
+        }
+        result
+    }
+
+    pub(crate) fn add(&mut self, address: &str, text: &str) -> u64 {
+        self.put(&Came::new(address, "", text))
+    }
+
+    pub(crate) fn add_titled(&mut self, address: &str, title: &str, text: &str) -> u64 {
+        self.put(&Came::new(address, title, text))
+    }
+
+    /// Takes a page. Returns the number of its document.
+    pub(crate) fn put(&mut self, page: &Came) -> u64 {
+        self.time += 1;
+        let now = Timestamp(self.time);
+        let article = Article {
+            address: page.address.clone(),
+            title: page.title.clone(),
+            text: page.text.clone(),
+            language: String::new(),
+            facts: Facts::default(),
+            left_out: 0,
+            score: Some(page.popularity).filter(|popularity| *popularity > 0),
+            terms: Terms::default(),
+            declared: page.declared.clone(),
+            signed: page.sign(&self.signer),
+        };
+        self.write(|tables| {
+            let question = Question::new(&article.signed, &article.address);
+            let mut desk = self.desk(tables, now);
+            let judged = desk.judge(&question).unwrap();
+            let joined = clusters::join(desk.tables, &article, &judged.place, 0, now).unwrap();
+            if let Place::Tree(joint) = &judged.place {
+                assert_eq!(joint.document, joined.document);
+            }
+            if let Some(content) = joined.content {
+                let mut finder = dedup::lock(&self.finder);
+                let changes = finder.changes(content as u32, &article.signed);
+                stored::append(&mut desk.tables.near_log, changes).unwrap();
+                finder.insert(content as u32, &article.signed);
+            }
+            desk.follow(&article, &joined, &judged).unwrap().document
+        })
+    }
+
+    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
+        Desk { tables, finder: &self.finder, config: &self.config, now }
+    }
+
+    /// Looks again at all unsure contents. Returns how many moved.
+    pub(crate) fn look_again(&self) -> u64 {
+        self.write(|tables| {
+            let until = dedup::newest(&tables.meta).unwrap();
+            let range = Range { after: 0, until, apart: true };
+            let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
+            assert_eq!(at, until, "nothing stops it");
+            looked.moved
+        })
+    }
+
+    /// The number of the document that each of some pages is of.
+    pub(crate) fn documents_of(&self, pages: &[Came]) -> Vec<u64> {
+        let tables = self.crawled.store.read().unwrap();
+        let carries = |number: u64, address: &str| {
+            let copies = copies_of(&tables.copies, number).unwrap();
+            copies.iter().any(|(other, _)| other == address)
+        };
+        let numbers: Vec<u64> = (1..=2 * pages.len() as u64)
+            .filter(|number| read_document(&tables.documents, *number).unwrap().is_some())
+            .collect();
+        let of = |page: &Came| {
+            let mut found = numbers.iter().filter(|number| carries(**number, &page.address));
+            *found.next().unwrap()
+        };
+        pages.iter().map(of).collect()
+    }
+}
