@@ -66,5 +66,6 @@ mod terms;
 mod tidy;
 mod trap_crawls;
 mod traps;
+mod upgrade;
 mod urls;
 mod verdicts;
