@@ -258,6 +258,9 @@ pub(crate) struct ExportArgs {
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Leave out copies that may turn out to be none, as some do before a crawl has ended
+    #[arg(long)]
+    pub trust_unsettled: bool,
     /// Settings file, of which the section `export` is used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

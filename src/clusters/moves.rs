@@ -109,7 +109,7 @@ fn move_content(
     if joint.is_none() {
         let first = copies_of(&tables.copies, document)?;
         let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
-        let id = free_id(tables, address, &copy.title, row.hash)?;
+        let id = free_id(&tables.doc_ids, address, &copy.title, row.hash)?;
         tables.doc_ids.insert(id.0, document)?;
         let empty = Document::first(id, content, address, copy);
         write_document(tables, document, &empty)?;
@@ -278,7 +278,7 @@ fn ids_of(tables: &Tables<'_>, document: u64) -> Result<Vec<u128>, Error> {
 }
 
 /// Copies of a text that hangs on its tree keep their key: they have the very same text.
-fn hang(copy: &mut Copy, joint: Option<&Joint>) {
+pub(super) fn hang(copy: &mut Copy, joint: Option<&Joint>) {
     if copy.key != Key::Exact {
         copy.key = joint.map_or(Key::First, |joint| joint.key);
     }

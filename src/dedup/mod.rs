@@ -25,7 +25,7 @@ pub use finder::{Candidate, Finder};
 pub use judge::{
     Allowed, Joint, Judgement, Mate, Question, Text, Tree, Trees, judge, site_allows, takes_place,
 };
+pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United};
 pub use rule::{Bond, Likeness, Rule};
 pub use second_look::{LOOKS_MAX, loose_leaves};
-pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United, newest, settled};
 pub use stored::{Judged, catch_up, judge_stored, load, lock};

@@ -66,6 +66,7 @@ mod terms;
 mod tidy;
 mod trap_crawls;
 mod traps;
+mod unsettled;
 mod upgrade;
 mod urls;
 mod verdicts;
