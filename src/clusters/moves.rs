@@ -163,6 +163,7 @@ pub fn merge(
     }
     write_document(tables, into, &target)?;
     remove_document(tables, from)?;
+    tables.reviews.remove(from)?;
     for change in forget_changes(&mut tables.history, from)? {
         note_change(&mut tables.history, into, &change)?;
     }
@@ -224,6 +225,7 @@ fn end_one(
         tables.doc_ids.remove(id)?;
     }
     remove_document(tables, number)?;
+    tables.reviews.remove(number)?;
     forget_changes(&mut tables.history, number)?;
     Ok((contents, changes))
 }
