@@ -237,10 +237,13 @@ pub(crate) struct RuleArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompareArgs {
-    /// The first text: a file, or with --jsonl an id
+    /// The first text: a file; with --jsonl an id, with --store a docId or the address of a copy
     pub first: String,
     /// The second one
     pub second: String,
+    /// Take the texts from the store in this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "jsonl")]
+    pub store: Option<PathBuf>,
     /// Take the texts from this file of lines `{"id","title","text"}`
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,

@@ -13,12 +13,13 @@ mod finder;
 mod judge;
 mod looks;
 mod memory;
+mod pair;
 mod rule;
 mod second_look;
 mod site;
 mod stored;
 
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, Side, compare, compare_sides};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};

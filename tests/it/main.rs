@@ -42,6 +42,7 @@ mod metadata;
 mod moves;
 mod operation;
 mod pace;
+mod pairs;
 mod polite;
 mod reasons;
 mod recrawl;
