@@ -15,6 +15,9 @@ use crate::frontier::{
 use crate::store::{BadRow, Error, ReadTables, read_number};
 use crate::urls::{HostKey, Normalize};
 
+/// Facts about the store that are numbers, beside those whose names begin with `next_`.
+const NUMBERS: [&str; 3] = ["format", "search_update", "settled"];
+
 /// What waits for a visit.
 pub(super) struct Waiting {
     addresses: HashSet<String>,
@@ -179,7 +182,7 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         findings.look("meta");
         let name = name.value();
         let not_utf8 = BadRow { kind: "meta", detail: "its text is not UTF-8" };
-        let read = if ["format", "settled"].contains(&name) || name.starts_with("next_") {
+        let read = if NUMBERS.contains(&name) || name.starts_with("next_") {
             read_number(row.value()).map(drop)
         } else if name == "urls" {
             let rules = std::str::from_utf8(row.value()).ok().and_then(Normalize::from_stored);

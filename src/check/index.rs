@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use redb::ReadableTable as _;
 
 use super::{Findings, row_of};
 use crate::documents::{Content, read_body};
 use crate::index::stored;
 use crate::simhash::Fingerprint;
-use crate::store::{Error, ReadTables};
+use crate::store::{BadRow, Error, ReadTables, read_number};
 
 /// Contents: each is in a document, under its hash, with its text and in the index.
 pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
@@ -37,9 +37,8 @@ pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(
         if tables.documents.get(content.document)?.is_none() {
             findings.fault("contents", || format!("content {number} is in no document"));
         }
-        let found = tables.exact.get(content.hash)?.is_some_and(|row| row.value() == number)
-            || tables.twins.get((content.hash, number))?.is_some();
-        if !found {
+        let first = tables.exact.get(content.hash)?.map(|row| row.value());
+        if first != Some(number) && tables.twins.get((content.hash, number))?.is_none() {
             findings.fault("contents", || format!("content {number} is not found by its hash"));
         }
         if print.is_some() && print != Some(content.fingerprint) {
@@ -72,28 +71,75 @@ pub(super) fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
         findings.read("bodies", number, text);
         known(tables, findings, ("bodies", &number.to_string()), number)?;
     }
+    hashes(tables, findings)?;
+    looks(tables, findings)
+}
+
+/// Hashes of texts lead to contents that have them, each by one way: the first one of a text by
+/// `exact`, those that follow it by `twins`.
+fn hashes(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
     for row in tables.exact.iter()? {
         let (hash, number) = row?;
         findings.look("exact");
-        known(tables, findings, ("exact", &format!("{:032x}", hash.value())), number.value())?;
+        let (hash, number) = (hash.value(), number.value());
+        of_hash(tables, findings, ("exact", &format!("{hash:032x}")), (hash, number))?;
     }
     for row in tables.twins.iter()? {
         let (hash, number) = row?.0.value();
         findings.look("twins");
         let key = format!("{hash:032x} {number}");
-        known(tables, findings, ("twins", &key), number)?;
-        if tables.exact.get(hash)?.is_none_or(|row| row.value() == number) {
-            findings.fault("twins", || format!("twins, row {key}: no other content comes first"));
+        of_hash(tables, findings, ("twins", &key), (hash, number))?;
+        let first = tables.exact.get(hash)?.map(|row| row.value());
+        if first.is_none_or(|first| first == number) {
+            findings.fault("twins", || format!("twins, row {key}: it follows no other content"));
         }
     }
-    let (hashes, contents) = (tables.exact.len()? + tables.twins.len()?, tables.contents.len()?);
-    if hashes != contents {
-        findings.fault("exact", || format!("{hashes} exact hashes lead to {contents} contents"));
+    Ok(())
+}
+
+/// Notes that a row leads to a content that is missing, or has another text.
+fn of_hash(
+    tables: &ReadTables,
+    findings: &mut Findings,
+    (table, key): (&'static str, &str),
+    (hash, content): (u128, u64),
+) -> Result<(), Error> {
+    known(tables, findings, (table, key), content)?;
+    let row = tables.contents.get(content)?;
+    // One that cannot be read was listed before.
+    let read = row.and_then(|row| Content::decode(row.value()).ok());
+    if read.is_some_and(|read| read.hash != hash) {
+        findings.fault(table, || format!("{table}, row {key}: content {content} has another text"));
     }
+    Ok(())
+}
+
+/// Second looks are due at contents and documents that are there, and done at none that is to come.
+fn looks(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
     for row in tables.unsure.iter()? {
         let number = row?.0.value();
         findings.look("unsure");
         known(tables, findings, ("unsure", &number.to_string()), number)?;
+    }
+    for row in tables.reviews.iter()? {
+        let number = row?.0.value();
+        findings.look("reviews");
+        if tables.documents.get(number)?.is_none() {
+            findings.fault("reviews", || {
+                format!("reviews, row {number}: document {number} is missing")
+            });
+        }
+    }
+    // Numbers that cannot be read were listed before.
+    let number = |name| -> Result<Result<u64, BadRow>, Error> {
+        Ok(tables.meta.get(name)?.map_or(Ok(0), |row| read_number(row.value())))
+    };
+    if let (Ok(settled), Ok(newest)) = (number("settled")?, number("next_content")?)
+        && settled > newest
+    {
+        findings.fault("meta", || {
+            format!("meta, row settled: content {settled} is to come after {newest}")
+        });
     }
     Ok(())
 }

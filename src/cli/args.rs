@@ -237,10 +237,13 @@ pub(crate) struct RuleArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompareArgs {
-    /// The first text: a file, or with --jsonl an id
+    /// The first text: a file; with --jsonl an id, with --store a docId or the address of a copy
     pub first: String,
     /// The second one
     pub second: String,
+    /// Take the texts from the store in this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "jsonl")]
+    pub store: Option<PathBuf>,
     /// Take the texts from this file of lines `{"id","title","text"}`
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,
@@ -258,6 +261,9 @@ pub(crate) struct ExportArgs {
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Leave out copies that may turn out to be none, as some do before a crawl has ended
+    #[arg(long)]
+    pub trust_unsettled: bool,
     /// Settings file, of which the section `export` is used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -3,41 +3,104 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use uniqcrawl::corpus::{Lines, Record};
-use uniqcrawl::dedup::{Comparison, Document, compare as compare_pair};
+use serde::Serialize;
+use uniqcrawl::config::Config as Settings;
+use uniqcrawl::corpus::{Lines, Record, values_of};
+use uniqcrawl::dedup::{Comparison, Config, Document, Side, compare_sides};
+use uniqcrawl::documents::read_document;
+use uniqcrawl::features::{Field, Signer};
+use uniqcrawl::store::{self, ReadTables, Store};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Usage};
-use super::{dedup, screen};
+use super::{dedup, inspect, screen};
 
 /// `crawl compare ONE OTHER`.
 pub(super) fn compare(args: &CompareArgs, json: bool) -> Result<Exit> {
     let config = dedup::settings(&args.rule)?;
-    let [(first_title, first), (second_title, second)] = match &args.jsonl {
-        Some(path) => pair(path, &args.first, &args.second)?,
-        None => [read(&args.first)?, read(&args.second)?],
+    if let Some(folder) = &args.store {
+        return compare_stored(args, &config, folder, json);
+    }
+    let signer = Signer::new(config.features.clone())?;
+    let [one, other] = match &args.jsonl {
+        Some(path) => pair(path, &signer, [&args.first, &args.second])?,
+        None => [read(&signer, &args.first)?, read(&signer, &args.second)?],
     };
-    let document = |title, text| Document { title, text, ..Document::default() };
-    let comparison =
-        compare_pair(&config, document(&first_title, &first), document(&second_title, &second))?;
+    let comparison = compare_sides(&config, &one, &other)?;
     if json {
         return screen::json(&comparison);
     }
-    show(&comparison)?;
+    show(&comparison, None)?;
     Ok(Exit::Done)
 }
 
-/// A file as an article without title.
-fn read(path: &str) -> Result<(String, String)> {
+/// What a store has made of the two.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Standing {
+    /// They are one document there.
+    same: bool,
+    /// The documents to which they belong.
+    doc_ids: [String; 2],
+    /// Their addresses.
+    urls: [String; 2],
+}
+
+/// `crawl compare --store DIR ONE OTHER`.
+fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool) -> Result<Exit> {
+    let signer = Signer::for_articles(config.features.clone())?;
+    let store = Store::open(folder, Settings::default().cache_bytes())?;
+    let (name, given) = ("features", signer.name());
+    if let Some(stored) = store.setting(name)?.filter(|stored| *stored != given) {
+        return Err(store::Error::Setting { name: name.to_owned(), stored, given }.into());
+    }
+    let tables = store.read()?;
+    let one = stored(&store, &tables, &signer, &args.first)?;
+    let other = stored(&store, &tables, &signer, &args.second)?;
+    let standing = Standing {
+        same: one.number == other.number,
+        doc_ids: [one.doc_id, other.doc_id],
+        urls: [one.url, other.url],
+    };
+    let comparison = compare_sides(config, &one.side, &other.side)?;
+    if json {
+        return screen::json(&serde_json::json!({ "pair": comparison, "store": standing }));
+    }
+    show(&comparison, Some(&standing))?;
+    Ok(Exit::Done)
+}
+
+/// A copy of a store.
+struct Stored {
+    number: u64,
+    doc_id: String,
+    url: String,
+    side: Side<'static>,
+}
+
+/// Finds the copy at an address, or the canonical copy of a docId.
+fn stored(store: &Store, tables: &ReadTables, signer: &Signer, name: &str) -> Result<Stored> {
+    let gone = || Usage(format!("no page carries `{name}` any more"));
+    let (number, url) = inspect::find(store, tables, name)?;
+    let document = read_document(&tables.documents, number)?.ok_or_else(gone)?;
+    let url = url.map_or(document.canonical, |url| url.to_string());
+    let side = Side::stored(tables, signer, number, &url)?.ok_or_else(gone)?;
+    Ok(Stored { number, doc_id: document.id.to_string(), url, side })
+}
+
+/// A file as an article of which only the text is known.
+fn read(signer: &Signer, path: &str) -> Result<Side<'static>> {
     let bytes = std::fs::read(path)
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {path}"))?;
-    Ok((String::new(), String::from_utf8_lossy(&bytes).into_owned()))
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(signed(signer, Document { text: &text, ..Document::default() }))
 }
 
-/// Title and text of two documents of a file of JSON lines.
-fn pair(path: &Path, first: &str, second: &str) -> Result<[(String, String); 2]> {
+/// Two documents of a file of JSON lines.
+fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static>; 2]> {
     let mut lines = Lines::open(path).map_err(|error| Usage(error.to_string()))?;
+    let names: Vec<&str> = signer.fields().collect();
     let mut found = [None, None];
     let mut line = Vec::new();
     let mut number = 0;
@@ -46,25 +109,50 @@ fn pair(path: &Path, first: &str, second: &str) -> Result<[(String, String); 2]>
         let text = String::from_utf8_lossy(&line);
         let Ok(record) = Record::parse(&text) else { continue };
         let id = record.id(number);
-        for (wanted, found) in [first, second].into_iter().zip(&mut found) {
+        for (wanted, found) in wanted.into_iter().zip(&mut found) {
             if found.is_none() && id == wanted {
-                *found =
-                    Some((record.title.clone().into_owned(), record.text.clone().into_owned()));
+                let values = values_of(&text, &names);
+                let fields: Vec<Field<'_>> = (names.iter().zip(&values))
+                    .map(|(name, value)| Field { name, value })
+                    .collect();
+                let Record { title, text, language, url, .. } = &record;
+                let (popularity, fields) = (record.popularity, &fields[..]);
+                let document = Document { title, text, language, url, fields, popularity };
+                *found = Some(signed(signer, document));
             }
         }
     }
     let missing = |id: &str| Usage(format!("{} has no document `{id}`", path.display()));
     let [one, other] = found;
-    Ok([one.ok_or_else(|| missing(first))?, other.ok_or_else(|| missing(second))?])
+    Ok([one.ok_or_else(|| missing(wanted[0]))?, other.ok_or_else(|| missing(wanted[1]))?])
 }
 
-fn show(pair: &Comparison) -> Result<()> {
+/// Signs an article and keeps its text.
+fn signed(signer: &Signer, document: Document<'_>) -> Side<'static> {
+    let Side { signed, text } = Side::of(signer, document);
+    Side { signed, text: text.into_owned().into() }
+}
+
+fn show(pair: &Comparison, standing: Option<&Standing>) -> Result<()> {
     println!("{}", if pair.same { "the same document" } else { "two documents" });
     println!("{}", pair.reason);
+    if let Some(Standing { same, doc_ids: [one, other], urls: [url, other_url] }) = standing {
+        if *same {
+            println!("in the store they are one document, {one}");
+        } else {
+            println!("in the store they are two documents, {one} and {other}");
+        }
+        if *same != pair.same {
+            println!("  where they were judged together with all other copies");
+        }
+        println!("  {url}\n  {other_url}");
+    }
     let keys =
         if pair.found_by.is_empty() { "nothing".to_owned() } else { pair.found_by.join(", ") };
     let titles = pair.title_distance.map_or("none to compare".to_owned(), |d| format!("{d} bits"));
-    screen::facts([
+    let shown = pair.shown.map_or(String::new(), |alike| format!("{alike:.3}"));
+    let facts = [
+        ("what they are", pair.bond.to_owned()),
         ("found by", keys),
         ("distance of the texts", format!("{} bits", pair.distance)),
         ("distance of the titles", titles),
@@ -73,8 +161,11 @@ fn show(pair: &Comparison) -> Result<()> {
         ("similarity", format!("{:.3}", pair.similarity)),
         ("containment", format!("{:.3}", pair.containment)),
         ("size of the smaller one", format!("{:.3}", pair.size)),
+        ("similarity of all they show", shown),
         ("words", format!("{} and {}", pair.words[0], pair.words[1])),
-    ])?;
+    ];
+    // What is not known of them is left out.
+    screen::facts(facts.into_iter().filter(|(_, value)| !value.is_empty()))?;
     for (name, words) in [("first", &pair.only_first), ("second", &pair.only_second)] {
         if !words.is_empty() {
             let shown: Vec<String> = words

@@ -8,7 +8,7 @@ use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::documents::{DocId, read_copy, read_document};
 use uniqcrawl::explain;
-use uniqcrawl::export::{self, Format};
+use uniqcrawl::export::{self, Format, Unsettled};
 use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
 use uniqcrawl::store::{ReadTables, Store};
 use uniqcrawl::urls::{Normalize, PageUrl};
@@ -32,11 +32,15 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
     };
     let honour = Sourced::read(args.config.as_deref())?.config.export;
     let (form, now) = ((format, args.out.as_path()), Clock::System.now());
-    let summary = export::export(&open(&args.store)?, form, &honour, now)?;
+    let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
+    let summary = export::export_with(&open(&args.store)?, form, &honour, now, unsettled)?;
     if json {
         return screen::json(&summary);
     }
     println!("{} documents in {}", number(summary.documents), summary.path.display());
+    if summary.unsettled > 0 {
+        println!("  {} of them may turn out to be copies of others", number(summary.unsettled));
+    }
     let path = summary.duplicates_path.display();
     println!("{} dropped copies in {path}", number(summary.duplicates));
     if summary.skipped > 0 {
@@ -83,7 +87,7 @@ pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
 pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     let store = open(&args.store)?;
     let tables = store.read()?;
-    let number = document_number(&store, &tables, &args.document)?;
+    let (number, _) = find(&store, &tables, &args.document)?;
     let document = read_document(&tables.documents, number)?;
     let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
     let row = export::row_of(&tables, &document)?;
@@ -133,19 +137,24 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn document_number(store: &Store, tables: &ReadTables, text: &str) -> Result<u64> {
+/// Finds the document of a docId, or of an address, which is returned in the form of the store.
+pub(super) fn find(
+    store: &Store,
+    tables: &ReadTables,
+    text: &str,
+) -> Result<(u64, Option<PageUrl>)> {
     let unknown = || Usage(format!("no document `{text}` in the store"));
     if let Ok(id) = text.parse::<DocId>() {
         let number = tables.doc_ids.get(id.0)?.map(|row| row.value());
-        return number.ok_or_else(|| unknown().into());
+        return Ok((number.ok_or_else(unknown)?, None));
     }
     if !text.contains("://") {
         let detail = format!("`{text}` is neither a docId nor an address");
         return Err(Usage(detail).into());
     }
-    match Address::read(&tables.addresses, in_form_of(store, tables, parse_plain(text)?)?.as_str())?
-    {
-        Some(Address { state: State::Stored(number), .. }) => Ok(number),
+    let url = in_form_of(store, tables, parse_plain(text)?)?;
+    match Address::read(&tables.addresses, url.as_str())? {
+        Some(Address { state: State::Stored(number), .. }) => Ok((number, Some(url))),
         _ => Err(unknown().into()),
     }
 }

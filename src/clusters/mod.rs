@@ -10,8 +10,9 @@ mod canonical;
 pub mod equal;
 mod leave;
 mod moves;
+mod unsettled;
 
-use redb::ReadableTable as _;
+use redb::ReadableTable;
 
 use crate::clock::Timestamp;
 use crate::documents::{
@@ -27,6 +28,7 @@ use canonical::{elect, stand};
 pub use canonical::{defers, rank, ranked};
 pub use leave::{Left, change, leave, refresh};
 pub use moves::{Ended, Moved, Unsure, end, expire, merge, recount, replace, unsure};
+pub use unsettled::{Part, newest, parts, settled};
 
 /// An article at one address, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,7 +165,8 @@ pub fn join(
     let copy = article.copy(content, joint, links, now);
     write_copy(&mut tables.copies, document, &article.address, &copy)?;
     if joint.is_none() {
-        let id = free_id(tables, &article.address, &article.title, article.signed.text.hash)?;
+        let id =
+            free_id(&tables.doc_ids, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         tables.doc_ids.insert(first.id.0, document)?;
         write_document(tables, document, &first)?;
@@ -293,14 +296,14 @@ fn note(
 /// The identifier of a new document. A page may say again what it said when another document that
 /// has followed it since was made.
 fn free_id(
-    tables: &Tables<'_>,
+    doc_ids: &impl ReadableTable<u128, u64>,
     address: &str,
     title: &str,
     mut hash: u128,
 ) -> Result<DocId, Error> {
     loop {
         let id = DocId::of(address, title, hash);
-        if tables.doc_ids.get(id.0)?.is_none() {
+        if doc_ids.get(id.0)?.is_none() {
             return Ok(id);
         }
         hash = hash.wrapping_add(1);

@@ -109,7 +109,7 @@ fn move_content(
     if joint.is_none() {
         let first = copies_of(&tables.copies, document)?;
         let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
-        let id = free_id(tables, address, &copy.title, row.hash)?;
+        let id = free_id(&tables.doc_ids, address, &copy.title, row.hash)?;
         tables.doc_ids.insert(id.0, document)?;
         let empty = Document::first(id, content, address, copy);
         write_document(tables, document, &empty)?;
@@ -163,6 +163,7 @@ pub fn merge(
     }
     write_document(tables, into, &target)?;
     remove_document(tables, from)?;
+    tables.reviews.remove(from)?;
     for change in forget_changes(&mut tables.history, from)? {
         note_change(&mut tables.history, into, &change)?;
     }
@@ -224,6 +225,7 @@ fn end_one(
         tables.doc_ids.remove(id)?;
     }
     remove_document(tables, number)?;
+    tables.reviews.remove(number)?;
     forget_changes(&mut tables.history, number)?;
     Ok((contents, changes))
 }
@@ -278,7 +280,7 @@ fn ids_of(tables: &Tables<'_>, document: u64) -> Result<Vec<u128>, Error> {
 }
 
 /// Copies of a text that hangs on its tree keep their key: they have the very same text.
-fn hang(copy: &mut Copy, joint: Option<&Joint>) {
+pub(super) fn hang(copy: &mut Copy, joint: Option<&Joint>) {
     if copy.key != Key::Exact {
         copy.key = joint.map_or(Key::First, |joint| joint.key);
     }

@@ -1,14 +1,18 @@
 //! Why two articles are one document, or not: every key and measure of the pair.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::documents::{read_body, read_content, read_copy};
 use crate::features::{Input, Signed, Signer};
+use crate::store::{self, ReadTables};
 use crate::text::{normalize, words};
 
-use super::site::Names;
-use super::{Bond, Config, Document, Error, Finder, Likeness};
+use super::pair::Pair;
+use super::stored::signed_at;
+use super::{Config, Document, Error};
 
 /// A word that one text has more often, and how many times.
 type Surplus = (String, u32);
@@ -26,6 +30,8 @@ pub struct Comparison {
     pub reason: String,
     /// The normalised texts are equal.
     pub exact: bool,
+    /// What they are to each other beside their texts, in words; empty if nothing is known.
+    pub bond: &'static str,
     /// Keys by which the index finds one from the other.
     pub found_by: Vec<&'static str>,
     /// Bits between the fingerprints of the texts, 0 to 64.
@@ -42,6 +48,8 @@ pub struct Comparison {
     pub containment: f32,
     /// Size of the smaller text by that of the larger.
     pub size: f32,
+    /// Similarity of everything that their pages show; none if that is not known of both.
+    pub shown: Option<f32>,
     /// Words of each text.
     pub words: [u32; 2],
     /// Words that the first has more often, and how many times.
@@ -50,89 +58,86 @@ pub struct Comparison {
     pub only_second: Vec<Surplus>,
 }
 
-/// Compares two articles by themselves. In a corpus, what both have in common with further
-/// documents counts for nothing, so that the judge may keep apart what stands alone as the same.
+/// An article that is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side<'a> {
+    /// Its keys, and where it stands.
+    pub signed: Signed,
+    /// Its main text.
+    pub text: Cow<'a, str>,
+}
+
+impl<'a> Side<'a> {
+    /// Signs an article.
+    #[must_use]
+    pub fn of(signer: &Signer, article: Document<'a>) -> Self {
+        let Document { title, text, language, url, fields, .. } = article;
+        let input = Input { title, text, language, url, fields };
+        Self { signed: signer.sign_input(&input), text: text.into() }
+    }
+
+    /// Reads the copy of a document of a store at an address; none if it is not there.
+    ///
+    /// `signer` must be the one of the store.
+    pub fn stored(
+        tables: &ReadTables,
+        signer: &Signer,
+        document: u64,
+        address: &str,
+    ) -> Result<Option<Self>, store::Error> {
+        let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(None) };
+        let Some(content) = read_content(&tables.contents, copy.content)? else { return Ok(None) };
+        let text = read_body(&tables.bodies, copy.content)?.unwrap_or_default();
+        // Its text may have come first under another title.
+        let title = signer.sign_article(&copy.title, "", "").title;
+        let keys = Signed { title, ..signed_at(content, address, &copy) };
+        Ok(Some(Self { signed: keys, text: text.into() }))
+    }
+}
+
+/// Compares two articles as the judge does if the first is all that it knows.
+///
+/// In a corpus, what both have in common with further documents counts for nothing, so that the
+/// judge may keep apart what alone is the same, and a copy of both may join what alone is not.
 pub fn compare(
     config: &Config,
     first: Document<'_>,
     second: Document<'_>,
 ) -> Result<Comparison, Error> {
     let signer = Signer::new(config.features.clone())?;
-    let sign = |one: Document<'_>| {
-        let Document { title, text, language, url, fields, .. } = one;
-        signer.sign_input(&Input { title, text, language, url, fields })
-    };
-    let (one, other) = (sign(first), sign(second));
-    let mut finder = Finder::new(config)?;
-    finder.insert(0, &one);
-    let found_by = finder.keys_of(0, &other);
-    let similarity = one.text.sketch.similarity(&other.text.sketch);
-    let likeness = Likeness::of(similarity, one.text.shingles, other.text.shingles);
-    let distance = one.text.fingerprint.distance(other.text.fingerprint);
-    let exact = one.text.hash == other.text.hash && one.text.words > 0;
-    let keys: Vec<&'static str> = found_by.iter().map(|key| key.as_str()).collect();
-    let (same, reason) = decide(config, (&one, &other), &keys, likeness);
-    let (only_first, only_second) = differing(first.text, second.text);
+    compare_sides(config, &Side::of(&signer, first), &Side::of(&signer, second))
+}
+
+/// Does the same with articles that are signed.
+pub fn compare_sides(
+    config: &Config,
+    first: &Side<'_>,
+    second: &Side<'_>,
+) -> Result<Comparison, Error> {
+    let (one, other) = (&first.signed, &second.signed);
+    let pair = Pair::new(config, one, other)?;
+    let (only_first, only_second) = differing(&first.text, &second.text);
     let bands = |signed: &Signed| -> Vec<u32> {
         signed.text.sketch.bands(config.bands, config.band_rows).collect()
     };
     Ok(Comparison {
-        same: same || exact,
-        reason: if exact { "the normalised texts are equal".to_owned() } else { reason },
-        exact,
-        found_by: keys,
-        distance,
+        same: pair.same,
+        reason: pair.reason(),
+        exact: pair.exact,
+        bond: pair.bond_in_words(),
+        found_by: pair.found_by.iter().map(|key| key.as_str()).collect(),
+        distance: one.text.fingerprint.distance(other.text.fingerprint),
         title_distance: one.title.zip(other.title).map(|(one, other)| one.distance(other)),
         shared_sentences: shared(&one.text.sentences, &other.text.sentences),
-        shared_bands: shared(&bands(&one), &bands(&other)),
-        similarity,
-        containment: likeness.containment,
-        size: likeness.size,
+        shared_bands: shared(&bands(one), &bands(other)),
+        similarity: pair.likeness.similarity,
+        containment: pair.likeness.containment,
+        size: pair.likeness.size,
+        shown: pair.shown,
         words: [one.text.words, other.text.words],
         only_first,
         only_second,
     })
-}
-
-fn decide(
-    config: &Config,
-    (one, other): (&Signed, &Signed),
-    keys: &[&'static str],
-    likeness: Likeness,
-) -> (bool, String) {
-    let rule = &config.rule;
-    let short = one.text.words.min(other.text.words);
-    if short < rule.words_min {
-        let least = rule.words_min;
-        return (false, format!("one has {short} words: fewer than {least} must be equal"));
-    }
-    if keys.is_empty() {
-        return (false, "no key of the index leads from one to the other".to_owned());
-    }
-    if !rule.confirm {
-        return (true, format!("found by {}, and nothing must confirm it", keys.join(", ")));
-    }
-    let titled = keys.contains(&crate::documents::Key::Title.as_str());
-    let bond = match (one.standing.site, other.standing.site) {
-        (0, _) | (_, 0) => Bond::Unknown { titled },
-        (one, other) if one != other => Bond::Abroad { titled },
-        _ => Names::of(one).bond(&one.standing, &other.standing, likeness.similarity),
-    };
-    let same = rule.same(likeness, bond);
-    let Likeness { similarity, containment, size } = likeness;
-    let verdict = if same { "enough" } else { "not enough" };
-    let also = match bond {
-        Bond::Kin => ", pages that their site calls the same",
-        Bond::Issue => ", editions of one page",
-        Bond::Edition => ", likely editions of one page",
-        Bond::Unclear => ", pages of one site that may be the same",
-        Bond::Apart => ", pages that their site calls differently",
-        _ if titled => ", titles alike",
-        _ => "",
-    };
-    let measures =
-        format!("similarity {similarity:.3}, containment {containment:.3} at size {size:.2}{also}");
-    (same, format!("{measures}: {verdict}"))
 }
 
 fn shared(one: &[u32], other: &[u32]) -> usize {

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
-use crate::clusters::{self, Article, Joined, Joint, Place, Unsure};
+use crate::clusters::{self, Article, Joined, Joint, Place, Unsure, newest, settled};
 use crate::documents::{Copy, Document, copies_of, read_content, read_copy, read_document};
 use crate::features::{Signed, site_of};
 use crate::frontier::Address;
-use crate::store::{Error, Tables, read_number};
+use crate::store::{Error, Tables};
 
 use super::judge::Question;
 use super::stored::{
@@ -84,16 +84,6 @@ impl Default for Looks {
     fn default() -> Self {
         Self { last: Instant::now() }
     }
-}
-
-/// Returns the number of the text up to which all joints have had their second look.
-pub fn settled(meta: &impl redb::ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
-    Ok(meta.get("settled")?.map(|row| read_number(row.value())).transpose()?.unwrap_or(0))
-}
-
-/// Returns the number of the text that came last.
-pub fn newest(meta: &impl redb::ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
-    Ok(meta.get("next_content")?.map(|row| read_number(row.value())).transpose()?.unwrap_or(0))
 }
 
 impl Looks {

@@ -14,19 +14,20 @@ mod finder;
 mod judge;
 mod looks;
 mod memory;
+mod pair;
 mod rule;
 mod second_look;
 mod site;
 mod stored;
 
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, Side, compare, compare_sides};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
 pub use judge::{
     Allowed, Joint, Judgement, Mate, Question, Text, Tree, Trees, judge, site_allows, takes_place,
 };
-pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United, newest, settled};
+pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United};
 pub use rule::{Bond, Likeness, Rule};
 pub use second_look::{LOOKS_MAX, loose_leaves};
 pub use stored::{Judged, catch_up, judge_stored, load, lock};

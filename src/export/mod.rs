@@ -1,21 +1,22 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
+mod files;
 mod skipped;
 mod verdicts;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::clusters::ranked;
-use crate::documents::{Copy, Document, copies_of, read_body, read_copy};
+use crate::clusters::{self, Part, ranked};
+use crate::documents::{Content, Copy, Document, copies_of, read_body, read_content, read_copy};
 use crate::robots::meta::Honour;
-use crate::store::{self, ReadTables, Store};
+use crate::store::{self, BadRow, ReadTables, Store};
+
+use files::{Mark, Writer};
 
 pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
 
@@ -37,6 +38,15 @@ impl Format {
             Self::Csv => "csv",
         }
     }
+}
+
+/// What becomes of copies whose joint waits for its second look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsettled {
+    /// They are documents of their own, and marked.
+    Apart,
+    /// They are copies like others.
+    Trusted,
 }
 
 /// One document of the corpus.
@@ -111,10 +121,13 @@ pub struct Dropped {
     /// Number of the feed of verdicts by which it was not fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<u64>,
-    /// Bits between the fingerprints.
-    pub distance: u8,
-    /// Estimated similarity of the texts, 0 to 1.
+    /// Bits between its fingerprint and that of the copy that was kept.
+    pub distance: u32,
+    /// Estimated similarity of its text to that of the copy that was kept, 0 to 1.
     pub similarity: f64,
+    /// Estimated similarity of its text to the one that made it a copy, 0 to 1: mostly that of the
+    /// first copy.
+    pub root_similarity: f64,
     /// Its popularity.
     pub popularity: u64,
     /// Its title.
@@ -135,6 +148,8 @@ pub struct Summary {
     pub duplicates: u64,
     /// Addresses that were not fetched, because by a rule or a feed they are stored pages.
     pub skipped: u64,
+    /// Documents that may turn out to be copies of others: their joints wait for a second look.
+    pub unsettled: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<&'static str, u64>,
     /// The file of documents.
@@ -162,94 +177,175 @@ pub enum Error {
     },
 }
 
+impl Error {
+    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
 /// Writes `documents.jsonl` (or `.csv`), `duplicates.jsonl` and `withheld.jsonl` into `folder`.
 ///
 /// Of each document the best copy is written whose page allows it at the moment `now`, as far as
 /// `honour` asks for that; without its text if no page allows that, and not at all if none allows
 /// anything. Documents stand in the order of their numbers. Each file is written under another
 /// name and renamed when it is whole, so that a file of that name is never half a corpus.
+///
+/// Before a crawl has ended, what was taken for a copy may turn out to be none. Copies whose joint
+/// waits for its second look are written as documents of their own, with the identifier that they
+/// would have, and marked: nothing is lost by an export that comes early.
 pub fn export(
     store: &Store,
     (format, folder): (Format, &Path),
     honour: &Honour,
     now: Timestamp,
 ) -> Result<Summary, Error> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { path, source }
-    };
-    std::fs::create_dir_all(folder).map_err(io(folder))?;
-    let tables = store.read()?;
-    let mut summary = Summary {
-        documents: 0,
-        duplicates: 0,
-        skipped: 0,
-        withheld: BTreeMap::new(),
-        path: folder.join(format!("documents.{}", format.ending())),
-        duplicates_path: folder.join("duplicates.jsonl"),
-        withheld_path: folder.join("withheld.jsonl"),
-    };
-    let create = |path: &Path, format| Writer::create(path, format).map_err(io(path));
-    let mut kept = create(&summary.path, format)?;
-    let mut dropped = create(&summary.duplicates_path, Format::Jsonl)?;
-    let mut withheld = create(&summary.withheld_path, Format::Jsonl)?;
-    // Documents of which another copy is shown than the canonical one, or none.
-    let mut shown: Shown = HashMap::new();
-    for row in tables.documents.iter().map_err(store::Error::from)? {
-        let (number, row) = row.map_err(store::Error::from)?;
-        let mut document = Document::decode(row.value()).map_err(store::Error::from)?;
-        let copies = copies_of(&tables.copies, number.value())?;
-        if document.gone.0 != 0 {
-            let (doc_id, url) = (document.id.to_string(), document.canonical);
-            let row = Withheld { doc_id, url, reason: "gone" };
-            withheld.write(&row).map_err(io(&summary.withheld_path))?;
-            *summary.withheld.entry("gone").or_default() += 1;
-            shown.insert(number.value(), None);
-            continue;
-        }
-        let hidden = match allowed(&document, &copies, honour, now) {
-            Allowed::Nothing(reason) => {
-                let (doc_id, url) = (document.id.to_string(), document.canonical);
-                let row = Withheld { doc_id, url, reason };
-                withheld.write(&row).map_err(io(&summary.withheld_path))?;
-                *summary.withheld.entry(reason).or_default() += 1;
-                shown.insert(number.value(), None);
-                continue;
-            }
-            Allowed::Copy { address, copy, hidden } => {
-                stand_for(&mut document, address, copy);
-                shown.insert(number.value(), Some(address.to_owned()));
-                hidden
-            }
-            Allowed::Canonical => false,
-        };
-        let mut row = row_of(&tables, &document)?;
-        if hidden {
-            (row.text, row.withheld) = (String::new(), "noarchive");
-            *summary.withheld.entry(row.withheld).or_default() += 1;
-        }
-        kept.write(&row).map_err(io(&summary.path))?;
-        summary.documents += 1;
-        tracing::trace!(url = document.canonical, "exported");
-        for lost in dropped_of(&tables, number.value(), &document)? {
-            dropped.write(&lost).map_err(io(&summary.duplicates_path))?;
-            summary.duplicates += 1;
-        }
-    }
-    for skipped in skipped::all(&tables, &shown)? {
-        dropped.write(&skipped?).map_err(io(&summary.duplicates_path))?;
-        summary.duplicates += 1;
-        summary.skipped += 1;
-    }
-    kept.finish().map_err(io(&summary.path))?;
-    dropped.finish().map_err(io(&summary.duplicates_path))?;
-    withheld.finish().map_err(io(&summary.withheld_path))?;
-    Ok(summary)
+    export_with(store, (format, folder), honour, now, Unsettled::Apart)
 }
 
-/// The address that is shown of a document, none if it is left out; those that are not named here
-/// show their canonical copy.
-type Shown = HashMap<u64, Option<String>>;
+/// Does the same, with a choice of what becomes of unsettled copies.
+pub fn export_with(
+    store: &Store,
+    (format, folder): (Format, &Path),
+    honour: &Honour,
+    now: Timestamp,
+    unsettled: Unsettled,
+) -> Result<Summary, Error> {
+    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let tables = store.read()?;
+    let settled = match unsettled {
+        Unsettled::Apart => clusters::settled(&tables.meta)?,
+        Unsettled::Trusted => u64::MAX,
+    };
+    let mut corpus = Corpus::create(&tables, (format, folder), honour, now)?;
+    for row in tables.documents.iter().map_err(store::Error::from)? {
+        let (number, row) = row.map_err(store::Error::from)?;
+        let document = Document::decode(row.value()).map_err(store::Error::from)?;
+        let canonical = document.canonical.clone();
+        for part in clusters::parts(&tables, number.value(), document, settled)? {
+            corpus.take(number.value(), &canonical, part)?;
+        }
+    }
+    corpus.finish()
+}
+
+/// The files of an export on their way.
+struct Corpus<'a> {
+    tables: &'a ReadTables,
+    honour: &'a Honour,
+    now: Timestamp,
+    kept: Writer,
+    dropped: Writer,
+    withheld: Writer,
+    shown: Shown,
+    summary: Summary,
+}
+
+/// What is shown of documents of which that is not simply the canonical copy.
+#[derive(Debug, Default)]
+struct Shown {
+    /// The address that is shown of a document, none if it is left out; those that are not named
+    /// here show their canonical copy.
+    documents: HashMap<u64, Option<String>>,
+    /// Unsettled copies: identifier of their document and the address that is shown of it, none if
+    /// it is left out.
+    unsettled: HashMap<String, Option<(String, String)>>,
+}
+
+impl<'a> Corpus<'a> {
+    fn create(
+        tables: &'a ReadTables,
+        (format, folder): (Format, &Path),
+        honour: &'a Honour,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let summary = Summary {
+            documents: 0,
+            duplicates: 0,
+            skipped: 0,
+            unsettled: 0,
+            withheld: BTreeMap::new(),
+            path: folder.join(format!("documents.{}", format.ending())),
+            duplicates_path: folder.join("duplicates.jsonl"),
+            withheld_path: folder.join("withheld.jsonl"),
+        };
+        let create = |path: &Path, format| Writer::create(path, format).map_err(Error::io(path));
+        let kept = create(&summary.path, format)?;
+        let dropped = create(&summary.duplicates_path, Format::Jsonl)?;
+        let withheld = create(&summary.withheld_path, Format::Jsonl)?;
+        let shown = Shown::default();
+        Ok(Self { tables, honour, now, kept, dropped, withheld, shown, summary })
+    }
+
+    /// Writes a document, or what is withheld of it. `canonical` is its canonical copy in the
+    /// store.
+    fn take(&mut self, number: u64, canonical: &str, part: Part) -> Result<(), Error> {
+        let Part { mut document, copies, unsettled_with } = part;
+        let hidden = match allowed(&document, &copies, self.honour, self.now) {
+            Allowed::Canonical => Ok(false),
+            Allowed::Nothing(reason) => Err(reason),
+            Allowed::Copy { address, copy, hidden } => {
+                stand_for(&mut document, address, copy);
+                Ok(hidden)
+            }
+        };
+        let shown = hidden.is_ok().then(|| document.canonical.clone());
+        if unsettled_with.is_some() {
+            let shown = shown.map(|address| (document.id.to_string(), address));
+            let addresses = copies.iter().map(|(address, _)| (address.clone(), shown.clone()));
+            self.shown.unsettled.extend(addresses);
+        } else if shown.as_deref() != Some(canonical) {
+            self.shown.documents.insert(number, shown);
+        }
+        let hidden = match hidden {
+            Ok(hidden) => hidden,
+            Err(reason) => return self.withhold(&document, reason),
+        };
+        let mut row = row_of(self.tables, &document)?;
+        if hidden {
+            (row.text, row.withheld) = (String::new(), "noarchive");
+            *self.summary.withheld.entry(row.withheld).or_default() += 1;
+        }
+        let mark = unsettled_with.map_or_else(Mark::default, |with| Mark {
+            unsettled: true,
+            unsettled_with: with.to_string(),
+        });
+        let path = &self.summary.path;
+        self.kept.write_document(&row, &mark).map_err(Error::io(path))?;
+        self.summary.documents += 1;
+        self.summary.unsettled += u64::from(mark.unsettled);
+        tracing::trace!(url = document.canonical, "exported");
+        for lost in dropped(self.tables, &document, copies)? {
+            let path = &self.summary.duplicates_path;
+            self.dropped.write(&lost).map_err(Error::io(path))?;
+            self.summary.duplicates += 1;
+        }
+        Ok(())
+    }
+
+    fn withhold(&mut self, document: &Document, reason: &'static str) -> Result<(), Error> {
+        let (doc_id, url) = (document.id.to_string(), document.canonical.clone());
+        let path = &self.summary.withheld_path;
+        self.withheld.write(&Withheld { doc_id, url, reason }).map_err(Error::io(path))?;
+        *self.summary.withheld.entry(reason).or_default() += 1;
+        Ok(())
+    }
+
+    /// Adds what was not fetched, and gives the files their names.
+    fn finish(mut self) -> Result<Summary, Error> {
+        for skipped in skipped::all(self.tables, &self.shown)? {
+            let path = &self.summary.duplicates_path;
+            self.dropped.write(&skipped?).map_err(Error::io(path))?;
+            self.summary.duplicates += 1;
+            self.summary.skipped += 1;
+        }
+        let Summary { path, duplicates_path, withheld_path, .. } = &self.summary;
+        self.kept.finish().map_err(Error::io(path))?;
+        self.dropped.finish().map_err(Error::io(duplicates_path))?;
+        self.withheld.finish().map_err(Error::io(withheld_path))?;
+        Ok(self.summary)
+    }
+}
 
 /// What the pages of a document allow.
 enum Allowed<'a> {
@@ -267,6 +363,9 @@ fn allowed<'a>(
     honour: &Honour,
     now: Timestamp,
 ) -> Allowed<'a> {
+    if document.gone.0 != 0 {
+        return Allowed::Nothing("gone");
+    }
     let forbids = |copy: &Copy| copy.terms.forbids(honour, now);
     let hides = |copy: &Copy| copy.terms.hides_text(honour);
     let canonical = copies.iter().find(|(address, _)| *address == document.canonical);
@@ -350,70 +449,71 @@ pub fn dropped_of(
     number: u64,
     document: &Document,
 ) -> Result<Vec<Dropped>, store::Error> {
-    let copies = copies_of(&tables.copies, number)?.into_iter();
-    let lost = copies.filter(|(address, _)| *address != document.canonical);
-    Ok(lost
-        .map(|(address, copy)| Dropped {
+    dropped(tables, document, copies_of(&tables.copies, number)?)
+}
+
+/// Returns those of some copies that are not canonical. Reads each of their texts' keys once.
+fn dropped(
+    tables: &ReadTables,
+    document: &Document,
+    mut copies: Vec<(String, Copy)>,
+) -> Result<Vec<Dropped>, store::Error> {
+    copies.retain(|(address, _)| *address != document.canonical);
+    let mut likeness =
+        LikenessTo { tables, content: document.content, text: None, known: HashMap::new() };
+    let mut lost = Vec::new();
+    for (address, copy) in copies {
+        let (similarity, distance) = likeness.of(copy.content)?;
+        lost.push(Dropped {
             url: address,
             doc_id: document.id.to_string(),
             canonical: document.canonical.clone(),
             reason: copy.key.as_str(),
             rule: None,
             feed: None,
-            distance: copy.distance,
-            similarity: f64::from(copy.similarity) / 1000.0,
+            distance,
+            similarity,
+            root_similarity: f64::from(copy.similarity) / 1000.0,
             popularity: copy.popularity,
             title: copy.title,
             declared_canonical: copy.declared,
             seen: copy.arrival.to_string(),
-        })
-        .collect())
-}
-
-/// A file that gets its name when it is whole.
-struct Writer {
-    path: PathBuf,
-    partial: PathBuf,
-    out: Sink,
-}
-
-enum Sink {
-    Jsonl(BufWriter<File>),
-    Csv(Box<csv::Writer<File>>),
-}
-
-impl Writer {
-    fn create(path: &Path, format: Format) -> std::io::Result<Self> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial)?;
-        let out = match format {
-            Format::Jsonl => Sink::Jsonl(BufWriter::new(file)),
-            Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(file))),
-        };
-        Ok(Self { path: path.to_owned(), partial, out })
+        });
     }
+    Ok(lost)
+}
 
-    fn write(&mut self, row: &impl Serialize) -> std::io::Result<()> {
-        match &mut self.out {
-            Sink::Jsonl(out) => {
-                serde_json::to_writer(&mut *out, row)?;
-                out.write_all(b"\n")
-            }
-            Sink::Csv(out) => out.serialize(row).map_err(std::io::Error::other),
+/// How alike texts are to one of them.
+struct LikenessTo<'a> {
+    tables: &'a ReadTables,
+    content: u64,
+    /// Its keys, when the first other text was asked for.
+    text: Option<Content>,
+    known: HashMap<u64, (f64, u32)>,
+}
+
+impl LikenessTo<'_> {
+    /// Returns the similarity of a text in thousandths, and the bits between the fingerprints.
+    fn of(&mut self, content: u64) -> Result<(f64, u32), store::Error> {
+        if content == self.content {
+            return Ok((1.0, 0));
         }
-    }
-
-    fn finish(self) -> std::io::Result<()> {
-        let file = match self.out {
-            Sink::Jsonl(out) => out.into_inner()?,
-            Sink::Csv(out) => out.into_inner().map_err(csv::IntoInnerError::into_error)?,
+        if let Some(known) = self.known.get(&content) {
+            return Ok(*known);
+        }
+        let missing = BadRow { kind: "content", detail: "a copy carries one that is missing" };
+        let read = |content| -> Result<Content, store::Error> {
+            Ok(read_content(&self.tables.contents, content)?.ok_or_else(|| missing.clone())?)
         };
-        file.sync_all()?;
-        tracing::trace!(file = %self.path.display(), "written");
-        std::fs::rename(&self.partial, &self.path)?;
-        tracing::trace!(file = %self.path.display(), "renamed");
-        Ok(())
+        let other = read(content)?;
+        let text = match &mut self.text {
+            Some(text) => text,
+            none => none.insert(read(self.content)?),
+        };
+        let similarity = f64::from(text.sketch.similarity(&other.sketch));
+        let likeness =
+            ((similarity * 1000.0).round() / 1000.0, text.fingerprint.distance(other.fingerprint));
+        self.known.insert(content, likeness);
+        Ok(likeness)
     }
 }

@@ -38,24 +38,40 @@ fn one(tables: &ReadTables, shown: &Shown, url: String) -> Result<Option<Dropped
     else {
         return Ok(None);
     };
-    let Some(document) = read_document(&tables.documents, number)? else { return Ok(None) };
-    let canonical = match shown.get(&number) {
-        None => document.canonical,
-        Some(Some(other)) => other.clone(),
-        Some(None) => return Ok(None),
+    let Some((doc_id, canonical)) = shown_as(tables, shown, (number, &of))? else {
+        return Ok(None);
     };
     Ok(Some(Dropped {
         url,
-        doc_id: document.id.to_string(),
+        doc_id,
         canonical,
         reason,
         rule,
         feed,
         distance: 0,
         similarity: 0.0,
+        root_similarity: 0.0,
         popularity: address.links,
         title: String::new(),
         declared_canonical: String::new(),
         seen: address.discovered.to_string(),
     }))
+}
+
+/// The identifier and the address under which the page at an address is in the corpus; none if it
+/// is not.
+fn shown_as(
+    tables: &ReadTables,
+    shown: &Shown,
+    (number, address): (u64, &str),
+) -> Result<Option<(String, String)>, Error> {
+    if let Some(own) = shown.unsettled.get(address) {
+        return Ok(own.clone());
+    }
+    let Some(document) = read_document(&tables.documents, number)? else { return Ok(None) };
+    let canonical = match shown.documents.get(&number) {
+        None => Some(document.canonical),
+        Some(shown) => shown.clone(),
+    };
+    Ok(canonical.map(|canonical| (document.id.to_string(), canonical)))
 }

@@ -6,6 +6,7 @@
 mod codec;
 mod tables;
 mod turns;
+mod upgrade;
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -20,7 +21,8 @@ pub use turns::Turn;
 
 use turns::Turns;
 
-/// Number of the format of all rows. A store of a higher number is refused.
+/// Number of the format of all rows. A store of a higher number is refused; one of format 5 is
+/// brought to this one when it is opened.
 pub const FORMAT: u64 = 6;
 
 /// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
@@ -154,8 +156,10 @@ pub enum Error {
     },
     /// Made by an older version of this program.
     #[error(
-        "the store {} has format {found}, an older one than {FORMAT}: crawl into another folder",
-        path.display()
+        "the store {} has format {found}, and only formats from {} on can be opened: crawl into \
+         another folder",
+        path.display(),
+        upgrade::OLDEST
     )]
     OlderFormat {
         /// The file.
@@ -215,7 +219,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Names the file. A file that is damaged, foreign or of a newer format is left as it is.
+    /// Names the file. A file that is damaged, foreign, of a newer format or of one older than 5 is
+    /// left as it is.
     pub fn open_or_create(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
         fs::create_dir_all(folder)
             .map_err(|source| Error::Io { path: folder.to_owned(), source })?;
@@ -239,7 +244,10 @@ impl Store {
         check_magic(&path)?;
         let db = open_database(&path, cache_bytes)?;
         let store = Self { db, path, turns: Turns::default() };
-        store.check_format()?;
+        if store.check_format()? < FORMAT {
+            upgrade::upgrade(&store.db)?;
+            tracing::info!(store = %store.path.display(), "brought to format {FORMAT}");
+        }
         store.add_tables()?;
         Ok(store)
     }
@@ -314,7 +322,8 @@ impl Store {
         Ok(txn.commit()?)
     }
 
-    fn check_format(&self) -> Result<(), Error> {
+    /// Returns the number of the format, if such a store can be opened.
+    fn check_format(&self) -> Result<u64, Error> {
         let txn = self.db.begin_read()?;
         let corrupt =
             |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
@@ -325,13 +334,13 @@ impl Store {
         let row = meta.get("format")?.ok_or_else(|| corrupt("it has no format number"))?;
         let bytes = row.value().try_into().map_err(|_| corrupt("its format number is odd"))?;
         let found = u64::from_be_bytes(bytes);
-        if found < FORMAT {
+        if found < upgrade::OLDEST {
             return Err(Error::OlderFormat { path: self.path.clone(), found });
         }
         if found > FORMAT {
             return Err(Error::NewerFormat { path: self.path.clone(), found });
         }
-        Ok(())
+        Ok(found)
     }
 }
 

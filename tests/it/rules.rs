@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use redb::ReadableTable as _;
 use uniqcrawl::clock::Timestamp;
+use uniqcrawl::clusters;
 use uniqcrawl::config::Config;
+use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::export::{Format, export};
-use uniqcrawl::frontier::{Reason, State};
+use uniqcrawl::frontier::{Address, Reason, State};
 use uniqcrawl::localweb::{Page, Request, Site};
 use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::rules::Rule;
+use uniqcrawl::store::Tables;
 use uniqcrawl::urls::PageUrl;
 
 use crate::lab::Lab;
@@ -127,8 +130,9 @@ fn duplicates(crawled: &Crawled, honour: &Honour) -> Vec<serde_json::Value> {
     rows
 }
 
-#[test]
-fn what_is_skipped_is_not_listed_where_its_document_is_withheld() {
+/// A site that names each article three times; of the first thirty no text may be shown, of the others
+/// nothing.
+fn site_with_terms() -> Site {
     let mut site = Site::new();
     let links: Vec<String> = (0..3)
         .flat_map(|sid| (0..60).map(move |article| format!("/a/{article}.html?sid={sid}")))
@@ -145,7 +149,18 @@ fn what_is_skipped_is_not_listed_where_its_document_is_withheld() {
         };
         site = site.html(link, html);
     }
-    let web = Web::one(site);
+    site
+}
+
+/// The number of the article of a row.
+fn article_of(row: &serde_json::Value) -> u64 {
+    let url = row["url"].as_str().unwrap();
+    url.split("/a/").nth(1).unwrap().split('.').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_is_skipped_is_not_listed_where_its_document_is_withheld() {
+    let web = Web::one(site_with_terms());
     let crawled = Crawled::new();
     crawled.run(&rules_only(), &web.seeds());
     let all = duplicates(&crawled, &Honour { noarchive: false, noai: false, ..Honour::default() });
@@ -154,13 +169,50 @@ fn what_is_skipped_is_not_listed_where_its_document_is_withheld() {
     };
     assert!(skipped(&all) > 40, "{}", skipped(&all));
     let some = duplicates(&crawled, &Honour { noarchive: false, noai: true, ..Honour::default() });
-    let number = |row: &serde_json::Value| -> u64 {
-        let url = row["url"].as_str().unwrap();
-        url.split("/a/").nth(1).unwrap().split('.').next().unwrap().parse().unwrap()
-    };
-    assert!(some.iter().all(|row| number(row) < 30));
-    let expected = all.iter().filter(|row| number(row) < 30).count();
+    assert!(some.iter().all(|row| article_of(row) < 30));
+    let expected = all.iter().filter(|row| article_of(row) < 30).count();
     assert_eq!(some.len(), expected);
+}
+
+#[test]
+fn what_is_skipped_is_listed_with_the_unsettled_document_of_its_page() {
+    let web = Web::one(site_with_terms());
+    let crawled = Crawled::new();
+    crawled.run(&rules_only(), &web.seeds());
+    let honour = Honour { noarchive: false, noai: true, ..Honour::default() };
+    let all = Honour { noai: false, ..honour };
+    let skipped: Vec<serde_json::Value> = {
+        let rows = duplicates(&crawled, &all).into_iter();
+        rows.filter(|row| row["reason"] == "skipped_by_rule").collect()
+    };
+    let shown = skipped.iter().find(|row| article_of(row) < 30).unwrap();
+    let hidden = skipped.iter().find(|row| article_of(row) >= 30).unwrap();
+    // Their documents become part of that of the front page, and nothing is sure of that.
+    let txn = crawled.store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let front = tables.documents.first().unwrap().unwrap().0.value();
+    for row in [shown, hidden] {
+        let id: DocId = row["docId"].as_str().unwrap().parse().unwrap();
+        let number = tables.doc_ids.get(id.0).unwrap().unwrap().value();
+        let content = read_document(&tables.documents, number).unwrap().unwrap().root;
+        for url in clusters::merge(&mut tables, number, front, Timestamp(9)).unwrap() {
+            Address::set_document(&mut tables.addresses, &url, front).unwrap();
+        }
+        tables.unsure.insert(content, "").unwrap();
+    }
+    tables.meta.remove("settled").unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    crawled.assert_clean();
+    let listed = |honour: &Honour, of: &serde_json::Value| {
+        let rows = duplicates(&crawled, honour).into_iter();
+        rows.into_iter().find(|row| row["url"] == of["url"])
+    };
+    let row = listed(&all, shown).unwrap();
+    assert_eq!(row["canonical"], shown["canonical"], "its own page, not the front page");
+    assert_ne!(row["docId"], shown["docId"], "that leads to the front page");
+    assert!(listed(&all, hidden).is_some() && listed(&honour, shown).is_some());
+    assert_eq!(listed(&honour, hidden), None, "its document is withheld");
 }
 
 #[test]

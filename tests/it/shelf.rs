@@ -36,12 +36,11 @@ impl Came {
     /// Its keys, with all that is known of the page.
     pub(crate) fn sign(&self, signer: &Signer) -> Signed {
         let Self { address, title, text, .. } = self;
-        let mut signed =
-            signer.sign_input(&Input { title, text, url: address, ..Input::default() });
+        let mut keys = signer.sign_input(&Input { title, text, url: address, ..Input::default() });
         let standing = uniqcrawl::features::Standing::of(address, title, &self.declared);
-        (signed.standing, signed.standing.shown) = (standing, self.shown);
-        signed.standing.doubtful = self.doubtful;
-        signed
+        (keys.standing, keys.standing.shown) = (standing, self.shown);
+        keys.standing.doubtful = self.doubtful;
+        keys
     }
 }
 
@@ -127,7 +126,7 @@ impl Shelf {
     /// Looks again at all unsure contents. Returns how many moved.
     pub(crate) fn look_again(&self) -> u64 {
         self.write(|tables| {
-            let until = dedup::newest(&tables.meta).unwrap();
+            let until = uniqcrawl::clusters::newest(&tables.meta).unwrap();
             let range = Range { after: 0, until, apart: true };
             let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
             assert_eq!(at, until, "nothing stops it");

@@ -74,6 +74,18 @@ fn a_store_of_a_newer_format_is_refused() {
 }
 
 #[test]
+fn a_store_that_is_older_than_any_upgrade_is_refused() {
+    let (folder, _) = made();
+    let store = Store::open(folder.path(), 1 << 24).unwrap();
+    let txn = store.db().begin_write().unwrap();
+    txn.open_table(META).unwrap().insert("format", 4u64.to_be_bytes().as_slice()).unwrap();
+    txn.commit().unwrap();
+    drop(store);
+    let error = Store::open(folder.path(), 1 << 24).unwrap_err();
+    assert!(matches!(error, Error::OlderFormat { found: 4, .. }), "{error}");
+}
+
+#[test]
 fn a_store_in_use_is_refused() {
     let (folder, _) = made();
     let _held = Store::open(folder.path(), 1 << 24).unwrap();

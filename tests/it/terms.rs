@@ -135,7 +135,7 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
     assert!(all.iter().all(|(_, text)| !text.is_empty()));
     assert_eq!(rows(&out, "withheld.jsonl", "reason"), []);
     export(Format::Csv, &Honour::default());
-    assert!(fs::read_to_string(out.join("documents.csv")).unwrap().contains(",noarchive\n"));
+    assert!(fs::read_to_string(out.join("documents.csv")).unwrap().contains(",noarchive,false,\n"));
     // The time comes while the page is in the store.
     let far = Timestamp(i64::MAX);
     let summary =

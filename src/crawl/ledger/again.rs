@@ -38,7 +38,7 @@ impl Look {
         &mut self,
         meta: &impl redb::ReadableTable<&'static str, &'static [u8]>,
     ) -> Result<(), store::Error> {
-        self.first = dedup::settled(meta)?;
+        self.first = clusters::settled(meta)?;
         self.at = self.first;
         Ok(())
     }
@@ -147,7 +147,7 @@ impl Ledger<'_> {
     /// meanwhile, and what moves may be a better place for what was looked at before.
     pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
         let now = self.context.clock.now();
-        let until = dedup::newest(&tables.meta)?;
+        let until = clusters::newest(&tables.meta)?;
         // Once is enough: the leaves of a tree that is taken apart may form another one.
         let range = Range { after: self.look.at, until, apart: self.look.passes == 0 };
         let began = Instant::now();
