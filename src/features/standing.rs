@@ -79,9 +79,10 @@ const CHAPTERS: [&str; 5] = ["annex", "appendix", "chapter", "part", "section"];
 /// A normalised title without the number that it begins with: `4.6. `, `d.5 `, `chapter 2. `.
 fn without_number(title: &str) -> &str {
     let (first, rest) = title.split_once(' ').unwrap_or((title, ""));
-    let (number, rest) = match CHAPTERS.contains(&first) {
-        true => rest.split_once(' ').unwrap_or((rest, "")),
-        false => (first, rest),
+    let (number, rest) = if CHAPTERS.contains(&first) {
+        rest.split_once(' ').unwrap_or((rest, ""))
+    } else {
+        (first, rest)
     };
     let mut parts = number.trim_end_matches(['.', ':', ')']).split(['.', '-']);
     let of_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

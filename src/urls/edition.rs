@@ -175,7 +175,7 @@ fn is_choice(parameter: &str) -> bool {
     let lower = parameter.to_ascii_lowercase();
     let (name, value) = lower.split_once('=').unwrap_or((lower.as_str(), ""));
     let view = matches!(value, "" | "1" | "true" | "yes") || VIEWS.contains(&value);
-    let chosen = VIEW_NAMES.contains(&name) && view && (value != "" || name != "format");
+    let chosen = VIEW_NAMES.contains(&name) && view && (!value.is_empty() || name != "format");
     lower.is_empty() || chosen || (LANGUAGE_NAMES.contains(&name) && is_language(value))
 }
 
