@@ -124,7 +124,7 @@ fn the_preset_seeds_gives_the_trees_of_the_forest() {
             _ => format!("{} {}", prose(number / 4, 300), "added ".repeat(number as usize % 4)),
         };
         let print = signer.sign(&text, "").fingerprint;
-        roots.push(forest.insert(print, Timestamp(number as i64)));
+        roots.push(forest.insert(print, Timestamp(number.cast_signed())));
         dedup.judge(Document { text: &text, ..Document::default() });
     }
     let cluster = |number: usize| dedup.fate(number as u32).cluster;

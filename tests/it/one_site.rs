@@ -65,10 +65,9 @@ fn edited(text: &str, of_hundred: usize) -> String {
 }
 
 /// What a page shows, of which so many of a hundred parts are its own.
-fn shown(own: u64, of_hundred: u64) -> Option<Shown> {
-    Some(Shown::of(
-        (0..2_000).map(|part| if part % 100 < of_hundred { part + own * 1_000_000 } else { part }),
-    ))
+fn shown(own: u64, of_hundred: u64) -> Shown {
+    let part = |part: u64| if part % 100 < of_hundred { part + own * 1_000_000 } else { part };
+    Shown::of((0..2_000).map(part))
 }
 
 #[test]

@@ -136,7 +136,8 @@ fn the_reason_says_why() {
                   differently, and one has 30 words of 50 that prove it";
     assert_eq!((same, reason.as_str()), (false, wanted));
     let (same, reason) = pair(one_site, ["", ""], [&short, &edited(30, 30)]);
-    let wanted = "pages of one site without titles, and one has 30 words of 50 that prove it";
+    let wanted =
+        "pages of one site that may be called the same, and one has 30 words of 50 that prove it";
     assert_eq!((same, reason.as_str()), (false, wanted));
     let (same, reason) = pair(one_site, [titles[0], titles[0]], [&text, &near]);
     assert!(same && reason.ends_with("pages that their site calls the same: enough"), "{reason}");
