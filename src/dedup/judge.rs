@@ -134,6 +134,8 @@ pub struct Judgement {
     pub joint: Option<Joint>,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
+    /// Further documents that would take it less surely: they and its own may be one.
+    pub perhaps: Vec<u64>,
     /// A tree that would take it has other pages of its site, which may turn out to belong
     /// elsewhere.
     pub refused: bool,
@@ -179,9 +181,13 @@ pub fn judge<T: Trees>(
     joints.sort_by_key(|(order, _)| *order);
     let mut joints = joints.into_iter().map(|(_, joint)| joint);
     judgement.joint = joints.next();
-    if config.rule.confirm && judgement.joint.as_ref().is_some_and(|best| best.is_strong(config)) {
-        let strong = joints.filter(|joint| joint.is_strong(config));
-        judgement.also = strong.map(|joint| joint.document).collect();
+    if config.rule.confirm {
+        let best = judgement.joint.as_ref().is_some_and(|best| best.is_strong(config));
+        for joint in joints.filter(|joint| joint.evicts.is_empty()) {
+            let strong = best && joint.is_strong(config);
+            let to = if strong { &mut judgement.also } else { &mut judgement.perhaps };
+            to.push(joint.document);
+        }
     }
     Ok(judgement)
 }
