@@ -15,7 +15,7 @@ use redb::ReadableTable as _;
 use crate::boilerplate::{ErrorPages, Hosts, Known, is_probe};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
-use crate::dedup::{self, Desk, Finder, Looks, Question};
+use crate::dedup::{self, Desk, Finder, Judged, Looks, Question};
 use crate::documents::{read_copy, sent_content};
 use crate::frontier::{
     Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State,
@@ -426,7 +426,7 @@ impl<'a> Ledger<'a> {
         let judged = self.desk(tables, now).judge(&question)?;
         let joined = clusters::join(tables, article, &judged.place, links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "joined");
-        self.joined(tables, article, (&judged.place, &joined))?;
+        self.joined(tables, article, (&judged, &joined))?;
         let united = self.desk(tables, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
@@ -441,8 +441,9 @@ impl<'a> Ledger<'a> {
         &mut self,
         tables: &mut Tables<'_>,
         article: &Article,
-        (place, joined): (&Place, &Joined),
+        (judged, joined): (&Judged, &Joined),
     ) -> Result<(), store::Error> {
+        let place = &judged.place;
         if let Some(content) = joined.content {
             let mut finder = dedup::lock(&self.finder);
             finder.insert(content as u32, &article.signed);
@@ -452,7 +453,7 @@ impl<'a> Ledger<'a> {
         self.tally.joined(place, joined);
         // Boilerplate that is not known yet makes copies of pages that are none.
         let sure = matches!(place, Place::Tree(joint) if joint.sure);
-        self.promising += u64::from(!sure);
+        self.promising += u64::from(!sure && !judged.repeats);
         let live = &self.context.live;
         match place {
             Place::New => live.new.fetch_add(1, Ordering::Relaxed),

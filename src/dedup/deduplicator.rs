@@ -147,10 +147,11 @@ impl Deduplicator {
             return Verdict::Duplicate { first, key: Key::Exact, distance: 0, likeness, canonical };
         }
         let content = self.forest.nodes.len() as u32;
-        let Judgement { joint, also, refused } = match &mut self.classes {
+        let Judgement { joint, also, perhaps, refused, .. } = match &mut self.classes {
             Some(classes) => classes.place(&signed.text, number, &self.forest),
             None => self.place(&Question::new(&signed, "")),
         };
+        self.doubt(&perhaps);
         self.exact.entry(signed.text.hash).or_default().push(content);
         if self.classes.is_none() {
             self.finder.insert(content, &signed);
@@ -206,6 +207,13 @@ impl Deduplicator {
             let tree = self.forest.nodes[*content as usize].place.tree;
             self.unite(tree, &also.unwrap_or_default());
         }
+    }
+
+    /// Notes trees of which one and that of a new article may be one: a page that is alone may have
+    /// come before what it is a copy of.
+    fn doubt(&mut self, perhaps: &[u64]) {
+        let trees = perhaps.iter().map(|tree| &self.forest.trees[*tree as usize]);
+        self.unsure.extend(trees.filter(|tree| tree.cluster.copies == 1).map(|tree| tree.root));
     }
 
     /// Finds the tree of a text.
@@ -289,7 +297,7 @@ impl Deduplicator {
         signed.standing = self.forest.documents[page.unwrap_or(first) as usize].standing();
         let question =
             Question { content: Some(u64::from(content)), wary, ..Question::new(&signed, "") };
-        let Judgement { joint, mut also, refused } = self.place(&question);
+        let Judgement { joint, mut also, refused, .. } = self.place(&question);
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let joint = joint.filter(|joint| joint.evicts.is_empty());
         if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {

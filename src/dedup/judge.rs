@@ -134,9 +134,14 @@ pub struct Judgement {
     pub joint: Option<Joint>,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
+    /// Further documents that would take it less surely: they and its own may be one.
+    pub perhaps: Vec<u64>,
     /// A tree that would take it has other pages of its site, which may turn out to belong
     /// elsewhere.
     pub refused: bool,
+    /// Another text of its site is as good as equal, whatever the site calls them: nobody would miss
+    /// more of its kind.
+    pub repeats: bool,
 }
 
 /// Returns the tree that takes an article, among those of the `candidates` which confirm it; none
@@ -160,7 +165,8 @@ pub fn judge<T: Trees>(
     config: &Config,
 ) -> Result<Judgement, T::Error> {
     let case = Case::gather(trees, candidates, question, config)?;
-    let mut judgement = Judgement::default();
+    let repeats = case.own_site >= config.rule.site_sure_min;
+    let mut judgement = Judgement { repeats, ..Judgement::default() };
     let mut joints = Vec::new();
     for tree in &case.related {
         let joint = match case.joint(trees, tree)? {
@@ -179,9 +185,13 @@ pub fn judge<T: Trees>(
     joints.sort_by_key(|(order, _)| *order);
     let mut joints = joints.into_iter().map(|(_, joint)| joint);
     judgement.joint = joints.next();
-    if config.rule.confirm && judgement.joint.as_ref().is_some_and(|best| best.is_strong(config)) {
-        let strong = joints.filter(|joint| joint.is_strong(config));
-        judgement.also = strong.map(|joint| joint.document).collect();
+    if config.rule.confirm {
+        let best = judgement.joint.as_ref().is_some_and(|best| best.is_strong(config));
+        for joint in joints.filter(|joint| joint.evicts.is_empty()) {
+            let strong = best && joint.is_strong(config);
+            let to = if strong { &mut judgement.also } else { &mut judgement.perhaps };
+            to.push(joint.document);
+        }
     }
     Ok(judgement)
 }
@@ -196,7 +206,7 @@ pub fn site_allows(
     config: &Config,
 ) -> Option<Allowed> {
     let names = Names::of(question.signed);
-    let case = Case { question, config, names, related: Vec::new() };
+    let case = Case { question, config, names, related: Vec::new(), own_site: 0.0 };
     if mates.is_empty() || !config.rule.confirm {
         return Some(Allowed::Unknown);
     }
@@ -247,6 +257,8 @@ struct Case<'a> {
     /// What the names of pages of its site are worth.
     names: Names,
     related: Vec<Related<'a>>,
+    /// Similarity to the text of its site that is most like it.
+    own_site: f32,
 }
 
 /// A tree that may take the article.
@@ -293,6 +305,7 @@ impl<'a> Case<'a> {
     ) -> Result<Self, T::Error> {
         let sketch = &question.signed.text.sketch;
         let mut names = Names::of(question.signed);
+        let (site, mut own_site) = (question.signed.standing.site, 0_f32);
         let mut related: Vec<Related<'_>> = Vec::new();
         let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
         // Many contents of one tree must not cost as much as many trees.
@@ -303,6 +316,9 @@ impl<'a> Case<'a> {
             let text = trees.text(candidate.content)?;
             let similarity = sketch.similarity(&text.signed.text.sketch);
             names.note(&text, similarity);
+            if site != 0 && text.signed.standing.site == site {
+                own_site = own_site.max(similarity);
+            }
             let known = related.iter_mut().find(|other| other.tree.document == text.document);
             if let Some(known) = known {
                 known.candidate.titled |= candidate.titled;
@@ -319,7 +335,7 @@ impl<'a> Case<'a> {
                 related.push(Related { tree, candidate, similarity, leaf_similarity });
             }
         }
-        Ok(Self { question, config, names, related })
+        Ok(Self { question, config, names, related, own_site })
     }
 
     fn mine(&self) -> &Signature {

@@ -158,6 +158,13 @@ impl Desk<'_, '_> {
         {
             self.tables.unsure.insert(content, article.address.as_str())?;
         }
+        for document in &judged.perhaps {
+            // A page that is alone may have come before what it is a copy of.
+            let row = read_document(&self.tables.documents, *document)?;
+            if let Some(row) = row.filter(|row| row.copies == 1) {
+                self.tables.unsure.insert(row.root, row.canonical.as_str())?;
+            }
+        }
         let mut left = BTreeSet::new();
         for content in &judged.evicts {
             let Some(address) = self.carrier_on(*content, &article.address)? else { continue };

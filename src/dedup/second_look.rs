@@ -19,6 +19,10 @@ const SIBLINGS_MAX: usize = 16;
 /// with the root.
 const SIBLING_SHARE_MIN: f32 = 0.85;
 
+/// Leaves of other sites that share more than this with each other are copies of one text, and it
+/// is the root that differs: pages that share nothing but boilerplate are all alike to one degree.
+const SIBLING_SHARE_MAX: f32 = 1.25;
+
 /// Marks the leaves that are no more like their root than like each other.
 ///
 /// Edited copies of one text are more like it than like each other: each has its own edits. Pages
@@ -42,8 +46,11 @@ pub fn loose_leaves(root: &Sketch, leaves: &[(&Sketch, bool)]) -> Vec<bool> {
                 .collect();
             alike.sort_unstable_by(f32::total_cmp);
             let to_root = leaf.similarity(root);
-            (one_site || to_root <= LOOSE_SIMILARITY_MAX)
-                && alike[alike.len() / 2] >= SIBLING_SHARE_MIN * to_root
+            let to_siblings = alike[alike.len() / 2];
+            to_siblings >= SIBLING_SHARE_MIN * to_root
+                && (one_site
+                    || (to_root <= LOOSE_SIMILARITY_MAX
+                        && to_siblings <= SIBLING_SHARE_MAX * to_root))
         })
         .collect();
     let enough = loose.iter().filter(|loose| **loose).count() >= LOOSE_MIN;
@@ -60,6 +67,22 @@ mod tests {
 
     fn sketch(parts: &[std::ops::Range<u64>]) -> Sketch {
         Sketch::of(parts.iter().cloned().flatten())
+    }
+
+    #[test]
+    fn copies_that_are_more_like_each_other_than_an_edited_root_are_not_loose() {
+        // The root has lost a part of what all others have.
+        let loose = |lost: u64, one_site| {
+            let root = sketch(&[lost..4_000, 90_000..90_000 + lost]);
+            let copies: Vec<Sketch> = (1..6)
+                .map(|n| sketch(&[0..4_000, n * 5_000 + 10_000..n * 5_000 + 10_800]))
+                .collect();
+            let copies: Vec<&Sketch> = copies.iter().collect();
+            loose_leaves(&root, &of_sites(&copies, one_site))
+        };
+        assert_eq!(loose(1_200, false), [false; 5]);
+        assert_eq!(loose(1_200, true), [true; 5]);
+        assert_eq!(loose(600, false), [true; 5]);
     }
 
     #[test]

@@ -27,11 +27,15 @@ pub struct Judged {
     pub place: Place,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
+    /// Further documents that would take it less surely: they and its own may be one.
+    pub perhaps: Vec<u64>,
     /// Contents that cannot stay in its document beside it.
     pub evicts: Vec<u64>,
     /// A document that would take it has other pages of its site, which may turn out to belong
     /// elsewhere.
     pub refused: bool,
+    /// Another text of its site is as good as equal.
+    pub repeats: bool,
 }
 
 /// Finds the place of an article among the stored ones. Reads only.
@@ -41,8 +45,14 @@ pub fn judge_stored(
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
-    let mut judged =
-        Judged { place: Place::New, also: Vec::new(), evicts: Vec::new(), refused: false };
+    let mut judged = Judged {
+        place: Place::New,
+        also: Vec::new(),
+        perhaps: Vec::new(),
+        evicts: Vec::new(),
+        refused: false,
+        repeats: false,
+    };
     if question.signed.text.words == 0 {
         return Ok(judged);
     }
@@ -89,7 +99,8 @@ pub(super) fn judge_near(
 ) -> Result<Judged, Error> {
     let mut candidates = finder.candidates(question.signed);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
-    let Judgement { joint, also, refused } = judge(&Stored(tables), &candidates, question, config)?;
+    let Judgement { joint, also, perhaps, refused, repeats } =
+        judge(&Stored(tables), &candidates, question, config)?;
     let mut evicts = Vec::new();
     let place = joint.map_or(Place::New, |joint| {
         evicts.extend(joint.evicts.iter().copied().map(u64::from));
@@ -102,7 +113,7 @@ pub(super) fn judge_near(
             sure: joint.sure,
         })
     });
-    Ok(Judged { place, also, evicts, refused })
+    Ok(Judged { place, also, perhaps, evicts, refused, repeats })
 }
 
 /// Tells whether a page of one document may be a page of another one, for all that is known of its

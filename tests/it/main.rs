@@ -42,6 +42,7 @@ mod metadata;
 mod moves;
 mod one_site;
 mod operation;
+mod order;
 mod pace;
 mod pairs;
 mod plain_judge;

@@ -125,7 +125,7 @@ fn equal_texts_under_other_titles_are_two_documents_if_the_pages_show_other_thin
     let text = prose(1, 200);
     let pair = |of_hundred| {
         [("a", "The tides of May", 1), ("b", "A walk in winter", 2)].map(|(path, title, own)| {
-            Came { shown: shown(own, of_hundred), ..page(path, title, &text) }
+            Came { shown: Some(shown(own, of_hundred)), ..page(path, title, &text) }
         })
     };
     assert_eq!(stored(&pair(5)), [0, 0]);
@@ -136,7 +136,7 @@ fn equal_texts_under_other_titles_are_two_documents_if_the_pages_show_other_thin
 fn short_texts_under_one_title_are_two_documents_if_the_pages_show_other_things() {
     let pair = |words, of_hundred| {
         [("a", 1), ("b", 2)].map(|(path, own)| {
-            let shown = shown(own, of_hundred);
+            let shown = Some(shown(own, of_hundred));
             Came { shown, ..page(path, "The tides of May", &prose(1, words)) }
         })
     };

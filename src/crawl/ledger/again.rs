@@ -66,7 +66,7 @@ impl Ledger<'_> {
         let (joined, left) = clusters::change(tables, document, (article, place), links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "changed");
         self.drop_left(frontier, tables, left, now)?;
-        self.joined(tables, article, (place, &joined))?;
+        self.joined(tables, article, (&judged, &joined))?;
         let united = self.desk(tables, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
