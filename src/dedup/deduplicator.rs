@@ -187,7 +187,8 @@ impl Deduplicator {
         best.map(|(_, content)| (content, Vec::new())).or(refused)
     }
 
-    /// Looks for another place for texts whose pages on a site are in the way of another page there.
+    /// Looks for another place for texts whose pages on a site are in the way of another page
+    /// there.
     fn evict(&mut self, contents: &[u32], site: u64) {
         for content in contents {
             let page = self.forest.carrier_on(*content, site);

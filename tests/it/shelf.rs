@@ -36,12 +36,11 @@ impl Came {
     /// Its keys, with all that is known of the page.
     pub(crate) fn sign(&self, signer: &Signer) -> Signed {
         let Self { address, title, text, .. } = self;
-        let mut signed =
-            signer.sign_input(&Input { title, text, url: address, ..Input::default() });
+        let mut keys = signer.sign_input(&Input { title, text, url: address, ..Input::default() });
         let standing = uniqcrawl::features::Standing::of(address, title, &self.declared);
-        (signed.standing, signed.standing.shown) = (standing, self.shown);
-        signed.standing.doubtful = self.doubtful;
-        signed
+        (keys.standing, keys.standing.shown) = (standing, self.shown);
+        keys.standing.doubtful = self.doubtful;
+        keys
     }
 }
 
