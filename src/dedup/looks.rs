@@ -18,7 +18,7 @@ use crate::features::{Signed, site_of};
 use crate::frontier::Address;
 use crate::store::{Error, Tables};
 
-use super::judge::Question;
+use super::known::Question;
 use super::stored::{
     Judged, judge_near, judge_stored, loose_contents, must_read, page_is_allowed, signed_at,
 };

@@ -9,7 +9,7 @@ use crate::documents::Key;
 use crate::features::{Signed, Standing};
 
 use super::deduplicator::Cluster;
-use super::judge::{Mate, Question, Text, Tree as Known, Trees};
+use super::known::{Mate, Question, Text, Tree as Known, Trees};
 use super::{Config, Joint, site_allows};
 
 /// Pages of a document on one site that are asked.

@@ -12,6 +12,7 @@ mod config;
 mod deduplicator;
 mod finder;
 mod judge;
+mod known;
 mod looks;
 mod memory;
 mod pair;
@@ -24,9 +25,8 @@ pub use compare::{Comparison, Side, compare, compare_sides};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
 pub use finder::{Candidate, Finder};
-pub use judge::{
-    Allowed, Joint, Judgement, Mate, Question, Text, Tree, Trees, judge, site_allows, takes_place,
-};
+pub use judge::{Allowed, Joint, Judgement, judge, site_allows, takes_place};
+pub use known::{Mate, Question, Text, Tree, Trees};
 pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United};
 pub use rule::{Bond, Likeness, Rule};
 pub use second_look::{LOOKS_MAX, loose_leaves};

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::documents::Key;
 use crate::features::Signed;
 
-use super::judge::{Mate, Question, Text, Tree, Trees};
+use super::known::{Mate, Question, Text, Tree, Trees};
 use super::site::Names;
 use super::{Bond, Config, Error, Finder, Likeness, judge, site_allows};
 

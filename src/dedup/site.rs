@@ -3,7 +3,8 @@
 use crate::features::{Signed, Standing};
 use crate::simhash::Fingerprint;
 
-use super::judge::{Mate, RELATED, Text};
+use super::judge::RELATED;
+use super::known::{Mate, Text};
 use super::{Bond, Rule};
 
 /// Pages of one title, or documents of one edition, from which the name is that of a kind of pages

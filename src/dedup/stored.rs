@@ -13,7 +13,7 @@ use crate::index::stored;
 use crate::sketch::Sketch;
 use crate::store::{BadRow, Error, Store, Tables};
 
-use super::judge::{Mate, Question, Text, Tree, Trees};
+use super::known::{Mate, Question, Text, Tree, Trees};
 use super::{Allowed, Config, Finder, Judgement, judge, loose_leaves, site_allows, takes_place};
 
 /// Pages of a document on one site that are asked, before the address of the article and after it,
