@@ -206,7 +206,8 @@ fn peak_memory(pages: u64) -> f64 {
 
 #[test]
 fn memory_does_not_grow_with_the_addresses_that_are_seen() {
-    // The longer crawl sees 26 MiB more of addresses, which are in the store alone.
-    let (few, many) = (peak_memory(15), peak_memory(80));
-    assert!(many < few + 19.0, "{few} MiB, then {many} MiB");
+    // The longer crawl sees 78 MB more of addresses, which are in the store alone. The peaks of two
+    // runs of one length differ by up to 25 MiB, by what the allocator keeps.
+    let (few, many) = (peak_memory(15), peak_memory(200));
+    assert!(many < few + 40.0, "{few} MiB, then {many} MiB");
 }
