@@ -1,8 +1,8 @@
 //! Documents as trees of height two (parent forest), and which copy of each is canonical.
 //!
 //! A tree has a root content and leaves; every content is in one tree. A new content that is
-//! confirmed against the root of a tree becomes its leaf. Where several trees would take it, the
-//! one with most copies does, then the oldest, then the one with the smaller root fingerprint.
+//! confirmed by a tree becomes its leaf. Where several trees would take it, the most alike does,
+//! then the one with most copies, then the oldest, then the one with the smaller root fingerprint.
 //!
 //! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
 

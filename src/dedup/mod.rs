@@ -2,9 +2,9 @@
 //!
 //! An article is signed once ([`crate::features::Signer`]): an exact hash, a simhash of its
 //! text and one of its title, a sketch of its shingles, keys of its longest sentences. The
-//! index names candidates by any of them; no candidate is believed before its tree's root
-//! confirms it by the sketch ([`Rule`]), so that an accident of 64 bits, or a title such as
-//! "Home", never discards a page.
+//! index names candidates by any of them; no candidate is believed before its tree confirms it
+//! by the sketch ([`Rule`]), and before the pages of the article's own site do if the tree has any,
+//! so that an accident of 64 bits, a template, or a title such as "Home", never discards a page.
 
 mod classes;
 mod compare;
