@@ -1,11 +1,16 @@
 //! The answer: its head, and as much of its body as is wanted and allowed.
 
+use std::time::Duration;
+
 use reqwest::header::{self, HeaderMap};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Config, Failure, text_of};
+use super::{Config, Failure, WHOLE_REQUEST, text_of};
 
-/// Bytes of an unwanted body that are read so that the connection can be used again.
+/// Bytes of an unwanted body that are read so that the connection can be used again, and the time
+/// that they get: the head is all that counts, and must not wait for a body that does not come.
 const DRAIN_BYTES_MAX: u64 = 64 << 10;
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// What the body is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +56,12 @@ pub struct Response {
     pub has_body: bool,
 }
 
+/// Reads as much of an answer as is wanted, until `end` at the latest.
 pub(super) async fn read(
     mut answer: reqwest::Response,
     want: Want,
     config: &Config,
+    end: Instant,
 ) -> Result<Response, Failure> {
     let mut response = head(answer.status().as_u16(), answer.headers());
     let limit = match want {
@@ -65,11 +72,23 @@ pub(super) async fn read(
         _ => {
             if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
                 // Only to use the connection again: whether it succeeds changes nothing.
-                while let Ok(Some(_)) = answer.chunk().await {}
+                let drain = async { while let Ok(Some(_)) = answer.chunk().await {} };
+                let _ = timeout(DRAIN_TIME_MAX, drain).await;
             }
             return Ok(response);
         }
     };
+    match timeout_at(end, fill(&mut response, answer, limit)).await {
+        Ok(filled) => filled.map(|()| response),
+        Err(_) => Err(WHOLE_REQUEST),
+    }
+}
+
+async fn fill(
+    response: &mut Response,
+    mut answer: reqwest::Response,
+    limit: usize,
+) -> Result<(), Failure> {
     response.has_body = true;
     while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::of(&error))? {
         let room = limit - response.body.len();
@@ -80,7 +99,7 @@ pub(super) async fn read(
         }
         response.body.extend_from_slice(&chunk);
     }
-    Ok(response)
+    Ok(())
 }
 
 fn head(status: u16, headers: &HeaderMap) -> Response {

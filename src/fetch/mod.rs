@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tokio::time::{Instant, timeout_at};
 use url::Host;
 
 use crate::urls::PageUrl;
@@ -45,6 +46,9 @@ pub const HOME: &str = "https://crates.io/crates/uniqcrawl";
 
 /// The status with which a proxy asks who we are.
 const PROXY_AUTHENTICATION: u16 = 407;
+
+/// All of a request took too long.
+const WHOLE_REQUEST: Failure = Failure::Timeout("the whole request");
 
 /// Settings of requests.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -254,19 +258,17 @@ impl Fetcher {
         want: Want,
         same: (&str, &str),
     ) -> Result<Response, Failure> {
-        let total = Duration::from_millis(self.config.total_timeout_ms);
-        match tokio::time::timeout(total, self.exchange(url, want, same)).await {
-            Ok(result) => result,
-            Err(_) => Err(Failure::Timeout("the whole request")),
-        }
+        let end = Instant::now() + Duration::from_millis(self.config.total_timeout_ms);
+        let answer = timeout_at(end, self.exchange(url, same)).await.unwrap_or(Err(WHOLE_REQUEST));
+        body::read(answer?, want, &self.config, end).await
     }
 
+    /// Sends a request and waits for the head of its answer.
     async fn exchange(
         &self,
         url: &PageUrl,
-        want: Want,
         (etag, date): (&str, &str),
-    ) -> Result<Response, Failure> {
+    ) -> Result<reqwest::Response, Failure> {
         self.guard(url).await?;
         let first_byte = Duration::from_millis(self.config.first_byte_timeout_ms);
         let mut request = self.request(url);
@@ -288,7 +290,7 @@ impl Fetcher {
         if self.has_proxy() && answer.status() == PROXY_AUTHENTICATION {
             return Err(Failure::Proxy("it asks for a user name and a password".to_owned()));
         }
-        body::read(answer, want, &self.config).await
+        Ok(answer)
     }
 
     /// Refuses targets that must not be contacted and that the resolver would not see: IP numbers

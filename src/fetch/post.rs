@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::urls::PageUrl;
 
-use super::{Failure, Fetcher};
+use super::{Failure, Fetcher, WHOLE_REQUEST};
 
 impl Fetcher {
     /// Sends `json` by POST and returns the status of the answer, whose body is not read. Redirects
@@ -35,7 +35,7 @@ impl Fetcher {
         match tokio::time::timeout(total, request.body(json).send()).await {
             Ok(Ok(answer)) => Ok(answer.status().as_u16()),
             Ok(Err(error)) => Err(Failure::of(&error.without_url())),
-            Err(_) => Err(Failure::Timeout("the whole request")),
+            Err(_) => Err(WHOLE_REQUEST),
         }
     }
 }

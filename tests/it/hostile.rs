@@ -1,6 +1,7 @@
 //! Pages and servers that mean harm: each is a recorded outcome, and the crawl goes on.
 
 use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::config::Config;
@@ -112,6 +113,35 @@ fn bodies_that_do_not_end_in_time_are_given_up() {
     assert_eq!(refused(Page::body(Body::Hang)), Some("timeout"));
     let stalls = Body::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nabc".to_vec());
     assert_eq!(refused(Page::body(stalls)), Some("bad_response"));
+}
+
+#[test]
+fn a_head_counts_at_once_though_its_body_does_not_arrive() {
+    let drip = || Body::Drip { bytes: vec![b'a'; 1_000], every: Duration::from_millis(100) };
+    let slow = move |status: u16| Page { status, ..Page::body(drip()) };
+    let image = || slow(200).header("Content-Type", "image/png");
+    for (page, reason) in
+        [(slow(404), "http_error"), (slow(302), "bad_redirect"), (image(), "not_a_page")]
+    {
+        assert_eq!(refused(page), Some(reason));
+    }
+    let tries = AtomicUsize::new(0);
+    let busy = Site::new().html("/", page("Front", &prose(1, 60), &[])).handler(move |request| {
+        let first = request.target == "/" && tries.fetch_add(1, Ordering::SeqCst) == 0;
+        first.then(|| slow(503).header("Retry-After", "1"))
+    });
+    let web = Web::one(busy);
+    let crawled = Crawled::new();
+    let mut config = config();
+    config.frontier.retries_max = 0;
+    config.fetch.total_timeout_ms = 1_500;
+    crawled.run(&config, &web.seeds());
+    let found = crawled.explain(&web.seeds()[0]);
+    assert_eq!((found.state, web.asked("/")), ("stored", 2), "busy is no failure");
+    assert!(found.facts.contains(&("busy answers".to_owned(), "1".to_owned())));
+    let asked = web.web.requests_of(0).into_iter().filter(|request| request.target == "/");
+    let asked: Vec<Instant> = asked.map(|request| request.started).collect();
+    assert!(asked[1] - asked[0] >= Duration::from_secs(1), "it asked for a second of rest");
 }
 
 #[test]
