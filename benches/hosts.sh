@@ -22,7 +22,7 @@ end() {
 trap end EXIT
 "$webs/hosts" serve "$work" & server=$!
 until [ -s "$work/hosts" ]; do kill -0 "$server"; sleep 0.1; done
-printf '[frontier]\ndelay_ms = %s\n[fetch]\nallow_private = true\n' "$delay" > "$work/config.toml"
+printf '[frontier]\ndelay = "%sms"\n[fetch]\nallow_private = true\n' "$delay" > "$work/config.toml"
 started=$(date +%s%6N)
 "$CRAWL" --config "$work/config.toml" --seeds "$work/seeds" --store "$work/store" \
   --report "$work/report.json" --quiet > "$work/out" 2> "$work/err" & crawler=$!

@@ -22,10 +22,10 @@ end() {
 trap end EXIT
 # The budget ends what has no end when nothing else does; times are short, for the web is ours.
 usual='host_addresses_max = 4000
-delay_ms = 0
+delay = "0s"
 connections_per_host = 2
-retry_delay_ms = 200
-busy_delay_ms = 300'
+retry_delay = "200ms"
+busy_delay = "300ms"'
 run() { # NAME FRONTIER REST: a server, a crawl, and what came of it
   local name=$1 folder=$work/$1
   mkdir "$folder"

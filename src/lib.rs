@@ -9,6 +9,7 @@ pub mod simhash;
 pub mod sketch;
 pub mod store;
 pub mod text;
+pub mod units;
 pub mod urls;
 
 pub mod boilerplate;

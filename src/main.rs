@@ -9,6 +9,11 @@ macro_rules! println {
     ($($part:tt)*) => { $crate::cli::line(format_args!($($part)*)) };
 }
 
+/// The same for standard error: a warning that nobody reads does not end the work.
+macro_rules! eprintln {
+    ($($part:tt)*) => { $crate::cli::aside(format_args!($($part)*)) };
+}
+
 mod cli;
 
 use std::process::ExitCode;

@@ -31,7 +31,7 @@ pub(super) async fn send(
         }
     }
     let limits = (&service.room, service.config.stall_time());
-    let most = service.config.body_bytes_max;
+    let most = service.config.body_size_max.bytes();
     let mut whole = body::whole(&head.headers, content, most, limits).await?;
     let json = std::mem::take(&mut whole.bytes);
     let signed = service.apart(&service.signers, move |service| service.article(&json));

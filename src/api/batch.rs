@@ -139,7 +139,7 @@ impl Reader {
     }
 
     fn grow(&mut self, bytes: &[u8]) {
-        if self.rest.len() + bytes.len() > self.service.config.body_bytes_max {
+        if self.rest.len() + bytes.len() > self.service.config.body_size_max.bytes() {
             self.skips = true;
             self.rest = Vec::new();
         }
@@ -151,7 +151,7 @@ impl Reader {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.rest);
         let skipped = std::mem::take(&mut self.skips);
-        let most = self.service.config.body_bytes_max;
+        let most = self.service.config.body_size_max.bytes();
         self.lines += 1;
         if skipped {
             let detail = format!("the line has more than {most} bytes");

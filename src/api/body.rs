@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::problem::Problem;
+use crate::units::Size;
 
 /// Bytes that need no room of the large ones.
 const SMALL: usize = 64 << 10;
@@ -29,8 +30,8 @@ pub(super) struct Whole {
 }
 
 /// Room for large bodies.
-pub(super) fn room(mib: u32) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new((mib as usize) << 10))
+pub(super) fn room(size: Size) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new((size.bytes() >> 10).min(Semaphore::MAX_PERMITS)))
 }
 
 /// Returns the type of a body, without its parameters, in lower case.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::intake;
+use crate::units::{Size, Time};
 
 /// How the service listens, and what a client may ask of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +23,9 @@ pub struct Config {
     #[serde(flatten)]
     pub article: intake::Limits,
     /// Most bytes of a body, and of a line of a batch.
-    pub body_bytes_max: usize,
-    /// Most memory of large bodies at a time, in MiB.
-    pub bodies_mib_max: u32,
+    pub body_size_max: Size,
+    /// Most memory of large bodies at a time.
+    pub bodies_size_max: Size,
     /// Most lines of a batch.
     pub batch_lines_max: u64,
     /// Most batches at a time.
@@ -36,13 +37,13 @@ pub struct Config {
     /// Most connections at a time.
     pub connections_max: usize,
     /// Time in which the head of a request must have come, and for which a connection may idle.
-    pub header_ms_max: u64,
+    pub header_time_max: Time,
     /// Time without a byte after which a body, or an answer that nobody takes, ends.
-    pub stall_ms_max: u64,
+    pub stall_time_max: Time,
     /// Time that a request may take.
-    pub request_ms_max: u64,
+    pub request_time_max: Time,
     /// Time that requests under way get to end when the service stops.
-    pub stop_ms_max: u64,
+    pub stop_time_max: Time,
     /// Articles that are signed at a time; 0 for one per core.
     pub signers_max: usize,
     /// Requests that read the store at a time.
@@ -52,7 +53,7 @@ pub struct Config {
     /// Most seeds of such a crawl.
     pub crawl_seeds_max: usize,
     /// Time between two looks at what the index of the search has to follow.
-    pub search_update_ms: u64,
+    pub search_update: Time,
 }
 
 impl Default for Config {
@@ -62,44 +63,44 @@ impl Default for Config {
             token_file: PathBuf::new(),
             publisher: "uniqcrawl".to_owned(),
             article: intake::Limits::default(),
-            body_bytes_max: 8 << 20,
-            bodies_mib_max: 256,
+            body_size_max: Size::from_mib(8),
+            bodies_size_max: Size::from_mib(256),
             batch_lines_max: 1_000_000,
             batches_max: 16,
             requests_per_second_max: 0,
             client_requests_per_second_max: 10_000,
             connections_max: 12_000,
-            header_ms_max: 10_000,
-            stall_ms_max: 20_000,
-            request_ms_max: 30_000,
-            stop_ms_max: 15_000,
+            header_time_max: Time::from_secs(10),
+            stall_time_max: Time::from_secs(20),
+            request_time_max: Time::from_secs(30),
+            stop_time_max: Time::from_secs(15),
             signers_max: 0,
             readers_max: 16,
             crawls: false,
             crawl_seeds_max: 1_000,
-            search_update_ms: 3_000,
+            search_update: Time::from_secs(3),
         }
     }
 }
 
 impl Config {
     pub(super) fn header_time(&self) -> Duration {
-        Duration::from_millis(self.header_ms_max.max(1))
+        self.header_time_max.duration().max(Duration::from_millis(1))
     }
 
     pub(super) fn stall_time(&self) -> Duration {
-        Duration::from_millis(self.stall_ms_max.max(1))
+        self.stall_time_max.duration().max(Duration::from_millis(1))
     }
 
     pub(super) fn request_time(&self) -> Duration {
-        Duration::from_millis(self.request_ms_max.max(1))
+        self.request_time_max.duration().max(Duration::from_millis(1))
     }
 
     pub(super) fn search_interval(&self) -> Duration {
-        Duration::from_millis(self.search_update_ms.max(10))
+        self.search_update.duration().max(Duration::from_millis(10))
     }
 
     pub(super) fn stop_time(&self) -> Duration {
-        Duration::from_millis(self.stop_ms_max)
+        self.stop_time_max.duration()
     }
 }

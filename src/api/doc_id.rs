@@ -39,7 +39,7 @@ pub(super) async fn ask(
         }
     };
     let limits = (&service.room, service.config.stall_time());
-    let most = service.config.body_bytes_max;
+    let most = service.config.body_size_max.bytes();
     let mut whole = body::whole(&head.headers, content, most, limits).await?;
     let article = if is_form {
         let wrong = |_| Problem::bad("bad_utf8", "the form is not UTF-8");

@@ -166,7 +166,7 @@ impl Service {
             signers: semaphore(signers),
             readers: semaphore(api.readers_max),
             batches: semaphore(api.batches_max),
-            room: body::room(api.bodies_mib_max),
+            room: body::room(api.bodies_size_max),
             stopping: AtomicBool::new(false),
             // What crawls into the store of the service judges as the service does.
             crawl: crawl::Settings { dedup: dedup.clone(), ..crawl.clone() },

@@ -1,6 +1,7 @@
 //! Parameters of an address, read strictly: what is not understood is refused, not guessed.
 
-use crate::clock::{Timestamp, duration};
+use crate::clock::Timestamp;
+use crate::units::Time;
 use std::time::Duration;
 
 use super::problem::Problem;
@@ -62,8 +63,7 @@ impl Params {
     ) -> Result<Duration, Problem> {
         let Some(text) = self.text(name) else { return Ok(usual) };
         let fits = |time: &Duration| *time >= Duration::from_hours(1) && *time <= most;
-        let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
-        let time = duration(text).ok().filter(|time| has_unit && fits(time));
+        let time = text.parse().ok().map(Time::duration).filter(fits);
         let hours = most.as_secs() / 3600;
         let wrong = || bad(name, &format!("it is a time from 1h to {hours}h, such as 6h or 2d"));
         time.ok_or_else(wrong)

@@ -86,7 +86,8 @@ async fn posted(service: &Service, request: Request) -> Result<Question, Problem
         return Err(body::wrong_kind(&kind, "application/json"));
     }
     let limits = (&service.room, service.config.stall_time());
-    let whole = body::whole(&head.headers, content, service.config.body_bytes_max, limits).await?;
+    let whole =
+        body::whole(&head.headers, content, service.config.body_size_max.bytes(), limits).await?;
     if let Err(error) = std::str::from_utf8(&whole.bytes) {
         let detail = format!("byte {} is not UTF-8", error.valid_up_to());
         return Err(Problem::bad("bad_utf8", detail));

@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uniqcrawl::clock::duration;
 use uniqcrawl::dedup::Preset;
 use uniqcrawl::features::Extractor;
 use uniqcrawl::index::layout::Kind;
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::ScopeKind;
 
 use super::simhash::SimhashArgs;
@@ -84,8 +83,8 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u16>,
     /// Least time between the end of a host's answer and the next request to it: 500ms, 1s, 0
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub delay: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<Time>,
     /// Requests to one host at a time
     #[arg(long, value_name = "N")]
     pub connections_per_host: Option<usize>,
@@ -282,8 +281,8 @@ pub(crate) struct ExpireArgs {
     #[command(flatten)]
     pub store: StoreArg,
     /// Remove what had no new copy for this long: 12h, 30d
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub older_than: Duration,
+    #[arg(long, value_name = "TIME")]
+    pub older_than: Time,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use uniqcrawl::config::Sourced;
 use uniqcrawl::corpus::{self, Report};
 use uniqcrawl::dedup::Config;
 
 use super::args::{DedupArgs, RuleArgs};
 use super::exit::Exit;
 use super::screen::{self, bytes, number};
+use super::settings;
 
 /// `crawl dedup FILE... --out DIR`.
 pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
@@ -40,7 +40,7 @@ pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
 pub(super) fn settings(args: &RuleArgs) -> Result<Config> {
     let mut config = match (args.preset, &args.config) {
         (Some(preset), _) => preset.config(),
-        (None, file) => Sourced::read(file.as_deref())?.config.dedup,
+        (None, file) => settings::read(file.as_deref())?.config.dedup,
     };
     if let Some(extractor) = args.extractor {
         config.features.extractor = extractor;

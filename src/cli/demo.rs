@@ -4,6 +4,7 @@ use anyhow::Result;
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{LocalWeb, demo};
 use uniqcrawl::store::Store;
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::DemoArgs;
@@ -15,7 +16,7 @@ use super::screen;
 fn config() -> Config {
     let mut config = Config::default();
     config.fetch.allow_private = true;
-    config.frontier.delay_ms = 20;
+    config.frontier.delay = Time::from_millis(20);
     // The slow host of the demo is slow on purpose, and not for want of rest.
     config.frontier.response_factor = 0;
     // The calendar of the trap has no end: this is where it ends.

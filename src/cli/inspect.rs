@@ -4,7 +4,7 @@ use anyhow::Result;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::check;
 use uniqcrawl::clock::Clock;
-use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::config::Config;
 use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::documents::{DocId, read_copy, read_document};
 use uniqcrawl::explain;
@@ -16,6 +16,7 @@ use uniqcrawl::urls::{Normalize, PageUrl};
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
 use super::screen::{self, bytes, number};
+use super::settings;
 
 /// Characters of a text that `inspect` shows.
 const EXCERPT_CHARS: usize = 300;
@@ -30,7 +31,7 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
         FormatArg::Jsonl => Format::Jsonl,
         FormatArg::Csv => Format::Csv,
     };
-    let honour = Sourced::read(args.config.as_deref())?.config.export;
+    let honour = settings::read(args.config.as_deref())?.config.export;
     let (form, now) = ((format, args.out.as_path()), Clock::System.now());
     let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
     let summary = export::export_with(&open(&args.store)?, form, &honour, now, unsettled)?;
@@ -172,7 +173,7 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         ("links between hosts".to_owned(), tables.inlinks.len()?),
         ("addresses".to_owned(), tables.addresses.len()?),
         ("addresses to be visited again".to_owned(), tables.revisits.len()?),
-        ("of them due now".to_owned(), due_now(&tables)?),
+        ("addresses due now".to_owned(), due_now(&tables)?),
     ];
     facts.extend(trouble_of_hosts(&tables)?);
     for row in tables.counters.iter()? {
@@ -183,8 +184,8 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
     }
     facts.push(("file bytes".to_owned(), size));
     if json {
-        let map: serde_json::Map<_, _> =
-            facts.into_iter().map(|(name, count)| (name, count.into())).collect();
+        let facts = facts.into_iter().map(|(name, count)| (screen::key(&name), count.into()));
+        let map: serde_json::Map<_, _> = facts.collect();
         return screen::json(&map);
     }
     println!("{}", store.path().display());

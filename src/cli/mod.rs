@@ -60,6 +60,11 @@ pub(crate) fn line(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// Prints a line on standard error. Work goes on if nobody reads it.
+pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 fn run(args: Args) -> anyhow::Result<Exit> {
     let json = args.json;
     match args.command {

@@ -22,6 +22,8 @@ pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would tell of lines that nobody reads with a macro that panics then.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match super::crash::asked_for() {
         Some(crash) => log.finish().with(crash).init(),
@@ -47,6 +49,16 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> R
         writeln!(out, "  {name:<width$}  {value}")?;
     }
     Ok(())
+}
+
+/// Makes the key `linksBetweenHosts` in JSON of the name `links between hosts`.
+pub(super) fn key(name: &str) -> String {
+    let mut words = name.split(' ');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |key, word| {
+        let (head, rest) = word.split_at(word.ceil_char_boundary(1));
+        format!("{key}{}{rest}", head.to_uppercase())
+    })
 }
 
 /// Writes a number with blanks between its thousands.

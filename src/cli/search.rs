@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::config::Config;
 use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::documents::{DocId, read_document};
 use uniqcrawl::search::{self, Entry, Search, Updated};
@@ -18,6 +18,7 @@ use super::args::SearchArgs;
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
 use super::screen::{self, number};
+use super::settings;
 
 /// Characters of a title or sentence that are shown.
 const SHOWN_CHARS: usize = 200;
@@ -52,7 +53,7 @@ struct Desk {
 
 /// `crawl search`.
 pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
-    let Config { mut search, store, .. } = Sourced::read(args.config.as_deref())?.config;
+    let Config { mut search, store, .. } = settings::read(args.config.as_deref())?.config;
     if let Some(least) = args.min_cosine {
         if !(0.0..=1.0).contains(&least) {
             return Err(Usage(format!("--min-cosine {least}: a cosine is from 0 to 1")).into());
@@ -70,7 +71,7 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
         _ => Mode::Text,
     };
     let (search, tables, updated) = if args.corpus.is_empty() && args.index.is_none() {
-        of_store(args, &search, store.cache_mib << 20)?
+        of_store(args, &search, store.cache_size.bytes())?
     } else {
         of_files(args, &search)?
     };

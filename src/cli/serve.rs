@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::oneshot;
 use uniqcrawl::api::{self, Service};
-use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{Crawls, fix_rules};
 use uniqcrawl::jobs::{Desk, Jobs};
 use uniqcrawl::store::Store;
@@ -19,12 +19,13 @@ use super::args::ServeArgs;
 use super::door::Door;
 use super::exit::{Exit, Usage};
 use super::jobs::{House, Screen, Served};
+use super::settings;
 use super::signals::Asked;
 use super::{crawl, jobs, screen};
 
 /// `crawl serve`.
 pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let mut sourced = Sourced::read(args.config.as_deref())?;
+    let mut sourced = settings::read(args.config.as_deref())?;
     sourced.apply(|config| {
         config.api.listen = args.listen.unwrap_or(config.api.listen);
         config.api.crawls |= args.allow_crawls;

@@ -1,5 +1,7 @@
 //! Settings from file and flags, and `crawl config`.
 
+use std::path::Path;
+
 use anyhow::Result;
 use uniqcrawl::config::{Config, Sourced};
 
@@ -7,9 +9,23 @@ use super::args::Overrides;
 use super::exit::Exit;
 use super::screen;
 
+/// Reads the settings file, and says what in it should be changed.
+pub(super) fn read(path: Option<&Path>) -> Result<Sourced> {
+    let sourced = Sourced::read(path)?;
+    tell(&sourced);
+    Ok(sourced)
+}
+
+/// Says what should be changed, though it is still understood.
+pub(super) fn tell(sourced: &Sourced) {
+    for note in &sourced.notes {
+        eprintln!("note: {note}");
+    }
+}
+
 /// Reads the settings file and applies the flags.
 pub(super) fn effective(flags: &Overrides) -> Result<Sourced> {
-    let mut sourced = Sourced::read(flags.config.as_deref())?;
+    let mut sourced = read(flags.config.as_deref())?;
     sourced.apply(|config| overlay(config, flags));
     Ok(sourced)
 }
@@ -28,7 +44,7 @@ fn overlay(config: &mut Config, flags: &Overrides) {
         config.frontier.depth_max = depth;
     }
     if let Some(delay) = flags.delay {
-        config.frontier.delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        config.frontier.delay = delay;
     }
     if let Some(connections) = flags.connections_per_host {
         config.frontier.connections_per_host = connections;
@@ -63,7 +79,9 @@ pub(super) fn show(flags: &Overrides, json: bool) -> Result<Exit> {
             .collect();
         return screen::json(&all);
     }
-    let lines = sourced.lines();
+    let lines = sourced.lines().into_iter();
+    let lines: Vec<_> =
+        lines.map(|(key, value, source)| (key, value.to_string(), source)).collect();
     let width = lines.iter().map(|(key, value, _)| key.len() + value.len() + 3).max();
     let mut section = String::new();
     for (key, value, source) in &lines {

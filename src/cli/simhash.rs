@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde::Deserialize;
-use uniqcrawl::config::Sourced;
 use uniqcrawl::corpus::values_of;
 use uniqcrawl::features::{Extractor, Field, Input, Signature, Signer};
 
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
+use super::settings;
 use super::{pages, screen};
 
 /// Heaviest words that `simhash --words` shows.
@@ -53,7 +53,7 @@ pub(crate) struct SimhashArgs {
 
 /// `crawl simhash`.
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
-    let mut config = Sourced::read(args.config.as_deref())?.config.dedup.features;
+    let mut config = settings::read(args.config.as_deref())?.config.dedup.features;
     config.extractor = args.extractor.unwrap_or(config.extractor);
     let signer = Signer::new(config)?;
     if args.jsonl {

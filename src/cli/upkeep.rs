@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::clusters;
-use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::config::Config;
 use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::frontier::Frontier;
 use uniqcrawl::store::{Store, Tables};
@@ -14,11 +14,13 @@ use uniqcrawl::text::{DocumentFrequencies, Normal, Segmenter};
 use super::args::{ExpireArgs, IdfArgs};
 use super::exit::{Exit, Usage};
 use super::screen::{self, number};
+use super::settings;
 
 /// `crawl expire --older-than TIME`.
 pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
     let store = Store::open(&args.store.store, Config::default().cache_bytes())?;
-    let oldest = SystemTime::now().checked_sub(args.older_than).unwrap_or(SystemTime::UNIX_EPOCH);
+    let oldest =
+        SystemTime::now().checked_sub(args.older_than.duration()).unwrap_or(SystemTime::UNIX_EPOCH);
     let since = oldest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let before = Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
     let txn = store.db().begin_write()?;
@@ -41,7 +43,7 @@ pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
 
 /// `crawl idf FILE... --out FILE`.
 pub(super) fn idf(args: &IdfArgs, json: bool) -> Result<Exit> {
-    let features = Sourced::read(args.config.as_deref())?.config.dedup.features;
+    let features = settings::read(args.config.as_deref())?.config.dedup.features;
     let normal = Normal { simplify: features.simplify };
     let segmenter = match features.dictionary_file.as_str() {
         "" => Segmenter::default(),

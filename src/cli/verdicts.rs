@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use redb::ReadableTable as _;
 use uniqcrawl::clock::Clock;
-use uniqcrawl::config::{Config, Sourced};
+use uniqcrawl::config::Config;
 use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::export::write_verdicts;
 use uniqcrawl::store::{Store, Tables};
@@ -17,6 +17,7 @@ use uniqcrawl::verdicts::{Addresses, Feed, Header, Known};
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};
 use super::screen::{self, number};
+use super::settings;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VerdictsCommand {
@@ -59,7 +60,7 @@ pub(super) fn run(command: VerdictsCommand, json: bool) -> Result<Exit> {
 }
 
 fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
-    let config = Sourced::read(args.config.as_deref())?.config;
+    let config = settings::read(args.config.as_deref())?.config;
     let store = Store::open(&args.store.store, config.cache_bytes())?;
     let tables = store.read()?;
     let addresses = if args.hashed { Addresses::Hashed } else { Addresses::Plain };

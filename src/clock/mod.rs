@@ -87,26 +87,6 @@ fn timestamp(millis: u128) -> Timestamp {
     Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
-/// Reads `500ms`, `1s`, `2m`, `1h`, `30d`, or a bare number of seconds.
-///
-/// # Errors
-///
-/// Says in words what is wrong with it.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        other => return Err(format!("`{other}` is no unit: use ms, s, m, h or d")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
-    Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is too long"))
-}
-
 /// Returns how long the present thread has run on a processor; only differences tell something.
 /// Where the system does not count that, it is the time that went by.
 #[must_use]

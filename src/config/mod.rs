@@ -3,6 +3,7 @@
 //! Later sources win: built-in default, file, command line.
 
 mod nearest;
+mod renamed;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +14,9 @@ use toml::{Table, Value};
 
 use crate::crawl::{Limits, Settings};
 use crate::robots::meta::Honour;
+use crate::units::{Size, Time};
 use crate::urls::{Normalize, ScopeKind};
-use crate::{api, boilerplate, dedup, extract, fetch, frontier, search};
+use crate::{api, boilerplate, dedup, extract, fetch, frontier, jobs, search};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -73,13 +75,13 @@ pub struct Extract {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Store {
-    /// Memory of the page cache, in MiB.
-    pub cache_mib: usize,
+    /// Memory of the page cache.
+    pub cache_size: Size,
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { cache_mib: 256 }
+        Self { cache_size: Size::from_mib(256) }
     }
 }
 
@@ -116,7 +118,7 @@ pub enum Error {
         /// What the operating system says.
         source: std::io::Error,
     },
-    /// The file is not TOML, or a value has the wrong type.
+    /// The file is not TOML.
     #[error("{}: {detail}", path.display())]
     Syntax {
         /// The file.
@@ -124,23 +126,31 @@ pub enum Error {
         /// What the parser says.
         detail: String,
     },
-    /// A key that does not exist.
-    #[error("{}: unknown key `{key}`; the nearest is `{nearest}`", path.display())]
-    UnknownKey {
+    /// A key that does not exist, or a value that it cannot have.
+    #[error("{}: {}`{key}`: {detail}", path.display(), at(*line))]
+    Key {
         /// The file.
         path: PathBuf,
+        /// Its line, from 1; 0 if it is not known.
+        line: usize,
         /// The key as it stands there.
         key: String,
-        /// The key that is most like it.
-        nearest: String,
+        /// What is wrong.
+        detail: String,
     },
 }
 
+fn at(line: usize) -> String {
+    if line == 0 { String::new() } else { format!("line {line}: ") }
+}
+
 /// Settings with the source of each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sourced {
     /// The settings.
     pub config: Config,
+    /// What the user should change, though it is still understood.
+    pub notes: Vec<String>,
     sources: BTreeMap<String, Source>,
 }
 
@@ -149,27 +159,25 @@ impl Sourced {
     ///
     /// # Errors
     ///
-    /// Names the file and the key. A key that does not exist is an error.
+    /// Names the file, the line and the key. A key that does not exist is an error.
     pub fn read(path: Option<&Path>) -> Result<Self, Error> {
-        let Some(path) = path else {
-            return Ok(Self { config: Config::default(), sources: BTreeMap::new() });
-        };
+        let mut sourced = Self::default();
+        let Some(path) = path else { return Ok(sourced) };
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let syntax = |detail: String| Error::Syntax { path: path.to_owned(), detail };
-        let table: Table = toml::from_str(&text).map_err(|error| syntax(error.to_string()))?;
-        let known = flatten(&default_table());
-        let given = flatten(&table);
-        for key in given.keys() {
-            if !known.contains_key(key) {
-                let nearest = nearest::nearest(key, known.keys().map(String::as_str));
-                let (path, key) = (path.to_owned(), key.clone());
-                return Err(Error::UnknownKey { path, key, nearest: nearest.to_owned() });
-            }
+        let table: Table = toml::from_str(&text).map_err(|error| {
+            let (path, detail) = (path.to_owned(), error.to_string());
+            Error::Syntax { path, detail }
+        })?;
+        sourced.overlay(&table).map_err(|(key, detail)| {
+            let lines = jobs::key_lines(&text).unwrap_or_default();
+            let line = lines.get(&key).copied().unwrap_or(0);
+            Error::Key { path: path.to_owned(), line, key, detail }
+        })?;
+        for note in &mut sourced.notes {
+            *note = format!("{}: {note}", path.display());
         }
-        let config = toml::from_str(&text).map_err(|error| syntax(error.to_string()))?;
-        let sources = given.into_keys().map(|key| (key, Source::File)).collect();
-        Ok(Self { config, sources })
+        Ok(sourced)
     }
 
     /// Reads settings over these from a table of another file: one with sections of its own.
@@ -179,21 +187,46 @@ impl Sourced {
     /// The key that is at fault, and what is wrong with it.
     pub fn overlay(&mut self, over: &Table) -> Result<(), (String, String)> {
         let known = flatten(&default_table());
-        for (key, value) in flatten(over) {
-            if !known.contains_key(&key) {
-                let nearest = nearest::nearest(&key, known.keys().map(String::as_str));
-                return Err((key, format!("unknown key; the nearest is `{nearest}`")));
+        let mut given = flatten(over);
+        let renamed = renamed::rename(&mut given)?;
+        for key in given.keys() {
+            if !known.contains_key(key) {
+                let nearest = nearest::nearest(key, known.keys().map(String::as_str));
+                return Err((key.clone(), format!("unknown key; the nearest is `{nearest}`")));
             }
-            let mut table = table_of(&self.config);
-            put(&mut table, &key, value);
-            // One at a time, so that the key at fault is known.
-            match table.try_into() {
-                Ok(config) => self.config = config,
-                Err(error) => return Err((key, error.message().to_owned())),
-            }
-            self.sources.insert(key, Source::File);
         }
+        let mut table = table_of(&self.config);
+        for (key, value) in &given {
+            put(&mut table, key, value.clone());
+        }
+        self.config = match table.try_into() {
+            Ok(config) => config,
+            Err(error) => {
+                let (key, why) = self.fault(&given, &known, &error);
+                // It is named as it stands in the file.
+                let old = renamed::old_name(&key).filter(|old| renamed.contains_key(*old));
+                return Err((old.map_or(key, str::to_owned), why));
+            }
+        };
+        self.notes.extend(renamed.into_values());
+        self.sources.extend(given.into_keys().map(|key| (key, Source::File)));
         Ok(())
+    }
+
+    /// Finds the key that is at fault: the first that cannot be set alone.
+    fn fault(
+        &self,
+        given: &BTreeMap<String, Value>,
+        known: &BTreeMap<String, Value>,
+        all: &toml::de::Error,
+    ) -> (String, String) {
+        for (key, value) in given {
+            let mut table = table_of(&self.config);
+            put(&mut table, key, value.clone());
+            let Err(error) = table.try_into::<Config>() else { continue };
+            return (key.clone(), wrong(&known[key], value, error.message()));
+        }
+        (String::new(), all.message().to_owned())
     }
 
     /// Applies flags: whatever `change` sets counts as given on the command line.
@@ -207,14 +240,13 @@ impl Sourced {
         }
     }
 
-    /// Returns every key with its value in TOML and its source, in the order of the keys. Values of
+    /// Returns every key with its value and its source, in the order of the keys. Values of
     /// headers, and what a proxy is told of us, are not shown.
     #[must_use]
-    pub fn lines(&self) -> Vec<(String, String, Source)> {
+    pub fn lines(&self) -> Vec<(String, Value, Source)> {
         let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
         let all = flatten(&table_of(&self.config)).into_iter();
-        all.map(|(key, value)| (key.clone(), shown(&key, value).to_string(), source(&key)))
-            .collect()
+        all.map(|(key, value)| (key.clone(), shown(&key, value), source(&key))).collect()
     }
 }
 
@@ -239,7 +271,7 @@ impl Config {
     /// Returns the memory of the store's page cache in bytes.
     #[must_use]
     pub fn cache_bytes(&self) -> usize {
-        self.store.cache_mib << 20
+        self.store.cache_size.bytes()
     }
 }
 
@@ -248,7 +280,51 @@ fn default_table() -> Table {
 }
 
 fn table_of(config: &Config) -> Table {
-    Table::try_from(config).expect("every setting has a form in TOML")
+    let mut table = Table::try_from(config).expect("every setting has a form in TOML");
+    table.iter_mut().for_each(|(_, value)| shorten(value));
+    table
+}
+
+/// Writes 0.4 for 0.4000000059604645, which is what becomes of it on its way through 32 bits.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Float(number) if f64::from(*number as f32).to_bits() == number.to_bits() => {
+            *number = (*number as f32).to_string().parse().unwrap_or(*number);
+        }
+        Value::Array(all) => all.iter_mut().for_each(shorten),
+        Value::Table(table) => table.iter_mut().for_each(|(_, value)| shorten(value)),
+        _ => {}
+    }
+}
+
+/// Says what a setting should be, by its usual value.
+fn wrong(usual: &Value, value: &Value, error: &str) -> String {
+    let has_unit = |text: &str| text.parse::<Time>().is_ok() || text.parse::<Size>().is_ok();
+    match (usual, value) {
+        (Value::Integer(_), Value::Integer(_)) => {
+            let bits = error.rsplit_once("expected u").and_then(|(_, bits)| bits.parse().ok());
+            let most = 1_u64.checked_shl(bits.unwrap_or(64)).map_or(i64::MAX as u64, |all| all - 1);
+            format!("must be a number from 0 to {most}, not {value}")
+        }
+        (Value::String(text), Value::Integer(_) | Value::Float(_)) if has_unit(text) => {
+            error.to_owned()
+        }
+        (Value::Boolean(_), _) => format!("must be true or false, not {}", kind(value)),
+        _ if usual.same_type(value) => error.to_owned(),
+        _ => format!("must be {}, such as {usual}, not {}", kind(usual), kind(value)),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a text",
+        Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number with a point",
+        Value::Boolean(_) => "true or false",
+        Value::Datetime(_) => "a date",
+        Value::Array(_) => "a list",
+        Value::Table(_) => "a table",
+    }
 }
 
 /// Hides what may be a secret.
@@ -266,7 +342,7 @@ fn shown(key: &str, value: Value) -> Value {
     Value::Array(shown.collect())
 }
 
-/// Sets `frontier.delay_ms`, a key that is there.
+/// Sets `frontier.delay`, a key that is there.
 fn put(table: &mut Table, key: &str, value: Value) {
     match key.split_once('.') {
         None => {
@@ -280,7 +356,7 @@ fn put(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Makes `frontier.delay_ms` of the key `delay_ms` in the table `frontier`.
+/// Makes `frontier.delay` of the key `delay` in the table `frontier`.
 fn flatten(table: &Table) -> BTreeMap<String, Value> {
     let mut flat = BTreeMap::new();
     for (key, value) in table {

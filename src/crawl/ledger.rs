@@ -1,7 +1,7 @@
 //! The ledger: the thread that owns the only write transaction.
 //!
 //! A batch is one transaction: leases are filled, signed pages are judged, stored and settled as
-//! they come, and the batch closes at `batch_pages_max` pages or `batch_ms_max` milliseconds.
+//! they come, and the batch closes at `batch_pages_max` pages or after `batch_time_max`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -188,7 +188,7 @@ impl<'a> Ledger<'a> {
         dedup::catch_up(self.store, &self.finder, &self.settings.dedup)?;
         let txn = self.store.db().begin_write().map_err(store::Error::from)?;
         let mut tables = Tables::open(&txn)?;
-        let longest = Duration::from_millis(self.settings.limits.batch_ms_max);
+        let longest = self.settings.limits.batch_time_max.duration();
         let mut opened = self.is_shared().then(Instant::now);
         let mut pages = 0;
         let mut course = loop {
@@ -310,7 +310,7 @@ impl<'a> Ledger<'a> {
 
     fn is_over(&self) -> bool {
         if let Some(since) = self.stopping {
-            let drain = Duration::from_millis(self.settings.limits.drain_ms_max);
+            let drain = self.settings.limits.drain_time_max.duration();
             return self.in_flight == self.held.len()
                 || since.elapsed() >= drain
                 || self.context.stop.asked() > 1;
@@ -319,7 +319,7 @@ impl<'a> Ledger<'a> {
             return false;
         }
         let now = self.context.clock.now();
-        let longest = Duration::from_millis(self.settings.limits.idle_wait_ms_max);
+        let longest = self.settings.limits.idle_wait_max.duration();
         self.is_full() || self.next_due.is_none_or(|due| now.until(due) > longest)
     }
 

@@ -16,7 +16,7 @@ pub(super) fn sitemap(lease: &Lease, response: &Response, with: With<'_>) -> Yie
     let refused = |reason| Yield::Settled(Settlement::Refused(reason));
     let body = &response.body;
     let codings = &response.content_encoding;
-    let Ok(reader) = decode::reader(body, codings, config.bytes_max as u64) else {
+    let Ok(reader) = decode::reader(body, codings, config.size_max.bytes() as u64) else {
         return refused(Reason::BadEncoding);
     };
     match discover::read(reader, body.len(), config, settings.fetch.decoded_ratio_max) {

@@ -31,6 +31,7 @@ use crate::features::Signer;
 use crate::fetch::{self, Fetcher};
 use crate::frontier;
 use crate::store::{self, Store};
+use crate::units::Time;
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 use crate::verdicts;
 
@@ -90,11 +91,11 @@ pub struct Limits {
     /// Pages in one commit at most.
     pub batch_pages_max: usize,
     /// Time for which a batch stays open at most.
-    pub batch_ms_max: u64,
+    pub batch_time_max: Time,
     /// The run ends when the next request is further away than this.
-    pub idle_wait_ms_max: u64,
+    pub idle_wait_max: Time,
     /// After the first interrupt, time that requests under way get to end.
-    pub drain_ms_max: u64,
+    pub drain_time_max: Time,
 }
 
 impl Default for Limits {
@@ -106,9 +107,9 @@ impl Default for Limits {
             requests_max: 256,
             signers: 0,
             batch_pages_max: 256,
-            batch_ms_max: 50,
-            idle_wait_ms_max: 600_000,
-            drain_ms_max: 15_000,
+            batch_time_max: Time::from_millis(50),
+            idle_wait_max: Time::from_secs(600),
+            drain_time_max: Time::from_secs(15),
         }
     }
 }
@@ -232,7 +233,7 @@ pub fn run(
             context: context.clone(),
             leases: handed.clone(),
             visits: visits.clone(),
-            sitemap_bytes_max: settings.frontier.discover.bytes_max,
+            sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
             sitemaps: Arc::clone(&sitemaps),
         };
         runtime.spawn(visitor.run());

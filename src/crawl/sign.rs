@@ -303,7 +303,7 @@ fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directi
 
 fn decoded(response: &Response, settings: &Settings) -> Result<(Vec<u8>, bool), DecodeError> {
     let limits = DecodeLimits {
-        bytes_max: settings.fetch.decoded_bytes_max,
+        bytes_max: settings.fetch.decoded_size_max.bytes(),
         ratio_max: settings.fetch.decoded_ratio_max,
         ratio_grace_bytes: RATIO_GRACE_BYTES,
     };

@@ -11,6 +11,7 @@ mod plain;
 mod stream;
 mod xml;
 
+use crate::units::{Size, Time};
 use std::cell::Cell;
 use std::io::{BufRead as _, BufReader, Read};
 use std::rc::Rc;
@@ -31,7 +32,7 @@ pub struct Config {
     /// Read the feeds that pages link to.
     pub feeds: bool,
     /// Most bytes of a list, on the wire and unpacked; the rest is not read.
-    pub bytes_max: usize,
+    pub size_max: Size,
     /// Most entries of a list; the rest is not read.
     pub entries_max: usize,
     /// Most indexes above a sitemap.
@@ -41,7 +42,7 @@ pub struct Config {
     /// Most feeds of one host.
     pub feeds_per_host_max: u32,
     /// Time after which a sitemap that is named again is read again; 0 for never.
-    pub again_ms: u64,
+    pub again_after: Time,
 }
 
 impl Default for Config {
@@ -50,12 +51,12 @@ impl Default for Config {
             sitemaps: true,
             usual_place: true,
             feeds: true,
-            bytes_max: 50 << 20,
+            size_max: Size::from_mib(50),
             entries_max: 50_000,
             index_depth_max: 3,
             sitemaps_per_host_max: 5_000,
             feeds_per_host_max: 10,
-            again_ms: 86_400_000,
+            again_after: Time::from_secs(86_400),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn open<'a>(
     ratio_max: u32,
     end: &End,
 ) -> Box<dyn Read + 'a> {
-    let most = config.bytes_max as u64;
+    let most = config.size_max.bytes() as u64;
     let grown = (wire as u64).saturating_mul(ratio_max.into()).max(RATIO_GRACE_BYTES);
     let bounded = |inner: Box<dyn Read + 'a>| -> Box<dyn Read + 'a> {
         Box::new(Bounded { inner, left: most, grown, end: Rc::clone(end) })

@@ -35,6 +35,7 @@ pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
 
 use crate::clock::Timestamp;
 use crate::sketch::Shown;
+use crate::units::Size;
 
 /// A page as it came.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,13 +55,13 @@ pub struct Input<'a> {
 #[serde(default)]
 pub struct Limits {
     /// Bytes that are read; the rest is cut.
-    pub input_bytes_max: usize,
+    pub input_size_max: Size,
     /// Elements and texts that are looked at.
     pub nodes_max: usize,
     /// Links that are kept.
     pub links_max: usize,
     /// Bytes of main text that are kept.
-    pub text_bytes_max: usize,
+    pub text_size_max: Size,
     /// Leave out of the main text what is marked `data-nosnippet`.
     pub drop_nosnippet: bool,
 }
@@ -68,10 +69,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            input_bytes_max: 8 << 20,
+            input_size_max: Size::from_mib(8),
             nodes_max: 500_000,
             links_max: 10_000,
-            text_bytes_max: 4 << 20,
+            text_size_max: Size::from_mib(4),
             drop_nosnippet: false,
         }
     }
@@ -113,7 +114,7 @@ pub struct Page {
 
 /// Reads a page. Never fails: a page without structure is plain text, one without text is empty.
 ///
-/// Bounded: the input is cut at `input_bytes_max`, and elements nested deeper than 512 levels are
+/// Bounded: the input is cut at `input_size_max`, and elements nested deeper than 512 levels are
 /// flattened as browsers do, because parsing is quadratic in the depth.
 #[must_use]
 pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
@@ -144,7 +145,7 @@ pub fn page_without(
     let (mut page, found) = read(input, limits, |read| read.judged.without(read, repeated));
     let (mut blocks, text) = found.unwrap_or_default();
     if let Some(mut text) = text {
-        cut(&mut text, limits.text_bytes_max);
+        cut(&mut text, limits.text_size_max.bytes());
         blocks.whole = Some(std::mem::replace(&mut page.text, text));
     }
     (page, blocks)
@@ -156,7 +157,7 @@ pub fn page_as_markdown(input: &Input<'_>, limits: &Limits) -> Page {
     let (mut page, markdown) = read(input, limits, |read| read.judged.markdown(read));
     if let Some(markdown) = markdown {
         page.text = markdown;
-        cut(&mut page.text, limits.text_bytes_max);
+        cut(&mut page.text, limits.text_size_max.bytes());
     }
     page
 }
@@ -182,7 +183,7 @@ fn read<T>(
     limits: &Limits,
     more: impl FnOnce(&Read<'_>) -> T,
 ) -> (Page, Option<T>) {
-    let bytes = &input.bytes[..input.bytes.len().min(limits.input_bytes_max)];
+    let bytes = &input.bytes[..input.bytes.len().min(limits.input_size_max.bytes())];
     let mut truncated = bytes.len() < input.bytes.len();
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
     let (text, charset) = charset::decode(bytes, input.content_type, tld);
@@ -198,7 +199,7 @@ fn read<T>(
     let head = head::Head::read(&tree);
     let judged = Judged::new(&tree, input.url);
     let mut main = judged.text(&tree);
-    cut(&mut main, limits.text_bytes_max);
+    cut(&mut main, limits.text_size_max.bytes());
     let base = links::base(&head, input.url);
     let language = language::of(&main, head.language.as_deref());
     let metadata = metadata::read(
@@ -253,7 +254,7 @@ fn is_plain_text(content_type: Option<&str>) -> bool {
 
 fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page {
     let mut text = main_text::collapse_lines(text);
-    cut(&mut text, limits.text_bytes_max);
+    cut(&mut text, limits.text_size_max.bytes());
     Page {
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
         metadata: Metadata::default(),

@@ -66,7 +66,7 @@ pub(super) async fn read(
     let mut response = head(answer.status().as_u16(), answer.headers());
     let limit = match want {
         Want::Page if response.status == 200 && may_be_page(response.content_type.as_deref()) => {
-            config.body_bytes_max
+            config.body_size_max.bytes()
         }
         Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
         _ => {

@@ -1,7 +1,6 @@
 //! Makes the HTTP clients of the settings: one for each proxy, or one without.
 
 use std::path::Path;
-use std::time::Duration;
 
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use url::Url;
@@ -26,14 +25,13 @@ pub(super) fn clients(
     let headers = headers(config)?;
     let authorities = authorities(&config.ca_file)?;
     let client = |proxy: Option<&Url>| {
-        let millis = Duration::from_millis;
         let mut builder = reqwest::Client::builder()
             .default_headers(headers.clone())
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
-            .connect_timeout(millis(config.connect_timeout_ms))
-            .read_timeout(millis(config.stall_timeout_ms))
+            .connect_timeout(config.connect_timeout.duration())
+            .read_timeout(config.stall_timeout.duration())
             .pool_max_idle_per_host(config.idle_connections_per_host)
             .tls_certs_merge(authorities.iter().cloned())
             .dns_resolver(resolver.clone())

@@ -22,13 +22,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 use url::Host;
 
+use crate::units::{Size, Time};
 use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
@@ -62,17 +62,17 @@ pub struct Config {
     /// `name=address` or `name=address,address`. The guard looks at them like at any other.
     pub resolve: Vec<String>,
     /// Longest time to connect, TLS included.
-    pub connect_timeout_ms: u64,
+    pub connect_timeout: Time,
     /// Longest time from the start of the request to the head of the answer.
-    pub first_byte_timeout_ms: u64,
+    pub first_byte_timeout: Time,
     /// Longest time between two pieces of the body.
-    pub stall_timeout_ms: u64,
+    pub stall_timeout: Time,
     /// Longest time for all of a request.
-    pub total_timeout_ms: u64,
+    pub total_timeout: Time,
     /// Most bytes of a body on the wire; a longer page is cut and marked so.
-    pub body_bytes_max: usize,
+    pub body_size_max: Size,
     /// Most bytes of a body after decompression; a longer page is cut and marked so.
-    pub decoded_bytes_max: usize,
+    pub decoded_size_max: Size,
     /// Most times that a body may grow by decompression.
     pub decoded_ratio_max: u32,
     /// Private and loopback addresses may be contacted.
@@ -92,7 +92,7 @@ pub struct Config {
     /// File of further certificate authorities, in PEM form; empty for none.
     pub ca_file: String,
     /// Time for which the addresses of a name are remembered; 0 to ask each time.
-    pub dns_ttl_ms: u64,
+    pub dns_ttl: Time,
     /// Names whose addresses are remembered at most.
     pub dns_names_max: usize,
 }
@@ -103,12 +103,12 @@ impl Default for Config {
             user_agent: String::new(),
             contact: HOME.to_owned(),
             resolve: Vec::new(),
-            connect_timeout_ms: 10_000,
-            first_byte_timeout_ms: 20_000,
-            stall_timeout_ms: 15_000,
-            total_timeout_ms: 60_000,
-            body_bytes_max: 8 << 20,
-            decoded_bytes_max: 16 << 20,
+            connect_timeout: Time::from_secs(10),
+            first_byte_timeout: Time::from_secs(20),
+            stall_timeout: Time::from_secs(15),
+            total_timeout: Time::from_secs(60),
+            body_size_max: Size::from_mib(8),
+            decoded_size_max: Size::from_mib(16),
             decoded_ratio_max: 200,
             allow_private: false,
             requests_per_second_max: 0,
@@ -118,7 +118,7 @@ impl Default for Config {
             cookies: false,
             http2: true,
             ca_file: String::new(),
-            dns_ttl_ms: 60_000,
+            dns_ttl: Time::from_secs(60),
             dns_names_max: 10_000,
         }
     }
@@ -226,7 +226,7 @@ impl Fetcher {
             let none = || Failure::Dns("an address without host".to_owned());
             return ip_of(url).ok_or_else(none);
         };
-        let longest = Duration::from_millis(self.config.connect_timeout_ms);
+        let longest = self.config.connect_timeout.duration();
         match tokio::time::timeout(longest, self.resolver.look_up(name)).await {
             Ok(found) => {
                 let found = found.map_err(Failure::from)?;
@@ -258,7 +258,7 @@ impl Fetcher {
         want: Want,
         same: (&str, &str),
     ) -> Result<Response, Failure> {
-        let end = Instant::now() + Duration::from_millis(self.config.total_timeout_ms);
+        let end = Instant::now() + self.config.total_timeout.duration();
         let answer = timeout_at(end, self.exchange(url, same)).await.unwrap_or(Err(WHOLE_REQUEST));
         body::read(answer?, want, &self.config, end).await
     }
@@ -270,7 +270,7 @@ impl Fetcher {
         (etag, date): (&str, &str),
     ) -> Result<reqwest::Response, Failure> {
         self.guard(url).await?;
-        let first_byte = Duration::from_millis(self.config.first_byte_timeout_ms);
+        let first_byte = self.config.first_byte_timeout.duration();
         let mut request = self.request(url);
         for (name, value) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, date)] {
             if !value.is_empty()

@@ -1,7 +1,5 @@
 //! A message to the operator's own server: bounded in time and behind the guard, like any request.
 
-use std::time::Duration;
-
 use reqwest::header::{self, HeaderValue};
 use url::Url;
 
@@ -31,7 +29,7 @@ impl Fetcher {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let total = Duration::from_millis(self.config.total_timeout_ms);
+        let total = self.config.total_timeout.duration();
         match tokio::time::timeout(total, request.body(json).send()).await {
             Ok(Ok(answer)) => Ok(answer.status().as_u16()),
             Ok(Err(error)) => Err(Failure::of(&error.without_url())),

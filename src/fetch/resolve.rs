@@ -34,7 +34,7 @@ pub(super) struct Resolver {
 impl Resolver {
     pub(super) fn new(config: &Config, proxies: BTreeSet<String>) -> Result<Self, Error> {
         let memory = Memory {
-            ttl: Duration::from_millis(config.dns_ttl_ms),
+            ttl: config.dns_ttl.duration(),
             names_max: config.dns_names_max,
             known: HashMap::new(),
         };

@@ -11,6 +11,7 @@ use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
+use crate::units::Time;
 use crate::urls::HostKey;
 
 use super::Config;
@@ -63,17 +64,17 @@ pub(super) struct Groups {
 impl Groups {
     /// Makes groups that are free, or will be when their gap has passed since `last`.
     pub(super) fn new(config: &Config, last: Option<Timestamp>) -> Self {
-        let limit = |gap: u64, connections: usize| Limit {
-            gap: Duration::from_millis(gap.min(config.delay_ms)),
+        let limit = |gap: Time, connections: usize| Limit {
+            gap: gap.min(config.delay).duration(),
             connections: match connections {
                 0 => usize::MAX,
                 some => some.max(config.connections_per_host),
             },
         };
         Self {
-            address: limit(config.address_delay_ms, config.connections_per_address),
-            domain: limit(config.domain_delay_ms, config.connections_per_domain),
-            is_on: config.delay_ms > 0,
+            address: limit(config.address_delay, config.connections_per_address),
+            domain: limit(config.domain_delay, config.connections_per_domain),
+            is_on: config.delay > Time::ZERO,
             last,
             known: HashMap::new(),
             ready: BTreeSet::new(),
@@ -210,8 +211,11 @@ mod tests {
     use super::*;
 
     fn groups(last: Option<Timestamp>) -> (Groups, Keys) {
-        let config =
-            Config { address_delay_ms: 50, connections_per_address: 2, ..Config::default() };
+        let config = Config {
+            address_delay: Time::from_millis(50),
+            connections_per_address: 2,
+            ..Config::default()
+        };
         let groups = Groups::new(&config, last);
         let keys = groups.of(&Host::new("http://127.0.0.1:8080"));
         assert!(keys[0].is_some() && keys[1].is_none(), "an IP address has no domain");
@@ -261,7 +265,7 @@ mod tests {
         assert_ne!(a[0], b[0]);
         assert_ne!(a[1], of("https://other.co.uk", None)[1]);
         assert_eq!(of("https://localhost", None), [None; 2]);
-        let free = Groups::new(&Config { delay_ms: 0, ..Config::default() }, None);
+        let free = Groups::new(&Config { delay: Time::from_millis(0), ..Config::default() }, None);
         assert_eq!(free.of(&Host::new("http://127.0.0.1")), [None; 2], "hosts of your own");
     }
 }

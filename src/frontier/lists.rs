@@ -6,7 +6,6 @@
 //! domain) of the sitemap and of the hosts whose robots.txt names it or an index above it.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use redb::ReadableTable;
 
@@ -190,7 +189,7 @@ impl Frontier {
             }
         }
         let more_hosts = list.hosts.len() > before;
-        let again = Duration::from_millis(self.config.discover.again_ms);
+        let again = self.config.discover.again_after.duration();
         let is_old = !again.is_zero() && now >= list.read.after(again);
         let (mut address, was) = match Address::read(&tables.addresses, url.as_str())? {
             Some(mut address) => {
@@ -247,7 +246,7 @@ impl Frontier {
     }
 
     fn turn_sitemap_away(&self, url: &PageUrl, list: &List, naming: &Naming<'_>) -> Option<Reason> {
-        if url.as_str().len() > self.config.shape.url_bytes_max {
+        if url.as_str().len() > self.config.shape.url_length_max {
             return Some(Reason::UrlTooLong);
         }
         if naming.hops > self.config.redirects_max {

@@ -34,6 +34,7 @@ use crate::clock::Timestamp;
 use crate::discover;
 use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
+use crate::units::{Size, Time};
 use crate::urls::{self, Scope};
 use crate::verdicts::{self, Known};
 
@@ -55,31 +56,31 @@ use groups::Groups;
 use hosts::Hosts;
 use seen::Seen;
 
-/// Settings of the frontier. Durations are in milliseconds where their name says so.
+/// Settings of the frontier.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// Least time between the end of an answer of a host and the next request to it.
-    pub delay_ms: u64,
+    pub delay: Time,
     /// Most requests to one host at a time.
     pub connections_per_host: usize,
     /// Least time between the end of an answer and the next request within all hosts of one IP
-    /// address. No more than `delay_ms` counts, so that a delay of 0 frees hosts of your own.
-    pub address_delay_ms: u64,
+    /// address. No more than `delay` counts, so that a delay of 0 frees hosts of your own.
+    pub address_delay: Time,
     /// Most requests to all hosts of one IP address at a time; 0 for no limit.
     pub connections_per_address: usize,
-    /// As `address_delay_ms`, within all hosts of one registrable domain.
-    pub domain_delay_ms: u64,
+    /// As `address_delay`, within all hosts of one registrable domain.
+    pub domain_delay: Time,
     /// Most requests to all hosts of one registrable domain at a time; 0 for no limit.
     pub connections_per_domain: usize,
     /// Times that a host took to answer for which it is left alone afterwards, if that is longer
-    /// than `delay_ms`; 0 for no such rule.
+    /// than `delay`; 0 for no such rule.
     pub response_factor: u32,
-    /// Most times that `delay_ms` grows for a slow host.
+    /// Most times that `delay` grows for a slow host.
     pub slowdown_max: u32,
     /// A host whose robots.txt asks for a longer delay is in the slow lane: it gets what it asks
     /// for, and `explain` and `stats` say so.
-    pub slow_lane_ms: u64,
+    pub slow_lane: Time,
     /// Most links between a seed and an address, inclusive; 65535 for no limit.
     pub depth_max: u16,
     /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
@@ -103,33 +104,33 @@ pub struct Config {
     /// Tries of an address after its first one failed.
     pub retries_max: u8,
     /// Wait before the first of these tries; doubles with each.
-    pub retry_delay_ms: u64,
+    pub retry_delay: Time,
     /// Tries of an address whose server says that it is busy (429, 503); not those of
     /// `retries_max`.
     pub busy_retries_max: u8,
     /// Time for which a busy host that names none, or one that keeps failing, is left alone;
     /// doubles with each such answer, and differs by up to a tenth from host to host.
-    pub busy_delay_ms: u64,
+    pub busy_delay: Time,
     /// Time without such an answer after which this wait starts anew.
-    pub busy_forgiven_ms: u64,
+    pub busy_forgiven: Time,
     /// Longest time for which a host is left alone.
-    pub block_ms_max: u64,
+    pub block_time_max: Time,
     /// Failed requests in a row after which a host is left alone. Its queue is kept, and one
     /// request at a time finds out whether it is back.
     pub host_failures_max: u16,
     /// Time after which a copy of robots.txt is fetched anew. Source: RFC 9309, 2.4.
-    pub robots_ttl_ms: u64,
+    pub robots_ttl: Time,
     /// The same at least, whatever its server says of its age.
-    pub robots_ttl_ms_min: u64,
+    pub robots_ttl_min: Time,
     /// Wait before an unreachable robots.txt is tried again; doubles with each try.
-    pub robots_retry_ms: u64,
+    pub robots_retry: Time,
     /// Time since a robots.txt was last had, or first was not, after which `robots_lost` holds.
     /// Source: RFC 9309, 2.3.1.4, which names 30 days.
-    pub robots_unreachable_ms_max: u64,
+    pub robots_unreachable_max: Time,
     /// What holds then.
     pub robots_lost: RobotsLost,
-    /// Memory of the rules of robots.txt files, in MiB; what is beyond it is read again.
-    pub robots_in_memory_mib: usize,
+    /// Memory of the rules of robots.txt files; what is beyond it is read again.
+    pub robots_in_memory: Size,
     /// Product token that robots.txt files know us by.
     pub agent: String,
     /// Read robots.txt as Google's parser does where that differs from RFC 9309.
@@ -149,15 +150,15 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            delay_ms: 1_000,
+            delay: Time::from_secs(1),
             connections_per_host: 1,
-            address_delay_ms: 250,
+            address_delay: Time::from_millis(250),
             connections_per_address: 1,
-            domain_delay_ms: 250,
+            domain_delay: Time::from_millis(250),
             connections_per_domain: 1,
             response_factor: 3,
             slowdown_max: 10,
-            slow_lane_ms: 60_000,
+            slow_lane: Time::from_secs(60),
             depth_max: u16::MAX,
             host_addresses_max: 1_000_000,
             pattern_addresses_max: 500_000,
@@ -167,18 +168,18 @@ impl Default for Config {
             discover: discover::Config::default(),
             redirects_max: 10,
             retries_max: 3,
-            retry_delay_ms: 30_000,
+            retry_delay: Time::from_secs(30),
             busy_retries_max: 10,
-            busy_delay_ms: 60_000,
-            busy_forgiven_ms: 1_800_000,
-            block_ms_max: 86_400_000,
+            busy_delay: Time::from_secs(60),
+            busy_forgiven: Time::from_secs(1_800),
+            block_time_max: Time::from_secs(86_400),
             host_failures_max: 5,
-            robots_ttl_ms: 86_400_000,
-            robots_ttl_ms_min: 3_600_000,
-            robots_retry_ms: 300_000,
-            robots_unreachable_ms_max: 30 * 86_400_000,
+            robots_ttl: Time::from_secs(86_400),
+            robots_ttl_min: Time::from_secs(3_600),
+            robots_retry: Time::from_secs(300),
+            robots_unreachable_max: Time::from_millis(30 * 86_400_000),
             robots_lost: RobotsLost::default(),
-            robots_in_memory_mib: 64,
+            robots_in_memory: Size::from_mib(64),
             agent: "uniqcrawl".to_owned(),
             google_extras: true,
             hosts_in_memory_max: 10_000,
@@ -196,8 +197,8 @@ impl Config {
     #[must_use]
     pub fn delay(&self, host: &Host) -> Duration {
         let slow = host.response_ms.saturating_mul(self.response_factor.into());
-        let slow = slow.min(self.delay_ms.saturating_mul(self.slowdown_max.into()));
-        Duration::from_millis(self.delay_ms.max(slow).max(host.crawl_delay_ms))
+        let slow = slow.min(self.delay.millis().saturating_mul(self.slowdown_max.into()));
+        Duration::from_millis(self.delay.millis().max(slow).max(host.crawl_delay_ms))
     }
 }
 
@@ -252,7 +253,7 @@ impl Frontier {
         };
         let (closed, hidden) = (past(CLOSED)?, past(HIDDEN)?);
         let mut frontier = Self {
-            hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory_mib << 20),
+            hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory.bytes()),
             groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
             rules: Rules::open(tables, config.rules.clone())?,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder};
+use crate::units::Time;
 
 use super::rows::Rank;
 
@@ -17,21 +18,21 @@ const INTERVAL_FLOOR_MS: u64 = 1_000;
 /// Bytes of a validator that is kept; a longer one is as good as none.
 const VALIDATOR_BYTES_MAX: usize = 256;
 
-/// Settings of further visits. Durations are in milliseconds.
+/// Settings of further visits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recrawl {
     /// Visit addresses again that are due. When they are is noted in any case.
     pub enabled: bool,
     /// Shortest time between two visits; at least one second.
-    pub interval_min_ms: u64,
+    pub interval_min: Time,
     /// Time between the first visit of a page and the second one. Seeds and sitemaps begin with the
     /// shortest.
-    pub interval_first_ms: u64,
+    pub interval_first: Time,
     /// Longest time between two visits.
-    pub interval_max_ms: u64,
+    pub interval_max: Time,
     /// The same for seeds and sitemaps, on which new pages are found.
-    pub seed_interval_max_ms: u64,
+    pub seed_interval_max: Time,
     /// The interval is multiplied by this after a change, 0 to 1.
     pub shorten: f64,
     /// The interval is multiplied by this after a visit without change, 1 or more.
@@ -51,10 +52,10 @@ impl Default for Recrawl {
     fn default() -> Self {
         Self {
             enabled: false,
-            interval_min_ms: 3_600_000,
-            interval_first_ms: 72_000_000,
-            interval_max_ms: 2_592_000_000,
-            seed_interval_max_ms: 86_400_000,
+            interval_min: Time::from_secs(3_600),
+            interval_first: Time::from_secs(72_000),
+            interval_max: Time::from_secs(2_592_000),
+            seed_interval_max: Time::from_secs(86_400),
             shorten: 0.5,
             lengthen: 1.5,
             copy_factor: 3.0,
@@ -71,11 +72,11 @@ impl Recrawl {
     pub fn bounds(&self, rank: Rank) -> (u64, u64) {
         let longest = match rank {
             Rank::Seed | Rank::Sitemap | Rank::LateSitemap => {
-                self.seed_interval_max_ms.min(self.interval_max_ms)
+                self.seed_interval_max.millis().min(self.interval_max.millis())
             }
-            _ => self.interval_max_ms,
+            _ => self.interval_max.millis(),
         };
-        let shortest = self.interval_min_ms.max(INTERVAL_FLOOR_MS);
+        let shortest = self.interval_min.millis().max(INTERVAL_FLOOR_MS);
         (shortest, longest.max(shortest))
     }
 
@@ -86,7 +87,7 @@ impl Recrawl {
         let (shortest, longest) = self.bounds(rank);
         let next = match (before, rank) {
             (0, Rank::Seed | Rank::Sitemap | Rank::LateSitemap) => shortest,
-            (0, _) => self.interval_first_ms,
+            (0, _) => self.interval_first.millis(),
             (before, _) if changed => times(before, self.shorten.min(1.0)),
             (before, _) => times(before, self.lengthen.max(1.0)),
         };

@@ -197,7 +197,7 @@ impl Frontier {
         let live = self.hosts.get(tables, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
         live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
-        live.row.slow_lane = live.row.crawl_delay_ms > self.config.slow_lane_ms;
+        live.row.slow_lane = live.row.crawl_delay_ms > self.config.slow_lane.millis();
         let delay = self.config.delay(&live.row);
         // A host that wants a request a week gets a page for each file, not only files.
         let expires = now.after(ttl.max(delay.saturating_mul(2)));
@@ -222,8 +222,8 @@ impl Frontier {
 
     /// Returns how long a copy may be used: as its server says, within our bounds.
     fn robots_ttl(&self, fresh: Option<Duration>) -> Duration {
-        let most = Duration::from_millis(self.config.robots_ttl_ms);
-        let least = Duration::from_millis(self.config.robots_ttl_ms_min);
+        let most = self.config.robots_ttl.duration();
+        let least = self.config.robots_ttl_min.duration();
         // A copy that is never fresh would be asked for without end.
         fresh.map_or(most, |fresh| fresh.max(least).min(most)).max(ROBOTS_TTL_FLOOR)
     }
@@ -252,12 +252,12 @@ impl Frontier {
     ) -> Result<(), Error> {
         let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
         let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
-        let wait = self.doubled(self.config.robots_retry_ms, u32::from(copy.failures));
+        let wait = self.doubled(self.config.robots_retry.millis(), u32::from(copy.failures));
         let wait = self.scattered(wait, (of, now));
         copy.status = status;
         copy.failures = copy.failures.saturating_add(1);
         copy.expires = now.after(wait);
-        let longest = Duration::from_millis(self.config.robots_unreachable_ms_max);
+        let longest = self.config.robots_unreachable_max.duration();
         let lost = copy.fetched.until(now) >= longest;
         let live = self.hosts.get(tables, of)?;
         tracing::info!(host = %live.row.key, again = %copy.expires, "robots.txt is unreachable");

@@ -173,7 +173,7 @@ impl Frontier {
             }
             _ if failures > 0 => {
                 failures.checked_sub(self.config.host_failures_max).map(|beyond| {
-                    let wait = self.doubled(self.config.busy_delay_ms, u32::from(beyond));
+                    let wait = self.doubled(self.config.busy_delay.millis(), u32::from(beyond));
                     self.scattered(wait, (lease.host, finished))
                 })
             }
@@ -313,7 +313,7 @@ impl Frontier {
                 address.failures = address.failures.saturating_add(1);
                 let tries = u32::from(address.failures) - 1;
                 (address.failures <= self.config.retries_max)
-                    .then(|| self.doubled(self.config.retry_delay_ms, tries))
+                    .then(|| self.doubled(self.config.retry_delay.millis(), tries))
             }
             Settlement::Busy(_) => {
                 address.trouble = Some(Reason::Busy);
@@ -350,14 +350,14 @@ impl Frontier {
         now: Timestamp,
     ) -> Duration {
         let Some(asked) = asked else {
-            let wait = self.doubled(self.config.busy_delay_ms, u32::from(before));
+            let wait = self.doubled(self.config.busy_delay.millis(), u32::from(before));
             return self.scattered(wait, (number, now));
         };
         let delay = self.config.delay(host);
-        let own = Duration::from_millis(self.config.busy_delay_ms).max(delay);
+        let own = self.config.busy_delay.duration().max(delay);
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         let least = self.doubled(delay, u32::from(before)).min(own);
-        asked.max(least).min(Duration::from_millis(self.config.block_ms_max))
+        asked.max(least).min(self.config.block_time_max.duration())
     }
 
     /// Tells whether a host is down as a whole, by its failures in a row. One that stays so until
@@ -367,18 +367,18 @@ impl Frontier {
         let Some(beyond) = failures.checked_sub(self.config.host_failures_max) else {
             return false;
         };
-        let wait = self.doubled(self.config.busy_delay_ms, u32::from(beyond));
-        beyond > 0 && wait < Duration::from_millis(self.config.block_ms_max)
+        let wait = self.doubled(self.config.busy_delay.millis(), u32::from(beyond));
+        beyond > 0 && wait < self.config.block_time_max.duration()
     }
 
     fn forgiven(&self) -> Duration {
-        Duration::from_millis(self.config.busy_forgiven_ms)
+        self.config.busy_forgiven.duration()
     }
 
     /// Returns `millis` doubled `times` times, at most the longest block.
     pub(super) fn doubled(&self, millis: u64, times: u32) -> Duration {
         let wait = millis.saturating_mul(1 << times.min(DOUBLINGS_MAX));
-        Duration::from_millis(wait.min(self.config.block_ms_max))
+        Duration::from_millis(wait.min(self.config.block_time_max.millis()))
     }
 
     /// Returns a wait that is up to a tenth shorter or longer, by chance that host and time decide.
@@ -387,6 +387,6 @@ impl Frontier {
         let span = millis / SCATTER_PART;
         let chance = xxhash_rust::xxh3::xxh3_64_with_seed(&now.0.to_be_bytes(), host.into());
         let millis = (millis - span).saturating_add(chance % (2 * span + 1));
-        Duration::from_millis(millis.min(self.config.block_ms_max))
+        Duration::from_millis(millis.min(self.config.block_time_max.millis()))
     }
 }

@@ -9,6 +9,7 @@ use crate::documents::Facts;
 use crate::extract::language_of;
 use crate::features::{Field, Input, Signer};
 use crate::robots::meta::Terms;
+use crate::units::Size;
 use crate::urls::{Normalize, PageUrl};
 
 /// Most bytes of an `nid`, an address or a short field.
@@ -22,12 +23,12 @@ const TITLE_BYTES_MAX: usize = 8_192;
 #[serde(default)]
 pub struct Limits {
     /// Most bytes of a text.
-    pub content_bytes_max: usize,
+    pub content_size_max: Size,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { content_bytes_max: 4 << 20 }
+        Self { content_size_max: Size::from_mib(4) }
     }
 }
 
@@ -135,7 +136,7 @@ impl Submission {
             ("nid", &self.nid, NAME_BYTES_MAX),
             ("url", &self.url, NAME_BYTES_MAX),
             ("title", &self.title, TITLE_BYTES_MAX),
-            ("content", &self.content, limits.content_bytes_max),
+            ("content", &self.content, limits.content_size_max.bytes()),
             ("category", &self.category, NAME_BYTES_MAX),
             ("media", &self.media, NAME_BYTES_MAX),
             ("language", &self.language, NAME_BYTES_MAX),

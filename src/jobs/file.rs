@@ -5,11 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize as _;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use crate::clock::duration;
 use crate::export::Format;
+use crate::units::Time;
 use crate::urls::PageUrl;
 
 use super::plan::{CatchUp, Rule};
@@ -90,9 +91,7 @@ impl Jobs {
             detail: error.message().to_owned(),
         };
         let root: Table = toml::from_str(text).map_err(|error| vec![fault(&error)])?;
-        let spans = DeTable::parse(text).map_err(|error| vec![fault(&error)])?;
-        let mut lines = BTreeMap::new();
-        note_lines(text, spans.get_ref(), "", &mut lines);
+        let lines = key_lines(text).map_err(|error| vec![fault(&error)])?;
         let mut faults = Vec::new();
         let mut file = Reader { lines: &lines, faults: &mut faults, job: "", path: "", of: &root };
         file.known(&["scheduler", "job"]);
@@ -139,6 +138,17 @@ impl Jobs {
         let line = self.lines.get(&path).copied().unwrap_or(job.line);
         Fault { line, job: job.name.clone(), key: key.to_owned(), detail }
     }
+}
+
+/// Returns the line of each key of a TOML file, such as `job.0.cron`.
+///
+/// # Errors
+///
+/// If it is not TOML.
+pub fn key_lines(text: &str) -> Result<BTreeMap<String, usize>, toml::de::Error> {
+    let mut lines = BTreeMap::new();
+    note_lines(text, DeTable::parse(text)?.get_ref(), "", &mut lines);
+    Ok(lines)
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -236,11 +246,10 @@ impl Reader<'_> {
     }
 
     fn time(&mut self, key: &str) -> Option<Duration> {
-        let text = self.text(key)?;
-        match duration(&text) {
-            Ok(time) => Some(time),
+        match Time::deserialize(self.of.get(key)?.clone()) {
+            Ok(time) => Some(time.duration()),
             Err(error) => {
-                self.fault(key, error);
+                self.fault(key, error.message());
                 None
             }
         }

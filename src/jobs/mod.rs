@@ -19,7 +19,7 @@ use crate::export::Format;
 use crate::store;
 use crate::urls::PageUrl;
 
-pub use file::{Fault, Jobs};
+pub use file::{Fault, Jobs, key_lines};
 pub use history::{History, Lock};
 pub use plan::{CatchUp, Planned, Progress, Rule};
 pub use row::{Counts, Outcome, Run, Trigger};

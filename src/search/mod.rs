@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
 
 use crate::store;
+use crate::units::Size;
 use folder::{Fields, Payload};
 
 pub use ask::{Hit, Keyword, SentenceHit, WordHit};
@@ -51,8 +52,8 @@ pub struct Config {
     /// If no document has a cosine of this with a text, all its keywords are asked for, of which
     /// half must match; 0 for never.
     pub cosine_enough: f64,
-    /// Memory for building the index, in MiB.
-    pub memory_mib: usize,
+    /// Memory for building the index.
+    pub memory: Size,
 }
 
 impl Default for Config {
@@ -65,7 +66,7 @@ impl Default for Config {
             sentence_candidates: 200,
             cosine_min: 0.0,
             cosine_enough: 0.7,
-            memory_mib: 256,
+            memory: Size::from_mib(256),
         }
     }
 }

@@ -206,8 +206,8 @@ impl Search {
 
     fn writer(&self, documents: u64) -> Result<IndexWriter, Error> {
         let threads = threads(documents);
-        let least = THREAD_MIB_MIN * threads;
-        let bytes = self.config.memory_mib.max(least).min(2048 * threads) << 20;
+        let (least, most) = ((THREAD_MIB_MIN << 20) * threads, (2048 << 20) * threads);
+        let bytes = self.config.memory.bytes().clamp(least, most);
         let writer = self.index.writer_with_num_threads(threads, bytes);
         let writer = writer.map_err(|error| self.damaged(error))?;
         // An update that was killed leaves files under names that the next one may want.

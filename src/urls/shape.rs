@@ -8,8 +8,8 @@ use super::{PageUrl, sessions};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Longest address, in bytes.
-    pub url_bytes_max: usize,
+    /// Longest address, in characters.
+    pub url_length_max: usize,
     /// Most segments in a path.
     pub path_segments_max: usize,
     /// Most times that one segment may stand in a path.
@@ -33,7 +33,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            url_bytes_max: 2_000,
+            url_length_max: 2_000,
             path_segments_max: 20,
             segment_repeats_max: 3,
             sequence_repeats_max: 2,
@@ -50,7 +50,7 @@ impl Default for Limits {
 /// What makes an address look like part of a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddShape {
-    /// Longer than `url_bytes_max`.
+    /// Longer than `url_length_max`.
     TooLong,
     /// More segments than `path_segments_max`.
     TooDeep,
@@ -83,7 +83,7 @@ impl Limits {
     /// Returns what is odd about `url` at `now`, in milliseconds since 1970; or nothing.
     #[must_use]
     pub fn odd_shape(&self, url: &PageUrl, now: i64) -> Option<OddShape> {
-        if url.as_str().len() > self.url_bytes_max {
+        if url.as_str().len() > self.url_length_max {
             return Some(OddShape::TooLong);
         }
         let path = url.url().path();
@@ -121,7 +121,7 @@ impl Limits {
 }
 
 /// How often the commonest item stands in the list. The list is short: `path_segments_max` bounds
-/// paths, and quadratic work on a query is bounded by `url_bytes_max`.
+/// paths, and quadratic work on a query is bounded by `url_length_max`.
 fn most_repeats(items: &[&str]) -> usize {
     let count = |item: &&str| items.iter().filter(|other| *other == item).count();
     items.iter().map(count).max().unwrap_or(0)

@@ -11,6 +11,7 @@ use uniqcrawl::documents::{Change, note_change, read_content, write_content};
 use uniqcrawl::index::stored;
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::units::Time;
 
 use crate::support::{Web, config, crawl as run, page, prose};
 
@@ -37,8 +38,8 @@ fn made(folder: &Path) -> Store {
     });
     let store = Store::open_or_create(folder, 16 << 20).unwrap();
     let mut config = config();
-    config.frontier.retry_delay_ms = 60_000;
-    config.crawl.limits.idle_wait_ms_max = 50;
+    config.frontier.retry_delay = Time::from_millis(60_000);
+    config.crawl.limits.idle_wait_max = Time::from_millis(50);
     config.crawl.limits.pages_max = 5;
     crawl::run(&store, &config.settings(), &web.seeds(), &Context::default()).unwrap();
     write(&store, |tables| {

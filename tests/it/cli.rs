@@ -58,23 +58,28 @@ fn bad_usage_ends_with_2_and_names_what_is_wrong() {
         path,
         &[
             ("empty.txt", "# nothing\n\n"),
-            ("bad.toml", "[frontier]\ndelay = 5\n"),
-            ("type.toml", "[frontier]\ndelay_ms = \"x\"\n"),
+            ("bad.toml", "[frontier]\ndela = 5\n"),
+            ("type.toml", "[frontier]\ndelay = \"x\"\n"),
             ("s.txt", "http://127.0.0.1:9/\n"),
         ],
     );
     fails(&[], path, 2, &["--seeds"]);
     fails(&["--seeds", "none.txt"], path, 2, &["none.txt", "No such file"]);
     fails(&["--seeds", "empty.txt"], path, 2, &["empty.txt", "no address"]);
-    fails(&["--seeds", "s.txt", "--delay", "5x"], path, 2, &["`x`"]);
+    fails(&["--seeds", "s.txt", "--delay", "5x"], path, 2, &["`5x` is no time"]);
     fails(&["--seeds", "s.txt", "--config", "no.toml"], path, 2, &["no.toml"]);
     fails(
         &["config", "--config", "bad.toml"],
         path,
         2,
-        &["bad.toml", "frontier.delay", "delay_ms"],
+        &["bad.toml: line 2: ", "`frontier.dela`", "`frontier.delay`"],
     );
-    fails(&["config", "--config", "type.toml"], path, 2, &["type.toml", "delay_ms"]);
+    fails(
+        &["config", "--config", "type.toml"],
+        path,
+        2,
+        &["type.toml: line 2: `frontier.delay`: `x` is no time"],
+    );
     fails(&["stats", "--store", "nowhere"], path, 2, &["nowhere"]);
     fails(&["explain", "--store", "nowhere", "x"], path, 2, &["`x` is no address"]);
     fails(&["robots", "test", "none", "/x"], path, 2, &["none"]);
@@ -232,11 +237,12 @@ fn the_settings_file_in_the_repository_is_the_code() {
 #[test]
 fn settings_show_where_they_come_from() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("c.toml"), "[frontier]\ndelay_ms = 5\nretries_max = 9\n").unwrap();
+    fs::write(folder.path().join("c.toml"), "[frontier]\ndelay = \"5ms\"\nretries_max = 9\n")
+        .unwrap();
     let out = crawl(&["config", "--config", "c.toml", "--delay", "2s"], folder.path());
     let text = text(&out);
     let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
-    assert!(line("delay_ms").contains("2000") && line("delay_ms").ends_with("command line"));
+    assert!(line("delay").contains("\"2s\"") && line("delay").ends_with("command line"));
     assert!(line("retries_max").contains('9') && line("retries_max").ends_with("file"));
     assert!(line("redirects_max").ends_with("default"));
 }
@@ -288,7 +294,7 @@ fn settings_of_the_dedup_stage_that_cannot_be_or_were_others_are_refused() {
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("words_max is 0"), "{text}");
     assert!(!folder.path().join("far").exists(), "no store is made");
-    run("[crawl]\nidle_wait_ms_max = 0\n", "store");
+    run("[crawl]\nidle_wait_max = 0\n", "store");
     let (code, text) = run("[dedup.features]\nextractor = \"levels\"\n", "store");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("tfidf") && text.contains("levels 1 to 5"), "both are named: {text}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Body, Page, Site, demo};
+use uniqcrawl::units::Time;
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -69,7 +70,7 @@ fn requests_to_a_host_keep_the_delay_over_redirects_robots_retries_and_a_restart
     let crawled = Crawled::new();
     let delay = Duration::from_millis(120);
     let mut config = config();
-    config.frontier.delay_ms = 120;
+    config.frontier.delay = Time::from_millis(120);
     config.crawl.limits.pages_max = 3;
     crawled.run(&config, &web.seeds());
     config.crawl.limits.pages_max = 0;
@@ -118,7 +119,7 @@ fn robots_check(robots: Page, fetched: bool) {
     let site = Site::new().html("/", page("Front", &text(1), &[])).page("/robots.txt", robots);
     let web = Web::one(site);
     let mut config = config();
-    config.crawl.limits.idle_wait_ms_max = 200;
+    config.crawl.limits.idle_wait_max = Time::from_millis(200);
     let report = Crawled::new().run(&config, &web.seeds());
     assert_eq!(web.asked("/") > 0, fetched);
     assert_eq!(report.failed_seeds.is_empty(), fetched);
@@ -368,7 +369,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
     let web = Web::one(Site::new().html("/", page("Front", &text(1), &[])));
     let mut config = config();
     config.fetch.allow_private = false;
-    config.crawl.limits.idle_wait_ms_max = 100;
+    config.crawl.limits.idle_wait_max = Time::from_millis(100);
     let report = Crawled::new().run(&config, &web.seeds());
     assert_eq!(web.web.requests().len(), 0);
     assert_eq!(report.failed_seeds.len(), 1);

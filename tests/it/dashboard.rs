@@ -1,6 +1,7 @@
 //! The dashboard in a browser: each view shows what the service says, in both languages.
 
 use std::time::Duration;
+use uniqcrawl::units::Time;
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ pub(crate) const ODD: &str = r#"<script>document.title="x"</script> "quoted" & <
 
 /// A service with articles of two languages. The copies of the bridge differ in some words.
 pub(crate) fn filled() -> (Server, String) {
-    let server = Server::with(|settings| settings.api.search_update_ms = 20);
+    let server = Server::with(|settings| settings.api.search_update = Time::from_millis(20));
     let send = |nid: &str, title: &str, text: &str, media: &str| {
         let told = server.send(&json!({"nid": nid, "url": format!("http://{media}.example/{nid}"),
             "title": title, "content": text, "media": media}));

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use uniqcrawl::discover::{Config, Cut, Kind, List, NotAList, may_be_list, read};
+use uniqcrawl::units::Size;
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -159,11 +160,11 @@ fn entries_bytes_and_nesting_have_limits_on_both_sides() {
     let text = urlset(&urls[..100]);
     let text = text.trim_end();
     for raw in [text.as_bytes().to_vec(), gzip(text.as_bytes())] {
-        let exact = Config { bytes_max: text.len(), ..config.clone() };
+        let exact = Config { size_max: Size::from_bytes(text.len() as u64), ..config.clone() };
         assert_eq!(list(&raw, &exact).unwrap().cut, None);
-        let less = Config { bytes_max: text.len() - 1, ..config.clone() };
+        let less = Config { size_max: Size::from_bytes((text.len() - 1) as u64), ..config.clone() };
         assert_eq!(list(&raw, &less).unwrap().cut, Some(Cut::Bytes));
-        let half = Config { bytes_max: text.len() / 2, ..config.clone() };
+        let half = Config { size_max: Size::from_bytes((text.len() / 2) as u64), ..config.clone() };
         let half = list(&raw, &half).unwrap();
         assert!(half.entries.len() > 30 && half.entries.len() < 60);
     }

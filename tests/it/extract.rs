@@ -3,6 +3,7 @@
 use encoding_rs::Encoding;
 use proptest::prelude::*;
 use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, batch_line, page};
+use uniqcrawl::units::Size;
 use url::Url;
 
 fn read(html: &str) -> Page {
@@ -263,7 +264,8 @@ fn plain_text_is_not_read_as_markup() {
 
 #[test]
 fn limits_cut_and_say_so() {
-    let limits = Limits { input_bytes_max: 100, links_max: 2, ..Limits::default() };
+    let limits =
+        Limits { input_size_max: Size::from_bytes(100), links_max: 2, ..Limits::default() };
     let html = format!("<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>{}", "é".repeat(200));
     let url = Url::parse("http://h/").unwrap();
     let input =

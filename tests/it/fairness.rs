@@ -8,6 +8,7 @@ use uniqcrawl::frontier::{
 };
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};
@@ -25,7 +26,7 @@ fn work<T>(job: impl FnOnce(&mut Frontier, &mut Tables<'_>) -> T) -> T {
     let txn = store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
     let scope = Scope::new(ScopeKind::Any, &[]);
-    let settings = Config { delay_ms: 0, ..Config::default() };
+    let settings = Config { delay: Time::from_millis(0), ..Config::default() };
     let mut frontier = Frontier::open(&mut tables, settings, scope, NOW).unwrap();
     let done = job(&mut frontier, &mut tables);
     frontier.flush(&mut tables).unwrap();
@@ -159,7 +160,7 @@ fn small_hosts_are_done_while_a_huge_one_has_just_begun() {
         std::iter::once(huge).chain((1..=SMALL as u64).map(small)).collect()
     });
     let mut config = config();
-    config.frontier.delay_ms = 20;
+    config.frontier.delay = Time::from_millis(20);
     // With few requests at a time, whoever is served out of turn takes the turns of others.
     config.crawl.limits.requests_max = 2;
     config.crawl.limits.pages_max = SMALL as u64 * PAGES + 60;

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::localweb::{LocalWeb, Page, Request, Site};
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::{host_row, ms, site, text};
@@ -33,8 +34,8 @@ fn hosts_of_one_address_take_turns() {
     let web = Web::one(site(2));
     let names = ["a.test", "b.test", "c.test", "d.test"];
     let mut config = config();
-    config.frontier.delay_ms = 200;
-    config.frontier.address_delay_ms = 60;
+    config.frontier.delay = Time::from_millis(200);
+    config.frontier.address_delay = Time::from_millis(60);
     config.fetch.resolve = names.iter().map(|name| format!("{name}=127.77.0.1")).collect();
     // The address itself is of the group too.
     let mut seeds: Vec<PageUrl> = names.iter().map(|name| named(&web.web, name, 0)).collect();
@@ -60,7 +61,7 @@ fn an_address_gets_as_many_requests_at_a_time_as_are_set() {
         let web = Web::one(Site::new().page("/", slow.clone()).page("/robots.txt", slow));
         let names: Vec<String> = (0..5).map(|n| format!("h{n}.test")).collect();
         let mut config = config();
-        config.frontier.delay_ms = 1;
+        config.frontier.delay = Time::from_millis(1);
         config.frontier.connections_per_address = connections;
         config.fetch.resolve = names.iter().map(|name| format!("{name}=127.77.0.1")).collect();
         let seeds: Vec<PageUrl> = names.iter().map(|name| named(&web.web, name, 0)).collect();
@@ -77,8 +78,8 @@ fn hosts_of_one_registrable_domain_take_turns_and_others_do_not() {
     let web = Web::start(3, |_| vec![site(3), site(3), site(3)]);
     let names = ["x.example.co.uk", "y.example.co.uk", "other.co.uk"];
     let mut config = config();
-    config.frontier.delay_ms = 100;
-    config.frontier.domain_delay_ms = 80;
+    config.frontier.delay = Time::from_millis(100);
+    config.frontier.domain_delay = Time::from_millis(80);
     let named_at = names.iter().zip(1..);
     config.fetch.resolve = named_at.map(|(name, n)| format!("{name}=127.77.0.{n}")).collect();
     let seeds: Vec<PageUrl> = (0..3).map(|host| named(&web.web, names[host], host)).collect();
@@ -94,7 +95,8 @@ fn hosts_of_one_registrable_domain_take_turns_and_others_do_not() {
 fn hosts_with_the_same_set_of_addresses_are_one_group() {
     let web = Web::one(site(1));
     let mut config = config();
-    (config.frontier.delay_ms, config.frontier.address_delay_ms) = (100, 100);
+    (config.frontier.delay, config.frontier.address_delay) =
+        (Time::from_millis(100), Time::from_millis(100));
     config.fetch.resolve =
         vec!["a.test=127.77.0.1,127.77.9.9".into(), "b.test=127.77.9.9,127.77.0.1".into()];
     let seeds = [named(&web.web, "a.test", 0), named(&web.web, "b.test", 0)];
@@ -117,10 +119,10 @@ fn a_host_with_many_addresses_is_one_host() {
     // A connection goes to the first address that answers: each name prefers another one, and none
     // of `c.test` is the first.
     let mut config = config();
-    config.frontier.delay_ms = 60;
+    config.frontier.delay = Time::from_millis(60);
     // The pace of a host does not hang on groups.
-    (config.frontier.address_delay_ms, config.frontier.connections_per_address) = (0, 0);
-    (config.frontier.domain_delay_ms, config.frontier.connections_per_domain) = (0, 0);
+    (config.frontier.address_delay, config.frontier.connections_per_address) = (Time::ZERO, 0);
+    (config.frontier.domain_delay, config.frontier.connections_per_domain) = (Time::ZERO, 0);
     config.fetch.resolve = vec![
         "a.test=127.78.0.1,127.78.0.2".into(),
         "b.test=127.78.0.2,127.78.0.1".into(),
@@ -144,7 +146,8 @@ fn hosts_of_one_ipv6_address_take_turns() {
     // A machine without IPv6 has no such hosts.
     let Ok(web) = runtime.block_on(start) else { return };
     let mut config = config();
-    (config.frontier.delay_ms, config.frontier.address_delay_ms) = (80, 80);
+    (config.frontier.delay, config.frontier.address_delay) =
+        (Time::from_millis(80), Time::from_millis(80));
     config.fetch.resolve = vec!["a.test=::1".into(), "b.test=::1".into()];
     let port = web.url(0).trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
     let seeds = ["a.test", "b.test", "[::1]"]
@@ -194,8 +197,8 @@ fn no_group_is_contacted_inside_its_gap_after_a_kill() {
 fn a_name_with_forbidden_addresses_is_never_contacted() {
     let web = Web::one(site(1));
     let mut config = config();
-    config.frontier.delay_ms = 1;
-    config.crawl.limits.idle_wait_ms_max = 0;
+    config.frontier.delay = Time::from_millis(1);
+    config.crawl.limits.idle_wait_max = Time::from_millis(0);
     config.fetch.resolve = vec!["a.test=127.77.0.1".into(), "m.test=169.254.169.254".into()];
     let seeds = [named(&web.web, "a.test", 0), named(&web.web, "m.test", 0)];
     assert_eq!(Crawled::new().run(&config, &seeds[1..]).failed_seeds.len(), 1);

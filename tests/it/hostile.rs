@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{Body, Page, Site};
+use uniqcrawl::units::{Size, Time};
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -20,9 +21,9 @@ fn outcome(hostile: Page, change: impl FnOnce(&mut Config)) -> (String, Option<&
     let crawled = Crawled::new();
     let mut config = config();
     config.frontier.retries_max = 0;
-    config.fetch.first_byte_timeout_ms = 500;
-    config.fetch.stall_timeout_ms = 400;
-    config.fetch.total_timeout_ms = 1_000;
+    config.fetch.first_byte_timeout = Time::from_millis(500);
+    config.fetch.stall_timeout = Time::from_millis(400);
+    config.fetch.total_timeout = Time::from_millis(1_000);
     change(&mut config);
     crawled.run(&config, &web.seeds());
     assert_eq!(crawled.explain(&web.url(0, "/good")).state, "stored", "the crawl goes on");
@@ -37,8 +38,8 @@ fn cut(hostile: Page, bytes: usize) -> (String, bool) {
     let crawled = Crawled::new();
     let mut config = config();
     config.frontier.retries_max = 0;
-    config.fetch.body_bytes_max = bytes;
-    config.fetch.total_timeout_ms = 20_000;
+    config.fetch.body_size_max = Size::from_bytes(bytes as u64);
+    config.fetch.total_timeout = Time::from_millis(20_000);
     crawled.run(&config, &web.seeds());
     let found = crawled.explain(&web.url(0, "/"));
     (found.state.to_owned(), found.facts.iter().any(|(name, _)| name == "truncated"))
@@ -134,7 +135,7 @@ fn a_head_counts_at_once_though_its_body_does_not_arrive() {
     let crawled = Crawled::new();
     let mut config = config();
     config.frontier.retries_max = 0;
-    config.fetch.total_timeout_ms = 1_500;
+    config.fetch.total_timeout = Time::from_millis(1_500);
     crawled.run(&config, &web.seeds());
     let found = crawled.explain(&web.seeds()[0]);
     assert_eq!((found.state, web.asked("/")), ("stored", 2), "busy is no failure");
@@ -171,8 +172,8 @@ fn an_endless_body_is_cut_at_the_limit_and_kept() {
     let endless = Body::Endless(format!("<p>{}</p>\n", prose(9, 200)).into_bytes());
     let started = Instant::now();
     let (state, _) = outcome(html(endless), |config| {
-        config.fetch.body_bytes_max = 200_000;
-        config.fetch.total_timeout_ms = 20_000;
+        config.fetch.body_size_max = Size::from_bytes(200_000);
+        config.fetch.total_timeout = Time::from_millis(20_000);
     });
     assert_eq!(state, "stored");
     assert!(started.elapsed() < Duration::from_secs(15));
@@ -314,9 +315,9 @@ fn a_robots_txt_that_means_harm_allows_nothing_and_holds_nobody_up() {
         let site = Site::new().page("/robots.txt", robots).html("/", page("F", &prose(1, 60), &[]));
         let web = Web::one(site);
         let mut config = config();
-        config.fetch.first_byte_timeout_ms = 300;
-        config.fetch.total_timeout_ms = 500;
-        config.crawl.limits.idle_wait_ms_max = 0;
+        config.fetch.first_byte_timeout = Time::from_millis(300);
+        config.fetch.total_timeout = Time::from_millis(500);
+        config.crawl.limits.idle_wait_max = Time::from_millis(0);
         let report = Crawled::new().run(&config, &web.seeds());
         assert_eq!((report.pages, report.failed_seeds.len(), web.asked("/")), (0, 1, 0));
     }

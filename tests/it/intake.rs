@@ -158,7 +158,7 @@ fn an_article_may_be_a_text_alone_or_a_title_alone() {
 #[test]
 fn the_limits_are_inclusive() {
     let desk = Desk::new();
-    let most = Limits::default().content_bytes_max;
+    let most = Limits::default().content_size_max.bytes();
     for (field, most) in [("nid", 2_048), ("title", 8_192), ("category", 2_048), ("content", most)]
     {
         let article = |bytes: usize| {

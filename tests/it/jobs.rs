@@ -43,8 +43,8 @@ fn put_jobs(folder: &Path, text: &str) {
 fn job(name: &str, web: &Web, more: &str) -> String {
     format!(
         "[[job]]\nname = \"{name}\"\nseeds = [\"{}\"]\nstore = \"{name}\"\nevery = \"1h\"\n\
-         [job.settings]\nfetch.allow_private = true\nfrontier.delay_ms = 0\n\
-         crawl.idle_wait_ms_max = 2000\n{more}",
+         [job.settings]\nfetch.allow_private = true\nfrontier.delay = 0\n\
+         crawl.idle_wait_max = \"2s\"\n{more}",
         web.web.url(0)
     )
 }
@@ -337,11 +337,11 @@ fn every_fault_of_a_file_is_told_with_its_job_key_and_line() {
     assert!(!said.contains("s3cret"));
     // What only the files that it names can tell.
     let head = "[[job]]\nname = \"a\"\nstore = \"s\"\nevery = \"1h\"\n";
-    put_jobs(path, &format!("{head}seeds = \"none.txt\"\n[job.settings]\nfrontier.delay = 5\n"));
+    put_jobs(path, &format!("{head}seeds = \"none.txt\"\n[job.settings]\nfrontier.dela = 5\n"));
     let said = ends(&["check"], path, 2);
     assert!(said.contains("line 5: job a: seeds: cannot read the seeds file none.txt"), "{said}");
-    assert!(said.contains("line 7: job a: settings.frontier.delay: unknown key"), "{said}");
-    assert!(said.contains("frontier.delay_ms"), "{said}");
+    assert!(said.contains("line 7: job a: settings.frontier.dela: unknown key"), "{said}");
+    assert!(said.contains("frontier.delay"), "{said}");
     put_jobs(
         path,
         &format!(

@@ -89,8 +89,8 @@ fn visiting_again_that_is_killed_again_and_again_ends_like_one_that_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let seeds: Vec<String> = web.seeds().iter().map(ToString::to_string).collect();
     std::fs::write(folder.path().join("seeds.txt"), seeds.join("\n")).unwrap();
-    let often = "[recrawl]\ninterval_min_ms = 1000\ninterval_first_ms = 1000\n\
-                 interval_max_ms = 1000\nseed_interval_max_ms = 1000\n";
+    let often = "[recrawl]\ninterval_min = \"1s\"\ninterval_first = \"1s\"\n\
+                 interval_max = \"1s\"\nseed_interval_max = \"1s\"\n";
     std::fs::write(folder.path().join("often.toml"), often).unwrap();
     let start = |store: &str| {
         Command::new(env!("CARGO_BIN_EXE_crawl"))

@@ -61,6 +61,7 @@ mod serve_search;
 mod serve_verdicts;
 mod servers;
 mod service;
+mod settings;
 mod shelf;
 mod sitemaps;
 mod soft404;

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, ScopeKind};
 
 use crate::servers::{http_proxy, socks_proxy, tls};
@@ -284,7 +285,7 @@ fn a_proxy_that_fails_is_no_licence_and_not_the_host_s_fault() {
     let proxy = http_proxy(address(&asks, 0));
     for proxy in [format!("http://{}", proxy.address), "http://127.0.0.1:9".to_owned()] {
         let mut config = behind(&[proxy]);
-        config.crawl.limits.idle_wait_ms_max = 50;
+        config.crawl.limits.idle_wait_max = Time::from_millis(50);
         let crawled = Crawled::new();
         let report = crawled.run(&config, &seed("http://9.9.9.9/"));
         assert_eq!((report.pages, report.failed_seeds.len()), (0, 1));
@@ -347,7 +348,7 @@ fn http_2_is_spoken_where_it_is_offered_and_wanted_with_authorities_of_ours() {
         let mut config = config();
         config.fetch.ca_file = authority.to_str().unwrap().to_owned();
         config.frontier.retries_max = 0;
-        config.crawl.limits.idle_wait_ms_max = 50;
+        config.crawl.limits.idle_wait_max = Time::from_millis(50);
         change(&mut config);
         let crawled = Crawled::new();
         crawled.run(&config, &seed(&front));

@@ -97,8 +97,8 @@ impl Model {
     fn end(&mut self, lease: &Lease, now: Timestamp, wait: Duration) {
         let config = frontier::Config::default();
         let asked = self.asked.get(&lease.host).copied().unwrap_or(0);
-        let delay = Duration::from_millis(config.delay_ms.max(asked)).max(wait);
-        let group = Duration::from_millis(config.address_delay_ms);
+        let delay = Duration::from_millis(config.delay.millis().max(asked)).max(wait);
+        let group = config.address_delay.duration();
         for (name, wait) in names(lease).into_iter().zip([delay, group, group]) {
             let free = self.free.entry(name).or_default();
             *free = (*free).max(now.after(wait));

@@ -11,6 +11,7 @@ use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::Host;
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::Store;
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, crawl as run_binary, page, prose};
@@ -42,7 +43,7 @@ pub(crate) fn host_row(store: &Store, url: &PageUrl) -> Host {
 /// Crawls what is due at this moment of the clock, and nothing else.
 fn run_at(store: &Store, config: &Config, seeds: &[PageUrl], clock: &Clock) -> Report {
     let mut config = config.clone();
-    config.crawl.limits.idle_wait_ms_max = 0;
+    config.crawl.limits.idle_wait_max = Time::from_millis(0);
     let context = Context { clock: clock.clone(), ..Context::default() };
     crawl::run(store, &config.settings(), seeds, &context).unwrap()
 }
@@ -61,7 +62,7 @@ fn a_slow_host_gets_more_rest() {
         let web = Web::one(slow());
         let crawled = Crawled::new();
         let mut config = config();
-        config.frontier.delay_ms = 30;
+        config.frontier.delay = Time::from_millis(30);
         config.frontier.slowdown_max = 100;
         config.crawl.limits.pages_max = 1;
         change(&mut config);
@@ -91,7 +92,7 @@ fn a_host_that_is_slow_once_recovers_by_halves() {
     );
     let crawled = Crawled::new();
     let mut config = config();
-    config.frontier.delay_ms = 1;
+    config.frontier.delay = Time::from_millis(1);
     crawled.run(&config, &web.seeds());
     let now = host_row(&crawled.store, &web.seeds()[0]).response_ms;
     assert!((50..150).contains(&now), "{now} ms");
@@ -138,11 +139,11 @@ fn retry_after_is_understood_in_all_its_forms() {
     });
     let crawled = Crawled::new();
     let mut config = config();
-    config.frontier.delay_ms = 50;
-    config.frontier.busy_delay_ms = 300;
-    config.frontier.block_ms_max = 2_500;
+    config.frontier.delay = Time::from_millis(50);
+    config.frontier.busy_delay = Time::from_millis(300);
+    config.frontier.block_time_max = Time::from_millis(2_500);
     config.frontier.retries_max = 0;
-    config.crawl.limits.idle_wait_ms_max = 4_000;
+    config.crawl.limits.idle_wait_max = Time::from_millis(4_000);
     let report = crawled.run(&config, &web.seeds());
     assert_eq!(report.pages, forms.len() as u64 * 4, "no address is lost, each is tried again");
     for host in 0..web.web.hosts() {
@@ -168,7 +169,7 @@ fn a_busy_host_without_header_is_asked_less_and_less_and_forgiven_when_it_is_qui
     let (crawled, clock) = (Crawled::new(), Clock::hand(Timestamp(1_800_000_000_000)));
     let mut config = Config::default();
     config.fetch.allow_private = true;
-    config.frontier.delay_ms = 0;
+    config.frontier.delay = Time::from_millis(0);
     config.frontier.busy_retries_max = 100;
     config.crawl.limits.pages_max = 1;
     let wait = || {
@@ -262,9 +263,9 @@ fn busy_answers_and_failures_are_counted_apart() {
         let page = request.target == "/";
         page.then(|| Page::status(429).header("Retry-After", "0"))
     }));
-    config.frontier.delay_ms = 20;
+    config.frontier.delay = Time::from_millis(20);
     config.frontier.busy_retries_max = 4;
-    config.frontier.busy_delay_ms = 300;
+    config.frontier.busy_delay = Time::from_millis(300);
     let crawled = Crawled::new();
     crawled.run(&config, &web.seeds());
     assert_eq!(crawled.explain(&web.seeds()[0]).reason, Some("busy"));
@@ -288,12 +289,12 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
     let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
     let (url, clock) = (web.seeds()[0].clone(), Clock::hand(Timestamp(1_800_000_000_000)));
     let mut config = config();
-    config.fetch.first_byte_timeout_ms = 60;
+    config.fetch.first_byte_timeout = Time::from_millis(60);
     config.frontier.connections_per_host = 3;
     config.frontier.host_failures_max = 3;
     config.frontier.retries_max = 1;
-    config.frontier.retry_delay_ms = 1_000;
-    config.frontier.busy_delay_ms = 60_000;
+    config.frontier.retry_delay = Time::from_millis(1_000);
+    config.frontier.busy_delay = Time::from_millis(60_000);
     config.crawl.limits.pages_max = 1;
     run_at(&store, &config, &web.seeds(), &clock);
     config.crawl.limits.pages_max = 0;
@@ -353,8 +354,8 @@ fn crawl_delays_of_all_forms_are_kept() {
     let web = Web::start(forms.len(), |_| forms.iter().map(robots).collect());
     let crawled = Crawled::new();
     let mut config = config();
-    config.frontier.delay_ms = 50;
-    config.frontier.slow_lane_ms = 350;
+    config.frontier.delay = Time::from_millis(50);
+    config.frontier.slow_lane = Time::from_millis(350);
     crawled.run(&config, &web.seeds());
     for (host, (form, least)) in forms.into_iter().enumerate() {
         let row = host_row(&crawled.store, &web.seeds()[host]);
@@ -381,7 +382,7 @@ fn a_host_in_the_slow_lane_gets_its_pages_over_many_runs_and_never_one_too_soon(
     let web = Web::one(site(3).robots("User-agent: *\nCrawl-delay: 108000\n"));
     let (crawled, clock) = (Crawled::new(), Clock::hand(Timestamp(1_800_000_000_000)));
     let mut config = config();
-    config.frontier.delay_ms = 100;
+    config.frontier.delay = Time::from_millis(100);
     let run = || {
         run_at(&crawled.store, &config, &web.seeds(), &clock);
         web.web.requests().len()
@@ -426,15 +427,15 @@ fn the_operator_is_named_in_every_request() {
 fn everything_that_is_polite_is_on_by_default() {
     let config = Config::default();
     let frontier = &config.frontier;
-    assert!(frontier.delay_ms >= 1_000 && frontier.connections_per_host == 1);
-    assert!(frontier.address_delay_ms > 0 && frontier.domain_delay_ms > 0);
+    assert!(frontier.delay >= Time::from_secs(1) && frontier.connections_per_host == 1);
+    assert!(frontier.address_delay > Time::ZERO && frontier.domain_delay > Time::ZERO);
     assert!(frontier.response_factor > 0 && config.crawl.limits.obey_noindex);
     assert!(!config.fetch.allow_private && config.fetch.contact.starts_with("https://"));
     // robots.txt is asked for, and cannot be switched off.
     let web = Web::one(site(1).robots("User-agent: *\nDisallow: /1\n"));
     let mut config = config;
     config.fetch.allow_private = true;
-    config.frontier.delay_ms = 0;
+    config.frontier.delay = Time::from_millis(0);
     config.crawl.limits.probe_error_page = false;
     Crawled::new().run(&config, &web.seeds());
     assert_eq!((web.asked("/robots.txt"), web.asked("/"), web.asked("/1")), (1, 1, 0));

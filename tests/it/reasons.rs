@@ -12,6 +12,7 @@ use uniqcrawl::frontier::{
 };
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::lab::Lab;
@@ -40,7 +41,7 @@ fn every_reason_is_counted_and_explained_in_words() {
     let txn = store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
     let scope = Scope::new(ScopeKind::Any, &[]);
-    let mut settings = Config { delay_ms: 0, ..Config::default() };
+    let mut settings = Config { delay: Time::from_millis(0), ..Config::default() };
     settings.discover.usual_place = false;
     let mut frontier = Frontier::open(&mut tables, settings, scope, now).unwrap();
     for reason in Reason::ALL {

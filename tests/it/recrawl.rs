@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{Rank, Recrawl};
 use uniqcrawl::localweb::Page;
+use uniqcrawl::units::{Size, Time};
 
 use crate::discover::urlset;
 use crate::lab::{DAY, HOUR_MS, Lab, START, cluster, story, tagged};
@@ -167,10 +168,10 @@ proptest! {
         changes in prop::collection::vec(any::<bool>(), 1..40),
     ) {
         let recrawl = Recrawl {
-            interval_min_ms: min,
-            interval_first_ms: first,
-            interval_max_ms: max,
-            seed_interval_max_ms: seed,
+            interval_min: Time::from_millis(min),
+            interval_first: Time::from_millis(first),
+            interval_max: Time::from_millis(max),
+            seed_interval_max: Time::from_millis(seed),
             shorten,
             lengthen,
             copy_factor: factor,
@@ -330,7 +331,7 @@ fn a_second_and_third_run_a_day_later_judge_only_what_has_changed() {
 #[test]
 fn a_page_that_was_cut_stays_marked_until_it_is_read_whole() {
     let mut lab = Lab::new(1);
-    lab.config.fetch.body_bytes_max = 2_000;
+    lab.config.fetch.body_size_max = Size::from_bytes(2_000);
     lab.html(0, "/", page("Front", &prose(1, 80), &["/long", "/whole"]));
     let long = page("Long", &prose(2, 400), &[]);
     lab.put(0, "/long", tagged(long.clone(), "\"1\""));

@@ -2,6 +2,7 @@
 
 use uniqcrawl::search::{Config, Entry, Search, Updated};
 use uniqcrawl::text::Idf;
+use uniqcrawl::units::Size;
 
 use crate::support::prose;
 
@@ -150,7 +151,13 @@ fn no_more_keywords_are_asked_and_candidates_compared_than_the_settings_say() {
     let search = index(&["red green", "red red red green"], &distant);
     assert_eq!(ids(&search, "red green"), ["0"]);
     // Odd settings do no harm.
-    let odd = Config { keywords: 0, asked: 0, match_min: 9, memory_mib: 0, ..Config::default() };
+    let odd = Config {
+        keywords: 0,
+        asked: 0,
+        match_min: 9,
+        memory: Size::from_mib(0),
+        ..Config::default()
+    };
     assert_eq!(index(&["red"], &odd).text("red", 1).unwrap(), []);
 }
 

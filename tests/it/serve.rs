@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use uniqcrawl::api;
 use uniqcrawl::store::Store;
+use uniqcrawl::units::{Size, Time};
 
 use crate::service::{Answer, Server, article, connect, escaped, get, post, raw, read, request};
 use crate::support::{check_clean, crawl, prose};
@@ -147,8 +148,8 @@ fn a_body_of_100_mb_is_refused_before_it_is_read_and_while_it_comes() {
 #[test]
 fn slow_clients_are_left_and_idle_ones_do_no_harm() {
     let server = Server::with(|settings| {
-        settings.api.header_ms_max = 700;
-        settings.api.stall_ms_max = 700;
+        settings.api.header_time_max = Time::from_millis(700);
+        settings.api.stall_time_max = Time::from_millis(700);
     });
     let mut body = connect(server.address);
     body.write_all(b"POST /v1/articles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\nConnection: close\r\n\r\n{").unwrap();
@@ -321,8 +322,8 @@ fn a_batch_of_5000_lines_is_answered_in_order_and_bad_lines_end_nothing() {
 #[test]
 fn lines_of_a_batch_are_stored_as_they_come() {
     let server = Server::with(|settings| {
-        settings.api.stall_ms_max = 1_500;
-        settings.api.body_bytes_max = 2_000;
+        settings.api.stall_time_max = Time::from_millis(1_500);
+        settings.api.body_size_max = Size::from_bytes(2_000);
         settings.api.batch_lines_max = 4;
     });
     let mut stream = connect(server.address);

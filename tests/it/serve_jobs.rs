@@ -131,8 +131,8 @@ fn site(pages: u64, takes: Duration) -> Web {
 fn job(name: &str, web: &Web, store: &str) -> String {
     format!(
         "[[job]]\nname = \"{name}\"\nseeds = [\"{}\"]\nstore = \"{store}\"\ncron = \"0 0 29 2 *\"\n\
-         [job.settings]\nfetch.allow_private = true\nfrontier.delay_ms = 0\n\
-         frontier.discover.usual_place = false\ncrawl.idle_wait_ms_max = 2000\n\
+         [job.settings]\nfetch.allow_private = true\nfrontier.delay = 0\n\
+         frontier.discover.usual_place = false\ncrawl.idle_wait_max = \"2s\"\n\
          crawl.probe_error_page = false\n",
         web.web.url(0)
     )

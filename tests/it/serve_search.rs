@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uniqcrawl::documents::Key;
 use uniqcrawl::search;
+use uniqcrawl::units::Time;
 
 use crate::service::{Server, article, escaped};
 use crate::support::{check_clean, prose};
 
 fn server() -> Server {
-    Server::with(|settings| settings.api.search_update_ms = 20)
+    Server::with(|settings| settings.api.search_update = Time::from_millis(20))
 }
 
 /// Asks until `fits`: the index follows in the background.
@@ -73,13 +74,13 @@ fn texts_sentences_and_words_are_found_soon_after_they_came() {
 
 #[test]
 fn it_is_told_how_far_the_search_is_behind() {
-    let server = Server::with(|settings| settings.api.search_update_ms = 3_600_000);
+    let server = Server::with(|settings| settings.api.search_update = Time::from_millis(3_600_000));
     eventually(&server, "/v1/search?q=x", |_| true);
     server.send(&article("1", 1, "sina"));
     server.send(&article("2", 2, "sina"));
     assert_eq!(server.get("/v1/stats").json()["documentsToIndex"], 2);
     assert!(server.get("/metrics").body.contains("\nuniqcrawl_search_waiting 2\n"));
-    let server = server.again(|settings| settings.api.search_update_ms = 20);
+    let server = server.again(|settings| settings.api.search_update = Time::from_millis(20));
     let text = format!("/v1/search?q={}", escaped(&prose(2, 150)));
     eventually(&server, &text, |rows| !rows.is_empty());
     let end = Instant::now() + Duration::from_mins(1);
@@ -206,12 +207,12 @@ fn an_index_that_was_there_answers_at_once_and_a_broken_one_is_made_anew() {
     eventually(&first, &path, |rows| rows.len() == 1);
     first.stop();
     // Nobody looks at the store for a day: what was committed is asked.
-    let second = first.again(|settings| settings.api.search_update_ms = 86_400_000);
+    let second = first.again(|settings| settings.api.search_update = Time::from_millis(86_400_000));
     assert_eq!(eventually(&second, &path, |_| true).len(), 1);
     let mut second = second;
     second.stop();
     damage(&second.folder.path().join("search"));
-    let third = second.again(|settings| settings.api.search_update_ms = 20);
+    let third = second.again(|settings| settings.api.search_update = Time::from_millis(20));
     eventually(&third, &path, |rows| rows.len() == 1);
     third.send(&article("2", 2, "a"));
     let other = format!("/v1/search?q={}", escaped(&prose(2, 60)));

@@ -8,6 +8,7 @@ use uniqcrawl::config::Config;
 use uniqcrawl::explain::Explanation;
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::Store;
+use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::{PageUrl, ScopeKind};
 
 use crate::discover::{gzip, urlset};
@@ -112,7 +113,7 @@ fn the_usual_place_is_asked_once_if_robots_txt_names_none() {
     {
         let web = Web::one(hidden(0).page("/sitemap.xml", none));
         let crawled = Crawled::new();
-        config.frontier.robots_ttl_ms = 300;
+        config.frontier.robots_ttl = Time::from_millis(300);
         let report = crawled.run(&config, &web.seeds());
         std::thread::sleep(Duration::from_millis(310));
         crawled.run(&config, &[web.seeds(), vec![web.url(0, "/p/1")]].concat());
@@ -241,7 +242,9 @@ fn bytes_and_entries_of_a_sitemap_have_limits_on_both_sides() {
         let third = crawled.explain(&web.url(0, "/p/3")).state;
         (fact(&found, "entries").unwrap(), fact(&found, "not read to its end").is_some(), third)
     };
-    let bytes = |most: usize| cut(&move |config| config.frontier.discover.bytes_max = most);
+    let bytes = |most: usize| {
+        cut(&move |config| config.frontier.discover.size_max = Size::from_bytes(most as u64))
+    };
     assert_eq!(bytes(length), ("3".to_owned(), false, "stored"));
     assert_eq!(bytes(length - 1), ("3".to_owned(), true, "stored"));
     assert_eq!(bytes(length - 30), ("2".to_owned(), true, "unknown"));
@@ -251,13 +254,13 @@ fn bytes_and_entries_of_a_sitemap_have_limits_on_both_sides() {
     // A list without end, and one whose body never has a root.
     let line = b"http://127.0.0.1:9/p\n".to_vec();
     let (_, _, found) = outcome(Page::body(Body::Endless(line)), |config| {
-        config.frontier.discover.bytes_max = 100_000;
+        config.frontier.discover.size_max = Size::from_bytes(100_000);
     });
     let most = "it has more bytes than the limit".to_owned();
     assert_eq!((found.reason, fact(&found, "not read to its end")), (Some("sitemap"), Some(most)));
     let endless = Body::Endless(b"<!-- no -->\n".to_vec());
     let (_, _, found) = outcome(Page::body(endless), |config| {
-        config.frontier.discover.bytes_max = 100_000;
+        config.frontier.discover.size_max = Size::from_bytes(100_000);
     });
     assert_eq!(found.reason, Some("not_a_sitemap"));
 }
@@ -293,7 +296,7 @@ fn sitemaps_of_a_host_have_a_limit_and_do_not_hold_up_its_pages() {
     let web = Web::one(site.robots("Sitemap: /i.xml\n"));
     let mut config = config();
     config.frontier.discover.sitemaps_per_host_max = 13;
-    config.frontier.robots_ttl_ms = 400;
+    config.frontier.robots_ttl = Time::from_millis(400);
     let crawled = Crawled::new();
     crawled.run(&config, &web.seeds());
     // The index is one of them.
@@ -304,8 +307,8 @@ fn sitemaps_of_a_host_have_a_limit_and_do_not_hold_up_its_pages() {
     assert!(at("/m6.xml") < at("/p/1") && at("/p/1") < at("/m7.xml"), "{order:?}");
     // With room again, the rest is read.
     config.frontier.discover.sitemaps_per_host_max = 21;
-    config.frontier.discover.again_ms = 1;
-    config.frontier.robots_ttl_ms = 400;
+    config.frontier.discover.again_after = Time::from_millis(1);
+    config.frontier.robots_ttl = Time::from_millis(400);
     std::thread::sleep(Duration::from_millis(410));
     crawled.run(&config, &[web.url(0, "/p/1"), web.url(0, "/new")]);
     stored(&web, &crawled, &["/p/20"]);
@@ -324,7 +327,7 @@ fn a_sitemap_is_read_again_when_it_is_old_and_named_again() {
     let web = Web::one(site);
     let crawled = Crawled::new();
     let mut config = config();
-    config.frontier.robots_ttl_ms = 200;
+    config.frontier.robots_ttl = Time::from_millis(200);
     let again = |config: &Config, n: usize| {
         std::thread::sleep(Duration::from_millis(210));
         crawled.run(config, &[web.url(0, "/"), web.url(0, &format!("/seed/{n}"))]);
@@ -332,7 +335,7 @@ fn a_sitemap_is_read_again_when_it_is_old_and_named_again() {
     };
     assert_eq!(again(&config, 1), (1, "unknown"));
     assert_eq!(again(&config, 2), (1, "unknown"));
-    config.frontier.discover.again_ms = 1;
+    config.frontier.discover.again_after = Time::from_millis(1);
     assert!(again(&config, 3).0 >= 2);
     stored(&web, &crawled, &["/p/2"]);
 }
@@ -355,7 +358,7 @@ fn requests_for_sitemaps_keep_the_delay_redirects_and_retries_too() {
     let web = Web::one(site);
     let crawled = Crawled::new();
     let mut config = config();
-    config.frontier.delay_ms = 60;
+    config.frontier.delay = Time::from_millis(60);
     crawled.run(&config, &web.seeds());
     stored(&web, &crawled, &["/", "/p/1", "/p/2"]);
     assert_eq!((web.asked("/flaky.xml"), web.asked("/")), (2, 1));

@@ -11,6 +11,7 @@ use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::RobotsLost;
 use uniqcrawl::localweb::{Body, LocalWeb, Page, Site};
+use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, page, prose};
@@ -60,7 +61,7 @@ impl Slow {
     fn new() -> Self {
         let clock = Clock::hand(Timestamp(1_800_000_000_000));
         let mut config = config();
-        config.crawl.limits.idle_wait_ms_max = 0;
+        config.crawl.limits.idle_wait_max = Time::from_millis(0);
         Self { crawled: Crawled::new(), context: Context { clock, ..Context::default() }, config }
     }
 
@@ -197,7 +198,7 @@ fn what_holds_after_thirty_days_is_a_setting() {
 fn rules_that_find_no_room_in_memory_are_obeyed_from_the_store() {
     let web = Web::one(site(|_, _| Page::bytes("text/plain", RULES), Arc::default()));
     let mut config = config();
-    config.frontier.robots_in_memory_mib = 0;
+    config.frontier.robots_in_memory = Size::from_mib(0);
     config.crawl.limits.batch_pages_max = 1;
     Crawled::new().run(&config, &web.seeds());
     assert_eq!((web.asked("/robots.txt"), web.asked("/g"), web.asked("/no")), (1, 1, 0));
@@ -243,7 +244,7 @@ fn a_hop_that_is_refused_or_leads_nowhere_is_no_licence() {
         let named = format!("{robots:?}");
         let web = Web::one(site(move |_, _| robots.clone(), Arc::default()));
         let mut config = config();
-        config.crawl.limits.idle_wait_ms_max = 100;
+        config.crawl.limits.idle_wait_max = Time::from_millis(100);
         let report = Crawled::new().run(&config, &web.seeds());
         assert_eq!((web.asked("/"), report.pages), (0, 0), "{named}");
         assert_eq!(report.failed_seeds[0].reason, "robots_unreachable", "{named}");
@@ -264,7 +265,7 @@ fn every_hop_of_a_robots_txt_keeps_the_pace_of_its_host() {
         vec![first.page("/robots.txt", Page::redirect(301, &far)), second]
     });
     let mut config = config();
-    config.frontier.delay_ms = 120;
+    config.frontier.delay = Time::from_millis(120);
     Crawled::new().run(&config, &web.seeds());
     assert_eq!((web.asked("/a"), web.web.targets(1)["/rules"]), (1, 1));
     web.assert_gaps(0, delay);
@@ -275,7 +276,7 @@ fn every_hop_of_a_robots_txt_keeps_the_pace_of_its_host() {
 fn a_private_host_is_refused_address_by_address() {
     let mut config = config();
     config.fetch.allow_private = false;
-    config.crawl.limits.idle_wait_ms_max = 100;
+    config.crawl.limits.idle_wait_max = Time::from_millis(100);
     let seeds = ["http://127.0.0.1:9/", "http://127.0.0.1:9/a", "http://localhost:9/"];
     let seeds = seeds.map(|text| PageUrl::parse(text).unwrap());
     let crawled = Crawled::new();

@@ -13,6 +13,7 @@ use uniqcrawl::explain::{Explanation, explain};
 use uniqcrawl::frontier::Address;
 use uniqcrawl::localweb::{LocalWeb, Site};
 use uniqcrawl::store::Store;
+use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::PageUrl;
 
 /// A running web with the runtime it runs on.
@@ -56,13 +57,13 @@ impl Web {
 pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config.fetch.allow_private = true;
-    config.frontier.delay_ms = 0;
-    config.frontier.retry_delay_ms = 20;
-    config.frontier.busy_delay_ms = 20;
-    config.frontier.robots_retry_ms = 30;
+    config.frontier.delay = Time::from_millis(0);
+    config.frontier.retry_delay = Time::from_millis(20);
+    config.frontier.busy_delay = Time::from_millis(20);
+    config.frontier.robots_retry = Time::from_millis(30);
     config.crawl.limits.probe_error_page = false;
-    config.crawl.limits.idle_wait_ms_max = 2_000;
-    config.store.cache_mib = 16;
+    config.crawl.limits.idle_wait_max = Time::from_millis(2_000);
+    config.store.cache_size = Size::from_mib(16);
     // Tests count requests; those of sitemaps turn it on.
     config.frontier.discover.usual_place = false;
     config

@@ -20,7 +20,7 @@ fn odd(limits: &Limits, path: &str) -> Option<OddShape> {
 
 #[test]
 fn odd_shapes_are_told_on_both_sides_of_each_limit() {
-    let limits = Limits { url_bytes_max: 60, path_segments_max: 4, ..Limits::default() };
+    let limits = Limits { url_length_max: 60, path_segments_max: 4, ..Limits::default() };
     assert_eq!(odd(&limits, &"a".repeat(51)), None);
     assert_eq!(odd(&limits, &"a".repeat(52)), Some(OddShape::TooLong));
     assert_eq!(odd(&limits, "a/b/c/d"), None);

@@ -14,6 +14,7 @@ use uniqcrawl::frontier::State;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::units::Time;
 use uniqcrawl::urls::{Normalize, PageUrl};
 use uniqcrawl::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
 
@@ -235,10 +236,10 @@ fn a_copy_whose_canonical_page_cannot_be_had_is_fetched() {
     let mut config = with_feed(&feed);
     config.frontier.verdicts.explore_one_in = 0;
     // The host that is down keeps its queue to the end of the run.
-    config.frontier.busy_delay_ms = 60_000;
+    config.frontier.busy_delay = Time::from_millis(60_000);
     config.frontier.host_failures_max = 1;
-    config.frontier.robots_retry_ms = 60_000;
-    config.crawl.limits.idle_wait_ms_max = 100;
+    config.frontier.robots_retry = Time::from_millis(60_000);
+    config.crawl.limits.idle_wait_max = Time::from_millis(100);
     let crawled = Crawled::new();
     crawled.run(&config, &web.seeds());
     assert_eq!(crawled.clusters().len(), 1 + folders.len());

@@ -17,7 +17,7 @@ pub(super) use work::{House, Served};
 
 use super::args::{JobsArg, JobsCommand};
 use super::exit::{Exit, Usage};
-use super::{screen, seeds};
+use super::{screen, seeds, settings};
 
 /// Runs one of the commands.
 pub(super) fn run(command: JobsCommand, json: bool, quiet: bool) -> Result<Exit> {
@@ -88,7 +88,12 @@ fn check(arg: &JobsArg, json: bool) -> Result<Exit> {
 pub(super) fn config(job: &Job) -> Result<Config, (String, String)> {
     let from_file = Sourced::read(job.settings_file.as_deref());
     let mut sourced = from_file.map_err(|error| ("settings_file".to_owned(), error.to_string()))?;
+    let from_file = sourced.notes.len();
     sourced.overlay(&job.settings).map_err(|(key, why)| (format!("settings.{key}"), why))?;
+    for note in &mut sourced.notes[from_file..] {
+        *note = format!("job {}: settings: {note}", job.name);
+    }
+    settings::tell(&sourced);
     let config = sourced.config;
     config.dedup.check().map_err(|error| ("settings.dedup".to_owned(), error.to_string()))?;
     Ok(config)

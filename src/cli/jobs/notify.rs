@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use uniqcrawl::fetch::{self, Fetcher};
 use uniqcrawl::jobs::{Command, Webhook};
+use uniqcrawl::units::Time;
 
 /// Wait before the first repetition of a request; doubles with each.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
@@ -22,12 +23,12 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Sends the summary. A busy server and one that gives no answer are tried again.
 pub(super) fn post(webhook: &Webhook, retries: u32, summary: &Value) -> Result<String> {
-    let timeout_ms = u64::try_from(webhook.timeout.as_millis()).unwrap_or(u64::MAX);
+    let timeout = Time::from(webhook.timeout);
     let config = fetch::Config {
         allow_private: webhook.allow_private,
-        total_timeout_ms: timeout_ms,
-        connect_timeout_ms: timeout_ms,
-        stall_timeout_ms: timeout_ms,
+        total_timeout: timeout,
+        connect_timeout: timeout,
+        stall_timeout: timeout,
         ..fetch::Config::default()
     };
     let token = match &webhook.token_file {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Result;
-use uniqcrawl::clock::{Clock, Timestamp, duration};
+use uniqcrawl::clock::{Clock, Timestamp};
 use uniqcrawl::crawl::Context;
 use uniqcrawl::jobs::{Event, History, Job, Jobs, Outcome, Run, Runner, Trigger, Work};
+use uniqcrawl::units::Time;
 
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};
@@ -59,7 +60,7 @@ fn moment(text: &str) -> Result<Timestamp> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Ok(Timestamp(time.as_millisecond()));
     }
-    let time = duration(text);
+    let time = text.parse().map(Time::duration);
     let time = time.map_err(|why| Usage(format!("--until: {why}, nor a moment in RFC 3339")))?;
     Ok(Clock::System.now().after(time))
 }
