@@ -72,7 +72,7 @@ impl Article {
             left_out: self.left_out,
             arrival: now,
             declared: self.declared.clone(),
-            shown: self.signed.standing.shown,
+            shown: self.signed.standing.shown.clone(),
             doubtful: self.signed.standing.doubtful,
         }
     }

@@ -228,7 +228,7 @@ fn page(
         let input = Input { title, text, language: &language, url, fields: &fields };
         let mut keys = signer.sign_input(&input);
         keys.standing = Standing {
-            shown: found.shown,
+            shown: found.shown.clone(),
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
             ..Standing::of(url, title, &declared)
         };

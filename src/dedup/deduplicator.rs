@@ -93,9 +93,10 @@ pub struct Deduplicator {
     config: Config,
     signer: Signer,
     finder: Finder,
-    /// Numbers of the contents of each exact hash: more than one only if pages of one site that are
-    /// no copies of each other have the same text.
-    exact: HashMap<u128, Vec<u32>>,
+    /// Number of the first content of each exact hash.
+    exact: HashMap<u128, u32>,
+    /// The further ones: pages of one site that are no copies of each other have the same text.
+    twins: HashMap<u128, Vec<u32>>,
     forest: Forest,
     /// What finds the tree of a text where fingerprints alone do.
     classes: Option<Classes>,
@@ -110,6 +111,7 @@ impl Deduplicator {
             signer: Signer::new(config.features.clone())?,
             finder: Finder::new(&config)?,
             exact: HashMap::new(),
+            twins: HashMap::new(),
             forest: Forest::default(),
             classes: Classes::of(&config)?,
             unsure: Vec::new(),
@@ -152,7 +154,9 @@ impl Deduplicator {
             None => self.place(&Question::new(&signed, "")),
         };
         self.doubt(&perhaps);
-        self.exact.entry(signed.text.hash).or_default().push(content);
+        if *self.exact.entry(signed.text.hash).or_insert(content) != content {
+            self.twins.entry(signed.text.hash).or_default().push(content);
+        }
         if self.classes.is_none() {
             self.finder.insert(content, &signed);
         }
@@ -162,11 +166,12 @@ impl Deduplicator {
         }
         let Some(joint) = joint else {
             let place = self.forest.plant(number, content);
-            self.forest.nodes.push(Node { place, signed });
+            self.forest.nodes.push(Node { place, signed: Box::new(signed) });
             self.forest.add(place.tree, page);
             return Verdict::New;
         };
-        self.forest.nodes.push(Node { place: Place::leaf(number, &joint), signed });
+        let place = Place::leaf(number, &joint);
+        self.forest.nodes.push(Node { place, signed: Box::new(signed) });
         let Joint { document, key, distance, likeness, evicts, .. } = joint;
         let mut canonical = self.forest.add(document as u32, page);
         self.evict(&evicts, site);
@@ -180,11 +185,13 @@ impl Deduplicator {
     /// cannot stay beside it.
     fn equal(&self, signed: &Signed) -> Option<(u32, Vec<u32>)> {
         // No two documents are the same because both are empty.
-        let known = self.exact.get(&signed.text.hash).filter(|_| signed.text.words > 0)?;
+        let hash = &signed.text.hash;
+        let known = self.exact.get(hash).filter(|_| signed.text.words > 0)?;
+        let twins = self.twins.get(hash).into_iter().flatten();
         let question = Question::new(signed, "");
         let mut best: Option<(Allowed, u32)> = None;
         let mut refused = None;
-        for content in known {
+        for content in std::iter::once(known).chain(twins) {
             let Node { place, signed: same } = &self.forest.nodes[*content as usize];
             let mates = self.forest.pages(place.tree, &question);
             let allowed = site_allows(&question, &mates, &self.config);

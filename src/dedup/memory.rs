@@ -32,7 +32,8 @@ pub(super) struct Forest {
 /// A distinct text.
 pub(super) struct Node {
     pub place: Place,
-    pub signed: Signed,
+    /// In a box: the list grows without moving it.
+    pub signed: Box<Signed>,
 }
 
 /// Where a text hangs.
@@ -105,13 +106,13 @@ impl Trees for Forest {
 
     fn text(&self, content: u32) -> Result<Text<'_>, Infallible> {
         let node = &self.nodes[content as usize];
-        let (document, signed) = (u64::from(node.place.tree), Cow::Borrowed(&node.signed));
+        let (document, signed) = (u64::from(node.place.tree), Cow::Borrowed(&*node.signed));
         Ok(Text { content, document, signed })
     }
 
     fn tree<'a>(&'a self, text: Text<'a>) -> Result<Known<'a>, Infallible> {
         let tree = &self.trees[text.document as usize];
-        let signed = |content: u32| Cow::Borrowed(&self.nodes[content as usize].signed);
+        let signed = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].signed);
         let canonical = self.documents.get(tree.cluster.canonical as usize);
         let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
         Ok(Known {

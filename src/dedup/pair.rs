@@ -38,7 +38,6 @@ impl<'a> Pair<'a> {
         finder.insert(0, one);
         let found_by = finder.keys_of(0, other);
         let similarity = one.text.sketch.similarity(&other.text.sketch);
-        let shown = one.standing.shown.zip(other.standing.shown);
         let titled = found_by.contains(&Key::Title);
         let bond = match (one.standing.site, other.standing.site) {
             (0, _) | (_, 0) => Bond::Unknown { titled },
@@ -52,7 +51,7 @@ impl<'a> Pair<'a> {
             found_by,
             likeness: Likeness::of(similarity, one.text.shingles, other.text.shingles),
             bond,
-            shown: shown.map(|(one, other)| one.similarity(&other)),
+            shown: one.standing.shows(&other.standing),
             exact: one.text.hash == other.text.hash && one.text.words > 0,
             same: false,
         };
@@ -78,7 +77,7 @@ impl<'a> Pair<'a> {
     fn pages(&self, question: &Question<'_>) -> Vec<Mate<'_>> {
         let Signed { standing, text, .. } = self.one;
         let site = question.signed.standing.site;
-        let mate = Mate { content: 0, standing: *standing, text: Cow::Borrowed(text) };
+        let mate = Mate { content: 0, standing: standing.clone(), text: Cow::Borrowed(text) };
         if site != 0 && site == standing.site { vec![mate] } else { Vec::new() }
     }
 

@@ -18,7 +18,8 @@ const PLAIN: f32 = 0.9;
 /// What the names of an article are worth on its site, as far as its candidates tell.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    mine: Standing,
+    site: u64,
+    edition: u32,
     title: Option<Fingerprint>,
     /// Editions of pages with its title.
     titled: Vec<u32>,
@@ -29,20 +30,21 @@ pub(super) struct Names {
 impl Names {
     /// Begins with the article itself.
     pub(super) fn of(signed: &Signed) -> Self {
-        let (mine, title) = (signed.standing, signed.title);
-        Self { mine, title, titled: vec![mine.edition], editions: Vec::new() }
+        let Standing { site, edition, .. } = signed.standing;
+        let (title, titled) = (signed.title, vec![edition]);
+        Self { site, edition, title, titled, editions: Vec::new() }
     }
 
     /// Notes a text that resembles the article.
     pub(super) fn note(&mut self, text: &Text<'_>, similarity: f32) {
         let its = &text.signed.standing;
-        if its.site != self.mine.site || self.mine.site == 0 {
+        if its.site != self.site || self.site == 0 {
             return;
         }
         if text.signed.title == self.title && !self.titled.contains(&its.edition) {
             self.titled.push(its.edition);
         }
-        if its.edition == self.mine.edition
+        if its.edition == self.edition
             && similarity >= RELATED
             && !self.editions.contains(&text.document)
         {
@@ -77,8 +79,7 @@ impl Names {
 /// Where an extractor finds nothing it takes what stands on every page, and pages that have little
 /// text have it from their template: what else such pages show must be alike as well.
 pub(super) fn is_borne_out(bond: Bond, mine: &Signed, mate: &Mate<'_>, rule: &Rule) -> bool {
-    let shown = mine.standing.shown.zip(mate.standing.shown);
-    let shown = shown.map(|(one, other)| one.similarity(&other));
+    let shown = mine.standing.shows(&mate.standing);
     let long = mine.text.words.min(mate.text.words) >= rule.site_words_min;
     let good = long && !mine.standing.doubtful && !mate.standing.doubtful;
     let alike = |least: f32| shown.is_none_or(|alike| alike >= least);

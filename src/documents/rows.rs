@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::features::{Signature, Signed, Standing};
 use crate::robots::meta::Terms;
 use crate::simhash::Fingerprint;
-use crate::sketch::{Shown, Sketch};
+use crate::sketch::{SHOWN_SLOTS, Shown, Sketch};
 use crate::store::{BadRow, Decoder, Encoder};
 
 use super::{DocId, Facts};
@@ -213,12 +213,12 @@ impl Copy {
     #[must_use]
     pub fn standing(&self, address: &str) -> Standing {
         let standing = Standing::of(address, &self.title, &self.declared);
-        Standing { shown: self.shown, doubtful: self.doubtful, ..standing }
+        Standing { shown: self.shown.clone(), doubtful: self.doubtful, ..standing }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let Terms { noarchive, noai, tdm_reserved, unavailable_after } = self.terms;
-        let shown = self.shown.as_ref().map_or(&[][..], |shown| &shown.0);
+        let shown = self.shown.as_ref().map_or(&[][..], |shown| &shown.0[..]);
         let row = Encoder::new(4)
             .number(self.content)
             .number(self.key as u64)
@@ -280,8 +280,10 @@ fn shown(row: &mut Decoder<'_>) -> Result<Option<Shown>, BadRow> {
     match row.bytes()? {
         [] => Ok(None),
         slots => {
-            let slots = slots.try_into();
-            slots.map(|slots| Some(Shown(slots))).map_err(|_| row.bad("its sketch is cut short"))
+            let slots: Result<[u8; SHOWN_SLOTS], _> = slots.try_into();
+            slots
+                .map(|slots| Some(Shown(Box::new(slots))))
+                .map_err(|_| row.bad("its sketch is cut short"))
         }
     }
 }

@@ -63,7 +63,8 @@ fn longest(tokens: &Tokens<'_>) -> Vec<u32> {
         .collect();
     keys.sort_unstable_by_key(|(columns, key)| (std::cmp::Reverse(*columns), *key));
     keys.dedup();
-    keys.into_iter().take(SENTENCES).map(|(_, key)| key).collect()
+    // A vector of its own: collected in place it would keep room for all sentences.
+    keys.iter().take(SENTENCES).map(|(_, key)| *key).collect()
 }
 
 /// Returns the hashes of all shingles, repeated ones too, and about how many distinct ones

@@ -10,7 +10,7 @@ use super::input::authority_of;
 
 /// What is known of the page that carries a text. Numbers are hashes; 0 is not known, or none. But
 /// for the site they are only compared within one site, so that 32 bits are enough.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Its site: scheme left out, host with port.
     pub site: u64,
@@ -56,6 +56,12 @@ impl Standing {
             declared: hash(declared),
             ..Self::default()
         }
+    }
+
+    /// Returns how alike is what two pages show, 0 to 1, if that is known of both.
+    #[must_use]
+    pub fn shows(&self, other: &Self) -> Option<f32> {
+        Some(self.shown.as_ref()?.similarity(other.shown.as_ref()?))
     }
 
     /// Tells whether one of two pages names the other one as canonical.

@@ -65,20 +65,20 @@ pub const SHOWN_SLOTS: usize = 64;
 /// A small sketch of everything that a page shows, menus and footers too: whether two pages of one
 /// site show different things although their main texts are alike. The standard error of the
 /// estimated similarity is about 0.06 in the middle of the range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown(pub [u8; SHOWN_SLOTS]);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown(pub Box<[u8; SHOWN_SLOTS]>);
 
 impl Shown {
     /// Makes the sketch of a set of 64-bit hashes; repeated ones count once.
     #[must_use]
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
-        Self(densify(&least(hashes)))
+        Self(Box::new(densify(&least(hashes))))
     }
 
     /// Returns the estimated share of what both show of what either shows, 0 to 1.
     #[must_use]
     pub fn similarity(&self, other: &Self) -> f32 {
-        let equal = self.0.iter().zip(&other.0).filter(|(a, b)| a == b).count();
+        let equal = self.0.iter().zip(&*other.0).filter(|(a, b)| a == b).count();
         let share = equal as f32 / SHOWN_SLOTS as f32;
         ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
     }

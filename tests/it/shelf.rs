@@ -38,7 +38,7 @@ impl Came {
         let Self { address, title, text, .. } = self;
         let mut keys = signer.sign_input(&Input { title, text, url: address, ..Input::default() });
         let standing = uniqcrawl::features::Standing::of(address, title, &self.declared);
-        (keys.standing, keys.standing.shown) = (standing, self.shown);
+        (keys.standing, keys.standing.shown) = (standing, self.shown.clone());
         keys.standing.doubtful = self.doubtful;
         keys
     }
