@@ -8,6 +8,7 @@ pub mod localweb;
 pub mod simhash;
 pub mod sketch;
 pub mod store;
+pub mod system;
 pub mod text;
 pub mod units;
 pub mod urls;

@@ -189,6 +189,11 @@ impl Service {
         self.crawls.clone()
     }
 
+    /// Tells whether this process crawls, or may be asked to.
+    fn may_crawl(&self) -> bool {
+        self.config.crawls || self.jobs.get().is_some() || !self.crawls.running().is_empty()
+    }
+
     /// Shows jobs, and lets them be started and stopped. Only the first desk counts.
     pub fn attach_jobs(&self, desk: Desk) {
         drop(self.jobs.set(desk));

@@ -18,12 +18,14 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::guard::Peer;
 use super::{Service, routes};
+use crate::system;
 
 /// Most bytes of the head of a request: an article may stand in it.
 const HEAD_BYTES_MAX: usize = 256 << 10;
 
-/// Open files that connections leave to the store and the system.
-const FILES_KEPT: u64 = 64;
+/// Open files that connections leave to crawls of the same process, if there may be any: at most
+/// half of all.
+const CRAWL_FILES: usize = 1_024;
 
 /// Rest after an accept that failed: mostly no file descriptor is left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -36,7 +38,7 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nr
 
 /// Answers requests until `stop`; then those under way are finished, as long as that is bearable.
 pub async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
-    let most = connections_max(service.config.connections_max);
+    let most = connections_max(&service);
     let connections = Arc::new(Semaphore::new(most));
     let router = TowerToHyperService::new(routes::router(service.clone()));
     let (tell, told) = watch::channel(());
@@ -131,22 +133,14 @@ impl Connection {
 }
 
 /// Most connections that there are file descriptors for, after asking for all we may have.
-fn connections_max(wanted: usize) -> usize {
-    let wanted = wanted.clamp(1, 1 << 20);
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let limit = getrlimit(Resource::Nofile);
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-        let Some(files) = getrlimit(Resource::Nofile).current else { return wanted };
-        let room = usize::try_from(files.saturating_sub(FILES_KEPT)).unwrap_or(usize::MAX).max(1);
-        if room < wanted {
-            tracing::warn!(room, wanted, "fewer connections than wanted: open files are limited");
-        }
-        wanted.min(room)
+fn connections_max(service: &Service) -> usize {
+    let wanted = service.config.connections_max.clamp(1, 1 << 20);
+    let Some(room) = system::raise_open_files() else { return wanted };
+    let room = room - if service.may_crawl() { CRAWL_FILES.min(room / 2) } else { 0 };
+    if room < wanted {
+        tracing::warn!(room, wanted, "fewer connections than wanted: open files are limited");
     }
-    #[cfg(not(unix))]
-    wanted
+    wanted.min(room)
 }
 
 #[cfg(test)]

@@ -148,6 +148,9 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     if report.links_beyond_limit > 0 {
         facts.push(("links beyond the limit of a page", number(report.links_beyond_limit)));
     }
+    if report.unsent > 0 {
+        facts.push(("put off for want of open files", number(report.unsent)));
+    }
     facts.extend(revisits(report));
     if let Some(peak) = screen::peak_memory() {
         facts.push(("peak memory", screen::bytes(peak)));

@@ -100,7 +100,7 @@ fn line(live: &Live, elapsed: Duration) -> String {
     let pages = read(&live.pages);
     let rate = pages as f64 / elapsed.as_secs_f64().max(0.001);
     format!(
-        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, {}",
+        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, {}{}",
         number(pages),
         number(read(&live.new)),
         number(read(&live.duplicates)),
@@ -108,5 +108,6 @@ fn line(live: &Live, elapsed: Duration) -> String {
         number(read(&live.in_flight)),
         number(read(&live.failed)),
         bytes(read(&live.bytes)),
+        if live.short.load(Ordering::Relaxed) { "; waits for open files" } else { "" },
     )
 }

@@ -12,14 +12,12 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{ErrorPages, Hosts, Known, is_probe};
+use crate::boilerplate::{ErrorPages, Hosts, Known};
 use crate::clock::Timestamp;
 use crate::clusters::{self, Article, Joined, Place};
 use crate::dedup::{self, Desk, Finder, Judged, Looks, Question};
 use crate::documents::{read_copy, sent_content};
-use crate::frontier::{
-    Address, Frontier, Lease, Offer, Offered, Purpose, Rank, Reason, Settlement, State,
-};
+use crate::frontier::{Address, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State};
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
 use crate::urls::{PageUrl, Scope};
@@ -30,8 +28,11 @@ use super::{Context, Error, Settings};
 
 mod again;
 mod errors;
+mod leases;
+mod shortage;
 
 use errors::{answer_of, is_front};
+use leases::is_page;
 
 /// Longest time for which the ledger does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -49,6 +50,8 @@ pub(super) struct Ledger<'a> {
     boilerplate: Hosts,
     error_pages: ErrorPages,
     settings: &'a Settings,
+    /// Requests under way at a time.
+    requests_max: usize,
     context: &'a Context,
     leases: Sender<Lease>,
     signed: Receiver<Signed>,
@@ -69,6 +72,8 @@ pub(super) struct Ledger<'a> {
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
     next_due: Option<Timestamp>,
+    /// This machine lets no request go.
+    shortage: Option<shortage::Shortage>,
 }
 
 /// Whether the run goes on.
@@ -81,7 +86,7 @@ enum Course {
 impl<'a> Ledger<'a> {
     pub(super) fn new(
         (store, finder, known): (&'a Store, Arc<Mutex<Finder>>, Known),
-        settings: &'a Settings,
+        (settings, requests_max): (&'a Settings, usize),
         context: &'a Context,
         (leases, signed): (Sender<Lease>, Receiver<Signed>),
     ) -> Self {
@@ -91,6 +96,7 @@ impl<'a> Ledger<'a> {
             boilerplate: Hosts::new(known),
             error_pages: ErrorPages::default(),
             settings,
+            requests_max,
             context,
             leases,
             signed,
@@ -104,6 +110,7 @@ impl<'a> Ledger<'a> {
             look: again::Look::default(),
             stopping: None,
             next_due: None,
+            shortage: None,
         }
     }
 
@@ -267,67 +274,6 @@ impl<'a> Ledger<'a> {
         [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
-    /// Hands out leases while there is room for requests and anything is due.
-    fn lease(&mut self, frontier: &mut Frontier, tables: &mut Tables<'_>) -> Result<(), Error> {
-        if self.context.stop.asked() > 0 {
-            self.stopping.get_or_insert_with(Instant::now);
-            return Ok(());
-        }
-        let now = self.context.clock.now();
-        while self.has_room() {
-            let Some(lease) = frontier.lease(tables, now)? else { break };
-            tracing::trace!(url = %lease.url, "leased");
-            if self.settings.boilerplate.learn_boilerplate {
-                self.boilerplate.load(tables, lease.host)?;
-            }
-            self.in_flight += 1;
-            let is_page = lease.purpose == Purpose::Page && !is_probe(&lease.url);
-            self.pages_leased += u64::from(is_page);
-            if lease.after_commit {
-                self.held.push(lease);
-            } else {
-                self.send(lease);
-            }
-        }
-        self.next_due = frontier.next_due(tables)?;
-        self.context.live.in_flight.store(self.in_flight as u64, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// One more request may be sent.
-    fn has_room(&self) -> bool {
-        let limits = &self.settings.limits;
-        self.in_flight < limits.requests_max.max(1)
-            && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
-    }
-
-    fn send(&self, lease: Lease) {
-        // There is room for every lease in flight; a closed channel means that the run is over.
-        if self.leases.try_send(lease).is_err() {
-            tracing::debug!("no visitor is left to take a lease");
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        if let Some(since) = self.stopping {
-            let drain = self.settings.limits.drain_time_max.duration();
-            return self.in_flight == self.held.len()
-                || since.elapsed() >= drain
-                || self.context.stop.asked() > 1;
-        }
-        if self.in_flight > 0 {
-            return false;
-        }
-        let now = self.context.clock.now();
-        let longest = self.settings.limits.idle_wait_max.duration();
-        self.is_full() || self.next_due.is_none_or(|due| now.until(due) > longest)
-    }
-
-    fn is_full(&self) -> bool {
-        let pages_max = self.settings.limits.pages_max;
-        pages_max > 0 && self.pages_leased >= pages_max
-    }
-
     fn record(
         &mut self,
         frontier: &mut Frontier,
@@ -336,6 +282,10 @@ impl<'a> Ledger<'a> {
     ) -> Result<(), Error> {
         self.in_flight -= 1;
         let Signed { lease, finished, mut told, yielded } = signed;
+        if let Yield::Unsent(want) = &yielded {
+            return self.unsent(frontier, tables, (&lease, is_page(&lease), want));
+        }
+        self.sent();
         let pair = (&mut *frontier, &mut *tables);
         let yielded = self.probed(pair, &lease, yielded, finished)?;
         // Whether a page that was read for the first time is a new document.
@@ -345,6 +295,7 @@ impl<'a> Ledger<'a> {
                 self.tally.settled(&settlement);
                 settlement
             }
+            Yield::Unsent(_) => return Ok(()),
             Yield::List(list) => {
                 self.tally.requests += 1;
                 let settled = frontier.settle_list(tables, &lease, (&list, told), finished)?;

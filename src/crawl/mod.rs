@@ -16,7 +16,7 @@ mod running;
 mod sign;
 mod visitor;
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -31,6 +31,7 @@ use crate::features::Signer;
 use crate::fetch::{self, Fetcher};
 use crate::frontier;
 use crate::store::{self, Store};
+use crate::system;
 use crate::units::Time;
 use crate::urls::{Normalize, PageUrl, ScopeKind};
 use crate::verdicts;
@@ -135,6 +136,35 @@ pub enum Error {
     Threads(#[from] std::io::Error),
 }
 
+/// What of the open files of this process a crawl uses.
+struct Share {
+    /// Requests under way at a time: each may have two connections while it chooses one.
+    requests: usize,
+    /// Idle connections.
+    idle: usize,
+}
+
+impl Share {
+    fn of(settings: &Settings) -> Self {
+        let (requests, idle) =
+            (settings.limits.requests_max.max(1), settings.fetch.idle_connections_max);
+        let Some(room) = system::raise_open_files() else { return Self { requests, idle } };
+        let third = (room / 3).max(1);
+        if third < requests {
+            tracing::warn!(
+                requests_max = third,
+                "fewer requests at a time than set: open files are limited (ulimit -n)"
+            );
+        }
+        Self { requests: requests.min(third), idle: idle.min(third) }
+    }
+
+    fn fetcher(&self, settings: &Settings) -> Result<Fetcher, fetch::Error> {
+        let fetch = fetch::Config { idle_connections_max: self.idle, ..settings.fetch.clone() };
+        Ok(Fetcher::new(fetch)?.with_auth(fetch::Auth::read(&settings.auth)?))
+    }
+}
+
 /// Name under which a store keeps the rules of the normal form.
 const RULES: &str = "urls";
 
@@ -176,6 +206,8 @@ pub struct Live {
     pub in_flight: AtomicU64,
     /// Requests that failed.
     pub failed: AtomicU64,
+    /// It waits, because this machine lets no request go.
+    pub short: AtomicBool,
     /// Its pace, once it has begun.
     pub pace: OnceLock<frontier::Config>,
 }
@@ -208,7 +240,8 @@ pub fn run(
 ) -> Result<Report, Error> {
     fix_rules(store, &settings.normalize)?;
     let _is_first = context.live.pace.set(settings.frontier.clone());
-    let fetcher = settings.fetcher()?;
+    let share = Share::of(settings);
+    let fetcher = share.fetcher(settings)?;
     let keys = Signer::for_articles(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
     let named = &settings.frontier.verdicts.known;
     let feeds = verdicts::import_all(store, named, &settings.normalize)?;
@@ -219,7 +252,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
-    let requests = settings.limits.requests_max.max(1);
+    let requests = share.requests;
 
     let known = Known::default();
     let (leases, handed) = async_channel::bounded(requests);
@@ -249,7 +282,12 @@ pub fn run(
         }
         drop((visited, signed));
         let known = known.clone();
-        let ledger = ledger::Ledger::new((store, finder, known), settings, context, (leases, news));
+        let ledger = ledger::Ledger::new(
+            (store, finder, known),
+            (settings, requests),
+            context,
+            (leases, news),
+        );
         let report = ledger.run(seeds, &feeds);
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();

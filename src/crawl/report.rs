@@ -34,6 +34,7 @@ pub(super) struct Tally {
     pub redirects: u64,
     pub retries: u64,
     pub links_beyond: u64,
+    pub unsent: u64,
     pub revisits: Revisits,
 }
 
@@ -177,6 +178,9 @@ pub struct Report {
     pub retries: u64,
     /// Links in this run that stand on their pages beyond the limit, and were not followed.
     pub links_beyond_limit: u64,
+    /// Requests in this run that had to wait because this machine had too few open files or the
+    /// like; each was, or will be, sent later.
+    pub unsent: u64,
     /// Further visits in this run.
     pub revisits: Revisits,
     /// Addresses that are not in the corpus since this run, by reason.
@@ -257,6 +261,7 @@ impl Report {
             redirects: tally.redirects,
             retries: tally.retries,
             links_beyond_limit: tally.links_beyond,
+            unsent: tally.unsent,
             revisits: tally.revisits,
             refused,
             addresses: states(&tables)?,

@@ -43,6 +43,8 @@ pub(super) enum Yield {
     List(Box<Listed>),
     /// Nothing to judge.
     Settled(Settlement),
+    /// Nothing was sent, for want of something of this machine: what the system says.
+    Unsent(String),
 }
 
 /// A page that was read.
@@ -100,9 +102,7 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
     let response = match answer {
         Answer::Response(Ok(response)) => response,
         Answer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
-        Answer::Response(Err(failure)) | Answer::Address(Err(failure)) => {
-            return Yield::Settled(failed(&failure));
-        }
+        Answer::Response(Err(failure)) | Answer::Address(Err(failure)) => return failed(failure),
     };
     if let Purpose::Robots { .. } = lease.purpose {
         return Yield::Settled(match response.status {
@@ -127,7 +127,7 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
     }
 }
 
-fn failed(failure: &Failure) -> Settlement {
+fn failed(failure: Failure) -> Yield {
     let (reason, again) = match failure {
         Failure::Refused(_) => (Reason::AddressRefused, false),
         Failure::Dns(_) => (Reason::Dns, true),
@@ -136,8 +136,9 @@ fn failed(failure: &Failure) -> Settlement {
         Failure::Tls(_) => (Reason::Tls, true),
         Failure::Timeout(_) => (Reason::Timeout, true),
         Failure::BadResponse(_) => (Reason::BadResponse, true),
+        Failure::Exhausted(want) => return Yield::Unsent(want),
     };
-    Settlement::Failed { reason, again }
+    Yield::Settled(Settlement::Failed { reason, again })
 }
 
 /// What the status of a robots.txt means. Source: RFC 9309, 2.3.1. A busy server is none of these.

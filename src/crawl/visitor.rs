@@ -95,7 +95,8 @@ impl Visitor {
                     tracing::debug!(url = %lease.url, status, bytes, took_ms, "visited");
                 }
                 Err(failure) => {
-                    live.failed.fetch_add(1, Ordering::Relaxed);
+                    let own = matches!(failure, Failure::Exhausted(_));
+                    live.failed.fetch_add(u64::from(!own), Ordering::Relaxed);
                     tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
                 }
             }

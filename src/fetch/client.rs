@@ -1,12 +1,18 @@
-//! Makes the HTTP clients of the settings: one for each proxy, or one without.
+//! The HTTP clients of the settings, and how many idle connections they keep in all.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use reqwest::header::{self, HeaderMap, HeaderValue};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls_platform_verifier::Verifier;
 use url::Url;
 
 use super::resolve::Resolver;
 use super::{Config, Error, own_headers};
+use crate::urls::PageUrl;
 
 /// Codings of bodies that we can undo.
 const ACCEPT_ENCODING: &str = "gzip, br, zstd, deflate";
@@ -14,27 +20,92 @@ const ACCEPT_ENCODING: &str = "gzip, br, zstd, deflate";
 /// What we like to get.
 const ACCEPT: &str = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1";
 
-/// Makes a client for each proxy; one client if there is no proxy.
-pub(super) fn clients(
-    config: &Config,
-    resolver: &Resolver,
-    proxies: &[Url],
-) -> Result<Vec<reqwest::Client>, Error> {
-    // A second call finds the provider installed, which is just as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let headers = headers(config)?;
-    let authorities = authorities(&config.ca_file)?;
-    let client = |proxy: Option<&Url>| {
+/// The clients: one for each proxy, or one without, and the idle connections of each.
+///
+/// A client keeps idle connections of each host, however many hosts there are. So when as many
+/// hosts were asked as there may be idle connections, new clients take the place of the old ones,
+/// whose connections close as their requests end.
+#[derive(Debug)]
+pub(super) struct Clients {
+    parts: Parts,
+    /// Hosts that one set of clients is used for.
+    hosts_max: usize,
+    present: Mutex<Present>,
+}
+
+#[derive(Debug)]
+struct Present {
+    clients: Arc<[reqwest::Client]>,
+    /// Hashes of the hosts that were asked.
+    hosts: HashSet<u64>,
+}
+
+/// What clients are made of. Nothing of it has to be read from a file again.
+#[derive(Debug)]
+struct Parts {
+    config: Arc<Config>,
+    headers: HeaderMap,
+    tls: rustls::ClientConfig,
+    resolver: Resolver,
+    proxies: Vec<Url>,
+}
+
+impl Clients {
+    pub(super) fn new(
+        config: &Arc<Config>,
+        resolver: &Resolver,
+        proxies: Vec<Url>,
+    ) -> Result<Self, Error> {
+        let per_host = config.idle_connections_per_host * proxies.len().max(1);
+        let hosts_max = config.idle_connections_max.checked_div(per_host).unwrap_or(usize::MAX);
+        let parts = Parts {
+            headers: headers(config)?,
+            tls: tls(config)?,
+            config: Arc::clone(config),
+            resolver: resolver.clone(),
+            proxies,
+        };
+        let present = Mutex::new(Present { clients: parts.make()?, hosts: HashSet::new() });
+        Ok(Self { parts, hosts_max: hosts_max.max(1), present })
+    }
+
+    /// Returns the clients for a request to the host of `url`.
+    pub(super) fn of(&self, url: &PageUrl) -> Arc<[reqwest::Client]> {
+        let host = xxhash_rust::xxh3::xxh3_64(url.host_key().as_str().as_bytes());
+        let mut present = self.present.lock().expect("no holder of this lock panics");
+        if present.hosts.len() >= self.hosts_max && !present.hosts.contains(&host) {
+            // What could be made once can be made again; if not, the old ones serve on.
+            match self.parts.make() {
+                Ok(clients) => *present = Present { clients, hosts: HashSet::new() },
+                Err(error) => tracing::warn!(%error, "idle connections are kept"),
+            }
+        }
+        present.hosts.insert(host);
+        Arc::clone(&present.clients)
+    }
+}
+
+impl Parts {
+    fn make(&self) -> Result<Arc<[reqwest::Client]>, Error> {
+        if self.proxies.is_empty() {
+            return Ok([self.client(None)?].into());
+        }
+        self.proxies.iter().map(|proxy| self.client(Some(proxy))).collect()
+    }
+
+    fn client(&self, proxy: Option<&Url>) -> Result<reqwest::Client, Error> {
+        let config = &self.config;
         let mut builder = reqwest::Client::builder()
-            .default_headers(headers.clone())
+            .default_headers(self.headers.clone())
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
             .connect_timeout(config.connect_timeout.duration())
             .read_timeout(config.stall_timeout.duration())
             .pool_max_idle_per_host(config.idle_connections_per_host)
-            .tls_certs_merge(authorities.iter().cloned())
-            .dns_resolver(resolver.clone())
+            .pool_idle_timeout(config.idle_timeout.duration())
+            .tls_backend_preconfigured(self.tls.clone())
+            .dns_resolver(self.resolver.clone())
             // Proxies of the environment would get around the settings, and the guard.
             .no_proxy();
         if !config.http2 {
@@ -44,11 +115,7 @@ pub(super) fn clients(
             builder = builder.proxy(reqwest::Proxy::all(proxy.clone())?);
         }
         Ok(builder.build()?)
-    };
-    if proxies.is_empty() {
-        return Ok(vec![client(None)?]);
     }
-    proxies.iter().map(|proxy| client(Some(proxy))).collect()
 }
 
 fn headers(config: &Config) -> Result<HeaderMap, Error> {
@@ -65,13 +132,33 @@ fn headers(config: &Config) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-fn authorities(file: &str) -> Result<Vec<reqwest::Certificate>, Error> {
+/// TLS with the authorities of the system and of the settings.
+fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let authorities = authorities(&config.ca_file)?;
+    let verifier = if authorities.is_empty() {
+        Verifier::new(Arc::clone(&provider))?
+    } else {
+        Verifier::new_with_extra_roots(authorities, Arc::clone(&provider))?
+    };
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    let protocols: &[&[u8]] = if config.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
+    tls.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    Ok(tls)
+}
+
+fn authorities(file: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     if file.is_empty() {
         return Ok(Vec::new());
     }
     let bad = |detail: String| Error::File { path: Path::new(file).to_owned(), detail };
     let text = std::fs::read(file).map_err(|error| bad(error.to_string()))?;
-    let found = reqwest::Certificate::from_pem_bundle(&text).map_err(|e| bad(e.to_string()))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found = found.map_err(|error| bad(error.to_string()))?;
     if found.is_empty() {
         return Err(bad("no certificate in PEM form".to_owned()));
     }

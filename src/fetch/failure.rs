@@ -1,8 +1,10 @@
 //! The ways in which a request gets no usable answer.
 
 use std::error::Error;
+use std::io;
 
 use super::resolve::ResolveError;
+use crate::system::is_exhausted;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,9 @@ pub enum Failure {
     Timeout(&'static str),
     /// Not valid HTTP, or broken off.
     BadResponse(String),
+    /// Nothing was sent for want of something of this machine, such as open files: it says nothing
+    /// of the host.
+    Exhausted(String),
 }
 
 impl Failure {
@@ -33,6 +38,9 @@ impl Failure {
             last = link.to_string();
             if let Some(found) = link.downcast_ref::<ResolveError>() {
                 return Self::from(found.clone());
+            }
+            if let Some(own) = link.downcast_ref::<io::Error>().filter(|e| is_exhausted(e)) {
+                return Self::Exhausted(own.to_string());
             }
             if let Some(tls) = link.downcast_ref::<rustls::Error>() {
                 return Self::Tls(tls.to_string());
@@ -54,13 +62,14 @@ impl From<ResolveError> for Failure {
         match error {
             ResolveError::Refused(class) => Self::Refused(class),
             ResolveError::NotFound(detail) => Self::Dns(detail),
+            ResolveError::Exhausted(detail) => Self::Exhausted(detail),
         }
     }
 }
 
 /// The next link of a chain of causes. An `io::Error` hides its payload from `source`.
 fn inner<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let payload = link.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let payload = link.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     match payload {
         Some(payload) => Some(payload),
         None => link.source(),

@@ -37,6 +37,7 @@ pub use failure::Failure;
 pub use link_header::canonical_link;
 pub use proxy::masked;
 
+use client::Clients;
 use cookies::Cookies;
 use guard::Guard;
 use resolve::Resolver;
@@ -81,6 +82,10 @@ pub struct Config {
     pub requests_per_second_max: u32,
     /// Idle connections kept per host.
     pub idle_connections_per_host: usize,
+    /// Idle connections kept in all; fewer where open files are limited.
+    pub idle_connections_max: usize,
+    /// Time for which an idle connection is kept.
+    pub idle_timeout: Time,
     /// Proxies, used in turn, one a request; empty for none. Those of the environment are not used.
     pub proxies: Vec<String>,
     /// Header lines that every request has, such as `Accept-Language: de`.
@@ -113,6 +118,8 @@ impl Default for Config {
             allow_private: false,
             requests_per_second_max: 0,
             idle_connections_per_host: 1,
+            idle_connections_max: 512,
+            idle_timeout: Time::from_secs(30),
             proxies: Vec::new(),
             headers: Vec::new(),
             cookies: false,
@@ -170,6 +177,9 @@ pub enum Error {
     /// Not a name with its addresses.
     #[error("`{0}` in `fetch.resolve` is not a name, `=` and IP addresses")]
     Resolve(String),
+    /// TLS cannot be set up, such as for want of certificate authorities of the system.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
     /// TLS or another part of the client is not available.
     #[error("the HTTP client cannot start: {0}")]
     Client(#[from] reqwest::Error),
@@ -178,8 +188,7 @@ pub enum Error {
 /// Sends requests. Cheap to clone; all clones share connections and limits.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    /// One for each proxy, or one without.
-    clients: Arc<[reqwest::Client]>,
+    clients: Arc<Clients>,
     /// Counts requests, so that the proxies take turns.
     turn: Arc<AtomicUsize>,
     resolver: Resolver,
@@ -194,15 +203,16 @@ impl Fetcher {
     pub fn new(config: Config) -> Result<Self, Error> {
         let proxies = proxy::parse(&config.proxies)?;
         let resolver = Resolver::new(&config, proxy::names(&proxies))?;
+        let config = Arc::new(config);
         let quota = NonZeroU32::new(config.requests_per_second_max).map(Quota::per_second);
         Ok(Self {
-            clients: client::clients(&config, &resolver, &proxies)?.into(),
+            clients: Arc::new(Clients::new(&config, &resolver, proxies)?),
             turn: Arc::default(),
             resolver,
             limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))),
             cookies: config.cookies.then(Cookies::default),
             auth: Arc::default(),
-            config: Arc::new(config),
+            config,
         })
     }
 
@@ -308,8 +318,9 @@ impl Fetcher {
     }
 
     fn request(&self, url: &PageUrl) -> reqwest::RequestBuilder {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.clients.len();
-        let mut request = self.clients[turn].get(url.url().clone());
+        let clients = self.clients.of(url);
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % clients.len();
+        let mut request = clients[turn].get(url.url().clone());
         if let Some(cookies) = self.cookies.as_ref().and_then(|all| all.header(url.url())) {
             request = request.header(header::COOKIE, cookies);
         }

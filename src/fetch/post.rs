@@ -25,7 +25,7 @@ impl Fetcher {
         self.guard(&page).await?;
         let content_type = HeaderValue::from_static("application/json");
         let mut request =
-            self.clients[0].post(url.clone()).header(header::CONTENT_TYPE, content_type);
+            self.clients.of(&page)[0].post(url.clone()).header(header::CONTENT_TYPE, content_type);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }

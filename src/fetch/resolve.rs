@@ -2,6 +2,7 @@
 //! so that no redirect and no second look-up gets around it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::guard::Guard;
 use super::{Config, Error};
+use crate::system;
 
 /// Why a name gave no address.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -18,6 +20,9 @@ pub(super) enum ResolveError {
     Refused(String),
     #[error("{0}")]
     NotFound(String),
+    /// The system's resolver could not ask for want of open files.
+    #[error("{0}")]
+    Exhausted(String),
 }
 
 /// The system's resolver with a memory, behind the guard.
@@ -57,9 +62,8 @@ impl Resolver {
         let all = if let Some(known) = self.remembered(name) {
             known
         } else {
-            let found = tokio::net::lookup_host((name, 0))
-                .await
-                .map_err(|error| ResolveError::NotFound(error.to_string()))?;
+            let found =
+                tokio::net::lookup_host((name, 0)).await.map_err(|error| not_found(&error))?;
             let all: Vec<IpAddr> = found.map(|address| address.ip()).collect();
             self.lock().insert(name, all.clone(), Instant::now());
             all
@@ -86,6 +90,17 @@ impl Resolver {
     /// Returns what is known of a name without asking anybody, refused addresses among it.
     pub(super) fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
         self.given.get(name).cloned().or_else(|| self.lock().get(name, Instant::now()))
+    }
+}
+
+/// The resolver of the system does not tell a name that is unknown from files that it may not open.
+fn not_found(error: &io::Error) -> ResolveError {
+    if system::is_exhausted(error) {
+        return ResolveError::Exhausted(error.to_string());
+    }
+    match system::no_file_left() {
+        Some(own) => ResolveError::Exhausted(own.to_string()),
+        None => ResolveError::NotFound(error.to_string()),
     }
 }
 

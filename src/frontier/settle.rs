@@ -136,6 +136,18 @@ impl Frontier {
         Ok(settled)
     }
 
+    /// Takes back a lease whose request was not sent for want of something of our own: nothing is
+    /// known of the host that was not known before.
+    pub fn give_back(&mut self, tables: &mut Tables<'_>, lease: &Lease) -> Result<(), Error> {
+        self.groups.end(lease.groups, Timestamp(0));
+        let live = self.hosts.get(tables, lease.host)?;
+        match lease.place {
+            Some(place) => live.in_flight.retain(|other| *other != place),
+            None => live.robots_in_flight = false,
+        }
+        self.reschedule(tables, lease.host)
+    }
+
     /// Notes how a host answers: where, and how quickly.
     fn observe(
         &mut self,

@@ -41,6 +41,7 @@ mod main_text;
 mod metadata;
 mod moves;
 mod one_site;
+mod open_files;
 mod operation;
 mod order;
 mod pace;

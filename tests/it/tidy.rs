@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 31] = [
+const RANKS: [(&str, u32); 32] = [
     ("clock", 0),
     ("localweb", 0),
     ("simhash", 0),
     ("sketch", 0),
     ("store", 0),
+    ("system", 0),
     ("text", 0),
     ("units", 0),
     ("urls", 0),

@@ -75,7 +75,7 @@ impl Ledger<'_> {
                 self.error_pages.learn_target(tables, lease.host, target)?;
                 true
             }
-            Yield::Settled(_) | Yield::List(_) => false,
+            Yield::Settled(_) | Yield::List(_) | Yield::Unsent(_) => false,
         };
         if learned {
             self.look_back((frontier, tables), lease, now)?;

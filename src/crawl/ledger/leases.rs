@@ -1,0 +1,87 @@
+//! Which leases are handed out, and when there are none any more.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::boilerplate::is_probe;
+use crate::frontier::{Frontier, Lease, Purpose};
+use crate::store::Tables;
+
+use super::super::Error;
+use super::Ledger;
+
+impl Ledger<'_> {
+    /// Hands out leases while there is room for requests and anything is due.
+    pub(super) fn lease(
+        &mut self,
+        frontier: &mut Frontier,
+        tables: &mut Tables<'_>,
+    ) -> Result<(), Error> {
+        if self.context.stop.asked() > 0 {
+            self.stopping.get_or_insert_with(Instant::now);
+            return Ok(());
+        }
+        let now = self.context.clock.now();
+        while self.has_room() && self.rests().is_none() {
+            let Some(lease) = frontier.lease(tables, now)? else { break };
+            tracing::trace!(url = %lease.url, "leased");
+            if self.settings.boilerplate.learn_boilerplate {
+                self.boilerplate.load(tables, lease.host)?;
+            }
+            self.in_flight += 1;
+            self.pages_leased += u64::from(is_page(&lease));
+            if lease.after_commit {
+                self.held.push(lease);
+            } else {
+                self.send(lease);
+            }
+        }
+        self.next_due = frontier.next_due(tables)?;
+        if let Some(rest) = self.rests() {
+            self.next_due = self.next_due.map(|due| due.max(now.after(rest)));
+        }
+        self.context.live.in_flight.store(self.in_flight as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// One more request may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        let limits = &self.settings.limits;
+        self.in_flight < self.requests_max
+            && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
+    }
+
+    pub(super) fn send(&self, lease: Lease) {
+        // There is room for every lease in flight; a closed channel means that the run is over.
+        if self.leases.try_send(lease).is_err() {
+            tracing::debug!("no visitor is left to take a lease");
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        if let Some(since) = self.stopping {
+            let drain = self.settings.limits.drain_time_max.duration();
+            return self.in_flight == self.held.len()
+                || since.elapsed() >= drain
+                || self.context.stop.asked() > 1;
+        }
+        if self.in_flight > 0 {
+            return false;
+        }
+        let now = self.context.clock.now();
+        let longest = self.settings.limits.idle_wait_max.duration();
+        self.is_full()
+            || self.is_starved()
+            || self.next_due.is_none_or(|due| now.until(due) > longest)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let pages_max = self.settings.limits.pages_max;
+        pages_max > 0 && self.pages_leased >= pages_max
+    }
+}
+
+/// The request counts as a page.
+pub(super) fn is_page(lease: &Lease) -> bool {
+    lease.purpose == Purpose::Page && !is_probe(&lease.url)
+}
