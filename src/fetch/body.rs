@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use reqwest::header::{self, HeaderMap};
+use reqwest::header::{self, HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::urls::escaped;
 
 use super::{Config, Failure, WHOLE_REQUEST, text_of};
 
@@ -32,7 +34,7 @@ pub struct Response {
     pub content_type: Option<String>,
     /// `Content-Encoding`; empty for none.
     pub content_encoding: String,
-    /// `Location`.
+    /// `Location`, bytes beyond ASCII escaped.
     pub location: Option<String>,
     /// `Retry-After`.
     pub retry_after: Option<String>,
@@ -44,7 +46,7 @@ pub struct Response {
     pub robots_tags: Vec<String>,
     /// `TDM-Reservation`.
     pub tdm_reservation: Option<String>,
-    /// `Link`, one for each header line.
+    /// `Link`, one for each header line, bytes beyond ASCII escaped.
     pub links: Vec<String>,
     /// `Cache-Control`, all header lines joined.
     pub cache_control: String,
@@ -107,17 +109,19 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         let values = headers.get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };
+    // What is sent back must be the same bytes, whatever encoding they are in.
+    let escaped = |value: &HeaderValue| escaped(value.as_bytes());
     Response {
         status,
         content_type: text_of(headers, &header::CONTENT_TYPE),
         content_encoding: text_of(headers, &header::CONTENT_ENCODING).unwrap_or_default(),
-        location: text_of(headers, &header::LOCATION),
+        location: headers.get(header::LOCATION).map(escaped),
         retry_after: text_of(headers, &header::RETRY_AFTER),
         etag: text_of(headers, &header::ETAG),
         last_modified: text_of(headers, &header::LAST_MODIFIED),
         robots_tags: all("x-robots-tag"),
         tdm_reservation: all("tdm-reservation").pop(),
-        links: all("link"),
+        links: headers.get_all(header::LINK).iter().map(escaped).collect(),
         cache_control: all("cache-control").join(", "),
         ..Response::default()
     }

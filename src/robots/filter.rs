@@ -1,8 +1,8 @@
 //! Makes of the bytes of a file what the lexer can be trusted with: ASCII, line feeds, short lines.
 
-use std::fmt::Write as _;
-
 use encoding_rs::{UTF_16BE, UTF_16LE};
+
+use crate::urls::escaped;
 
 use super::Options;
 
@@ -57,12 +57,7 @@ fn push_line(text: &mut String, line: &[u8], options: Options) {
     let line = &line[..line.len().min(LINE_BYTES_MAX)];
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
     if options.google_extras || has_known_key(line) {
-        for byte in line {
-            match byte {
-                0x80.. => write!(text, "%{byte:02X}").expect("writing to a string cannot fail"),
-                _ => text.push(char::from(*byte)),
-            }
-        }
+        text.push_str(&escaped(line));
     }
     text.push('\n');
 }

@@ -2,6 +2,23 @@
 
 use std::fmt::Write as _;
 
+/// Escapes bytes beyond ASCII as they are, whatever encoding they are in.
+///
+/// ```
+/// assert_eq!(uniqcrawl::urls::escaped(b"/caf\xE9%20x"), "/caf%E9%20x");
+/// ```
+#[must_use]
+pub fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            0x80.. => write!(out, "%{byte:02X}").expect("writing to a string cannot fail"),
+            _ => out.push(char::from(*byte)),
+        }
+    }
+    out
+}
+
 /// Decodes percent-escapes of unreserved characters and writes all others in upper case.
 ///
 /// An escape stays where its character would complete another one, as in `%%37E`: decoding that

@@ -18,6 +18,7 @@ use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 pub use edition::{without_edition, without_folder_numbers};
+pub use escapes::escaped;
 pub use normal::Normalize;
 pub use pattern::pattern;
 pub use scope::{Scope, ScopeKind, registrable_domain};

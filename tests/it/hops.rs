@@ -1,6 +1,6 @@
 //! Redirects of pages: every hop is an address like any other.
 
-use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::urls::{PageUrl, ScopeKind};
 
 use crate::support::{Crawled, Web, config, page, prose};
@@ -52,6 +52,53 @@ fn every_form_of_location_is_followed_or_refused_with_a_reason() {
             None => assert_eq!(found.reason, Some("bad_redirect"), "{location}"),
         }
     }
+}
+
+#[test]
+fn bytes_beyond_ascii_in_a_header_are_escaped_as_they_are() {
+    // What the header holds, and where that leads.
+    let forms: [(&[u8], &str); 6] = [
+        (b"/caf\xE9", "/caf%E9"),
+        (b"/\xD0\xC2\xCE\xC5?class=\xD0\xC2", "/%D0%C2%CE%C5?class=%D0%C2"),
+        (b"/half\xC3", "/half%C3"),
+        ("/\u{65B0}\u{95FB}".as_bytes(), "/%E6%96%B0%E9%97%BB"),
+        (b"/a%E9\xE9%zz b", "/a%E9%E9%zz%20b"),
+        (b"list?q=\xE9#part\xE9", "/list?q=%E9"),
+    ];
+    let answer = |head: &[u8]| {
+        let head = [b"HTTP/1.1 ", head, b"\r\nContent-Length: 0\r\n\r\n"].concat();
+        Page::body(Body::Raw(head))
+    };
+    let names: Vec<String> = (1..=forms.len()).map(|n| format!("/{n}")).collect();
+    let links: Vec<&str> = names.iter().map(String::as_str).chain(["/host", "/no-host", "/linked"]).collect();
+    let mut site = Site::new().html("/", html(1, &links));
+    for (seed, (name, (location, path))) in (10..).zip(names.iter().zip(&forms)) {
+        let page = answer(&[b"301 Moved\r\nLocation: ", *location].concat());
+        site = site.page(name, page).html(path, html(seed, &[]));
+    }
+    let linked = html(2, &[]);
+    let head = b"200 OK\r\nContent-Type: text/html\r\nLink: </caf\xE9>; rel=canonical\r\n";
+    let length = format!("Content-Length: {}\r\n\r\n{linked}", linked.len());
+    let linked = [b"HTTP/1.1 ", &head[..], length.as_bytes()].concat();
+    let site = site
+        .page("/linked", Page::body(Body::Raw(linked)))
+        .page("/host", answer("301 Moved\r\nLocation: http://b\u{FC}cher.test/".as_bytes()))
+        .page("/no-host", answer(b"301 Moved\r\nLocation: http://b\xFCcher.test/"));
+    let web = Web::one(site);
+    let crawled = Crawled::new();
+    crawled.run(&config(), &web.seeds());
+    for (name, (_, path)) in names.iter().zip(&forms) {
+        let found = crawled.explain(&web.url(0, name)).summary;
+        let target = web.url(0, path);
+        assert!(found.ends_with(target.as_str()), "{found}");
+        assert_eq!((crawled.explain(&target).state, web.asked(path)), ("stored", 1), "{path}");
+    }
+    let found = crawled.explain(&web.url(0, "/host")).summary;
+    assert!(found.ends_with("http://xn--bcher-kva.test/"), "{found}");
+    assert_eq!(crawled.explain(&web.url(0, "/no-host")).reason, Some("bad_redirect"));
+    let facts = crawled.explain(&web.url(0, "/linked")).facts;
+    let named = facts.into_iter().find(|(name, _)| name == "names as canonical").unwrap().1;
+    assert!(named.contains(web.url(0, "/caf%E9").as_str()), "{named}");
 }
 
 #[test]
