@@ -108,6 +108,19 @@ pub fn decode<'a>(
     (text, Charset { overruled, ..charset })
 }
 
+/// The encoding that queries of links are in: that of the page. One in ASCII may still name other
+/// characters by their numbers; there it counts what is declared.
+pub(super) fn of_queries(
+    charset: &Charset,
+    bytes: &[u8],
+    content_type: Option<&str>,
+) -> &'static Encoding {
+    let declared = || content_type.and_then(declared::by_header).or(declared::by_page(bytes));
+    let in_ascii = charset.source == CharsetSource::Utf8 && bytes.is_ascii();
+    let declared = if in_ascii { declared() } else { None };
+    declared.or(Encoding::for_label(charset.name.as_bytes())).unwrap_or(UTF_8)
+}
+
 /// A reading of a page that is in none of the encodings that show by themselves.
 struct Candidate {
     encoding: &'static Encoding,

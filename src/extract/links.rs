@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use encoding_rs::Encoding;
 use url::Url;
 
 use crate::urls;
@@ -52,47 +53,55 @@ pub struct Link {
     pub feed: bool,
 }
 
-/// Returns the address that relative links of a page are relative to.
-pub(super) fn base(head: &Head, page: Option<&Url>) -> Option<Url> {
-    let own = head.base.as_deref().and_then(|href| match page {
-        Some(page) => page.join(href.trim()).ok(),
-        None => Url::parse(href.trim()).ok(),
-    });
-    // One that leads out of the web is passed over.
-    let own = own.filter(|base| matches!(base.scheme(), "http" | "https"));
-    own.or_else(|| page.cloned())
+/// What the links of a page are relative to, and the encoding that their queries are in.
+#[derive(Debug)]
+pub(super) struct Base {
+    url: Option<Url>,
+    encoding: &'static Encoding,
 }
 
-/// Makes a link absolute.
-pub(super) fn join(base: Option<&Url>, href: &str) -> Option<String> {
-    let mut url = resolve(base, href)?;
-    url.set_fragment(None);
-    Some(url.into())
-}
+impl Base {
+    pub(super) fn of(head: &Head, page: Option<&Url>, encoding: &'static Encoding) -> Self {
+        let page = Self { url: page.cloned(), encoding };
+        let own = head.base.as_deref().and_then(|href| page.parse(href));
+        // One that leads out of the web is passed over.
+        let own = own.filter(|base| matches!(base.scheme(), "http" | "https"));
+        Self { url: own.or(page.url), encoding }
+    }
 
-fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
-    let href = href.trim();
-    let same_page = href.starts_with('#') && !href.starts_with("#!");
-    if href.is_empty() || same_page || href.len() > LINK_BYTES_MAX {
-        return None;
+    /// Makes an address of any kind absolute.
+    pub(super) fn parse(&self, href: &str) -> Option<Url> {
+        urls::join(self.url.as_ref(), href.trim(), self.encoding).ok()
     }
-    let mut url = match base {
-        Some(base) => urls::join(base, href).ok()?,
-        None => Url::parse(href).ok()?,
-    };
-    if !matches!(url.scheme(), "http" | "https") {
-        return None;
-    }
-    // A state of a page that scripts make; the rules of addresses say what becomes of it.
-    if url.fragment().is_some_and(|fragment| !fragment.starts_with('!')) {
+
+    /// Makes a link to another page absolute.
+    pub(super) fn join(&self, href: &str) -> Option<String> {
+        let mut url = self.resolve(href)?;
         url.set_fragment(None);
+        Some(url.into())
     }
-    Some(url)
+
+    fn resolve(&self, href: &str) -> Option<Url> {
+        let href = href.trim();
+        let same_page = href.starts_with('#') && !href.starts_with("#!");
+        if href.is_empty() || same_page || href.len() > LINK_BYTES_MAX {
+            return None;
+        }
+        let mut url = self.parse(href)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
+        }
+        // A state of a page that scripts make; the rules of addresses say what becomes of it.
+        if url.fragment().is_some_and(|fragment| !fragment.starts_with('!')) {
+            url.set_fragment(None);
+        }
+        Some(url)
+    }
 }
 
 /// Returns the links in the order of the page, each address once, and how many there are beyond
 /// `links_max`. A link that stands there both with and without nofollow is one without.
-pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> (Vec<Link>, u64) {
+pub(super) fn links(tree: &Tree<'_>, base: &Base, links_max: usize) -> (Vec<Link>, u64) {
     let mut links: Vec<Link> = Vec::new();
     let mut beyond = 0;
     if links_max == 0 {
@@ -110,7 +119,7 @@ pub(super) fn links(tree: &Tree<'_>, base: Option<&Url>, links_max: usize) -> (V
             beyond += u64::from(may_lead(href));
             continue;
         }
-        let Some(url) = resolve(base, href) else { continue };
+        let Some(url) = base.resolve(href) else { continue };
         links.push(Link { url, nofollow, feed: item.name() == "link" && is_feed(item) });
     }
     let followed: HashSet<Url> =

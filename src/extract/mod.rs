@@ -29,6 +29,7 @@ use url::Url;
 
 pub use batch::batch_line;
 pub use charset::{Charset, CharsetSource, decode};
+use links::Base;
 pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
@@ -173,7 +174,7 @@ pub fn page_and_why(input: &Input<'_>, limits: &Limits) -> (Page, Why) {
 struct Read<'a> {
     tree: &'a tree::Tree<'a>,
     judged: &'a Judged,
-    base: Option<&'a Url>,
+    base: &'a Base,
     title: Option<&'a str>,
 }
 
@@ -200,13 +201,14 @@ fn read<T>(
     let judged = Judged::new(&tree, input.url);
     let mut main = judged.text(&tree);
     cut(&mut main, limits.text_size_max.bytes());
-    let base = links::base(&head, input.url);
+    let queries = charset::of_queries(&charset, bytes, input.content_type);
+    let base = Base::of(&head, input.url, queries);
     let language = language::of(&main, head.language.as_deref());
     let metadata = metadata::read(
         &tree,
         &metadata::Known {
             url: input.url,
-            base: base.as_ref(),
+            base: &base,
             main: &main,
             language: language.as_deref(),
             declared: head.language.as_deref(),
@@ -214,8 +216,8 @@ fn read<T>(
         },
     );
     let title = metadata.title.as_ref().map(|title| title.value.as_str());
-    let more = more(&Read { tree: &tree, judged: &judged, base: base.as_ref(), title });
-    let (links, links_beyond) = links::links(&tree, base.as_ref(), limits.links_max);
+    let more = more(&Read { tree: &tree, judged: &judged, base: &base, title });
+    let (links, links_beyond) = links::links(&tree, &base, limits.links_max);
     let page = Page {
         title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
         metadata,
@@ -223,7 +225,7 @@ fn read<T>(
         popularity: popularity::of(&tree, &head),
         links,
         links_beyond,
-        canonical: head.canonical.as_deref().and_then(|href| links::join(base.as_ref(), href)),
+        canonical: head.canonical.as_deref().and_then(|href| base.join(href)),
         meta_robots: head.robots,
         kind: judged.kind,
         quality: judged.quality,

@@ -1,6 +1,9 @@
 //! Percent-escapes in their normal form.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+
+use encoding_rs::{EncoderResult, Encoding};
 
 /// Escapes bytes beyond ASCII as they are, whatever encoding they are in.
 ///
@@ -17,6 +20,33 @@ pub fn escaped(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Writes a query in an encoding. A character that the encoding does not have becomes its number,
+/// as in `&#9731;`, and that is escaped, so that it is no separator.
+///
+/// Source: <https://url.spec.whatwg.org/#string-percent-encode-after-encoding>.
+pub(super) fn encoded<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, [u8]> {
+    let (bytes, _, has_others) = encoding.encode(text);
+    if !has_others {
+        return bytes;
+    }
+    let mut encoder = encoding.new_encoder();
+    let (mut out, mut rest) = (Vec::new(), text);
+    loop {
+        let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len());
+        out.reserve(room.unwrap_or_default());
+        let (result, read) =
+            encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::Unmappable(other) => {
+                out.extend_from_slice(format!("%26%23{}%3B", u32::from(other)).as_bytes());
+            }
+            EncoderResult::OutputFull => {}
+            EncoderResult::InputEmpty => return Cow::Owned(out),
+        }
+    }
 }
 
 /// Decodes percent-escapes of unreserved characters and writes all others in upper case.

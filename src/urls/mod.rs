@@ -11,13 +11,16 @@ mod scope;
 mod sessions;
 mod shape;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
+use encoding_rs::{Encoding, UTF_8};
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 pub use edition::{without_edition, without_folder_numbers};
+use escapes::encoded;
 pub use escapes::escaped;
 pub use normal::Normalize;
 pub use pattern::pattern;
@@ -80,7 +83,7 @@ impl PageUrl {
 
     /// Parses `text` as it stands in a page at `self`: relative to it, or absolute.
     pub fn join(&self, text: &str, rules: &Normalize) -> Result<Self, ParseError> {
-        let url = join(&self.0, text)
+        let url = join(Some(&self.0), text, UTF_8)
             .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
         Self::from_url(url, rules)
     }
@@ -122,20 +125,29 @@ impl PageUrl {
     }
 }
 
-/// Parses `text` as it stands in a page at `base`.
+/// Parses `text` as it stands in a page at `base` that is written in `encoding`. So are queries;
+/// all else of an address is in UTF-8.
 ///
 /// The standard passes over any number of slashes before the host of a web address; the parser
 /// below takes more than two for an empty host.
 ///
-/// Source: <https://url.spec.whatwg.org/#special-authority-ignore-slashes-state>.
-pub fn join(base: &Url, text: &str) -> Result<Url, url::ParseError> {
+/// Source: <https://url.spec.whatwg.org/#special-authority-ignore-slashes-state>, `#query-state`.
+pub fn join(
+    base: Option<&Url>,
+    text: &str,
+    encoding: &'static Encoding,
+) -> Result<Url, url::ParseError> {
+    let in_encoding: &dyn Fn(&str) -> Cow<'_, [u8]> = &|query| encoded(query, encoding);
+    let is_legacy = encoding.output_encoding() != UTF_8;
+    let options = Url::options().base_url(base);
+    let options = options.encoding_override(is_legacy.then_some(in_encoding));
     let text = text.trim_start_matches(|char: char| char <= ' ');
     let rest = text.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
     let slashes = text[..text.len() - rest.len()].matches(['/', '\\']).count();
-    if slashes > 2 && matches!(base.scheme(), "http" | "https") {
-        return base.join(&format!("//{rest}"));
+    if slashes > 2 && base.is_some_and(|base| matches!(base.scheme(), "http" | "https")) {
+        return options.parse(&format!("//{rest}"));
     }
-    base.join(text)
+    options.parse(text)
 }
 
 impl fmt::Display for PageUrl {

@@ -1,7 +1,11 @@
 //! Character encodings: every encoding of the Web, declared truly, not at all, and falsely.
 
 use encoding_rs::{EUC_JP, Encoding, GB18030, ISO_2022_JP, WINDOWS_1252};
-use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, page};
+use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, page, page_as_markdown};
+use uniqcrawl::localweb::{Page as Served, Site};
+use url::Url;
+
+use crate::support::{Crawled, Web, config, page as html, prose};
 
 fn read(bytes: &[u8], content_type: Option<&str>) -> Page {
     page(&Input { bytes, content_type, url: None, ..Input::default() }, &Limits::default())
@@ -285,4 +289,115 @@ fn hong_kong_characters_and_escapes_are_read() {
     let html = format!("<html><body><p>{}</p></body></html>", "次の春は静かです。");
     let page = read(&ISO_2022_JP.encode(&html).0, Some("text/html; charset=iso-8859-1"));
     assert_eq!(page.text, "次の春は静かです。");
+}
+
+/// A page in an encoding that its head declares, cut to what can be written in it.
+fn in_charset(label: &str, text: &str, head: &str, body: &str) -> Vec<u8> {
+    let html = format!(
+        "<html><head><meta charset={label}><title>{text}</title>{head}</head><body><article>\
+         <h1>{text}</h1><p>{text}</p><p>{text} {text}</p></article>{body}</body></html>"
+    );
+    Encoding::for_label(label.as_bytes()).unwrap().encode(&html).0.into_owned()
+}
+
+fn at(bytes: &[u8], address: &str) -> Page {
+    let url = Url::parse(address).unwrap();
+    page(&Input { bytes, url: Some(&url), ..Input::default() }, &Limits::default())
+}
+
+#[test]
+fn queries_of_links_are_written_in_the_encoding_of_their_page() {
+    // A word of that language, and its bytes as browsers send them.
+    for (label, word, query) in [
+        ("gb2312", "新闻", "%D0%C2%CE%C5"),
+        ("gb18030", "𠀀", "%952%826"),
+        ("big5", "新聞", "%B7s%BBD"),
+        ("shift_jis", "表", "%95\\"),
+        ("euc-jp", "日本", "%C6%FC%CB%DC"),
+        ("iso-2022-jp", "日本", "%1B$BF|K\\%1B(B"),
+        ("euc-kr", "한국", "%C7%D1%B1%B9"),
+        ("windows-1251", "мир", "%EC%E8%F0"),
+        ("koi8-r", "мир", "%CD%C9%D2"),
+        ("utf-8", "мир", "%D0%BC%D0%B8%D1%80"),
+    ] {
+        let known = TEXTS.iter().find(|(known, _)| *known == label);
+        let known = known.or_else(|| TEXTS.iter().find(|(known, _)| *known == "gb18030"));
+        let text = if label == "utf-8" {
+            "Мир и война, том первый"
+        } else {
+            known.unwrap().1
+        };
+        let links = format!(
+            "<a href='a?b={word}&c=%D0%bc#{word}'>a</a><a href='/{word}?'>b</a>\
+             <a href='a?d=&#128512;'>c</a>"
+        );
+        let found = at(&in_charset(label, text, "", &links), "http://h/d/");
+        let path = String::from_utf8_lossy(word.as_bytes());
+        let path = Url::parse(&format!("http://h/{path}?")).unwrap();
+        let smiley = match label {
+            "gb18030" => "%949%FC6".to_owned(),
+            "utf-8" => "%F0%9F%98%80".to_owned(),
+            _ => "%26%23128512%3B".to_owned(),
+        };
+        let links: Vec<&str> = found.links.iter().map(|link| link.url.as_str()).collect();
+        let wanted = [
+            format!("http://h/d/a?b={query}&c=%D0%bc"),
+            path.to_string(),
+            format!("http://h/d/a?d={smiley}"),
+        ];
+        assert_eq!(links, wanted, "{label}, read as {}", found.charset.name);
+    }
+}
+
+#[test]
+fn every_kind_of_link_is_written_in_the_encoding_of_its_page() {
+    let text = TEXTS[0].1;
+    let head = "<base href='http://h/base?基'><link rel=canonical href='?u=新'>\
+        <link rel=next href='?n=新'><meta http-equiv=refresh content='9; url=?r=新'>\
+        <link rel=alternate hreflang=en href='?e=新'><meta property=og:image content='/i?新'>\
+        <link rel=license href='?l=新'>";
+    let body = "<iframe src='?f=新'></iframe><map><area href='///h?s=新'></map><a href=''>x</a>";
+    let bytes = in_charset("gbk", text, head, body);
+    let found = at(&bytes, "http://h/");
+    let links: Vec<&str> = found.links.iter().map(|link| link.url.as_str()).collect();
+    let base = |name: &str| format!("http://h/base?{name}=%D0%C2");
+    let wanted =
+        [base("u"), base("n"), base("r"), base("e"), base("f"), "http://h/?s=%D0%C2".into()];
+    assert_eq!(links, wanted);
+    assert_eq!(found.canonical, Some(base("u")));
+    let said = &found.metadata;
+    assert_eq!((&said.alternates[0].url, &said.licence), (&base("e"), &Some(base("l"))));
+    assert_eq!(said.images[0].url, "http://h/i?%D0%C2");
+    let linked = in_charset("gbk", &format!("<a href='?m=新'>{text}</a>"), "", "");
+    let url = Url::parse("http://h/").unwrap();
+    let input = Input { bytes: &linked, url: Some(&url), ..Input::default() };
+    let markdown = page_as_markdown(&input, &Limits::default()).text;
+    assert!(markdown.contains("](http://h/?m=%D0%C2)"), "{markdown}");
+    // Characters by number need no byte beyond ASCII: what is declared tells how they are sent.
+    let ascii = b"<meta charset=gb2312><p>News</p><a href='?a=&#26032;&#38395;'>a</a>";
+    assert_eq!(at(ascii, "http://h/").links[0].url.as_str(), "http://h/?a=%D0%C2%CE%C5");
+    let undeclared = b"<p>News</p><a href='?a=&#26032;'>a</a>";
+    assert_eq!(at(undeclared, "http://h/").links[0].url.as_str(), "http://h/?a=%E6%96%B0");
+}
+
+#[test]
+fn an_old_site_is_asked_for_the_addresses_that_it_has() {
+    let text = TEXTS[0].1;
+    let link = "<a href='list.asp?class=新闻'>新闻</a>";
+    let sent =
+        |label: &str, body: &str| Served::bytes("text/html", in_charset(label, text, "", body));
+    let list = |seed: u64| html("List", &prose(seed, 60), &[]);
+    let (old, new) = ("/list.asp?class=%D0%C2%CE%C5", "/list.asp?class=%E6%96%B0%E9%97%BB");
+    let site = Site::new()
+        .page("/", sent("gb2312", &format!("{link}<a href='/new'>new</a>")))
+        .page("/new", sent("utf-8", link))
+        .html(old, list(2))
+        .html(new, list(3));
+    let web = Web::one(site);
+    let crawled = Crawled::new();
+    crawled.run(&config(), &web.seeds());
+    assert_eq!((web.asked(old), web.asked(new)), (1, 1), "two addresses, by their bytes");
+    for path in [old, new] {
+        assert_eq!(crawled.explain(&web.url(0, path)).state, "stored");
+    }
 }

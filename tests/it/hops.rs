@@ -70,7 +70,8 @@ fn bytes_beyond_ascii_in_a_header_are_escaped_as_they_are() {
         Page::body(Body::Raw(head))
     };
     let names: Vec<String> = (1..=forms.len()).map(|n| format!("/{n}")).collect();
-    let links: Vec<&str> = names.iter().map(String::as_str).chain(["/host", "/no-host", "/linked"]).collect();
+    let links: Vec<&str> =
+        names.iter().map(String::as_str).chain(["/host", "/no-host", "/linked"]).collect();
     let mut site = Site::new().html("/", html(1, &links));
     for (seed, (name, (location, path))) in (10..).zip(names.iter().zip(&forms)) {
         let page = answer(&[b"301 Moved\r\nLocation: ", *location].concat());
@@ -97,8 +98,8 @@ fn bytes_beyond_ascii_in_a_header_are_escaped_as_they_are() {
     assert!(found.ends_with("http://xn--bcher-kva.test/"), "{found}");
     assert_eq!(crawled.explain(&web.url(0, "/no-host")).reason, Some("bad_redirect"));
     let facts = crawled.explain(&web.url(0, "/linked")).facts;
-    let named = facts.into_iter().find(|(name, _)| name == "names as canonical").unwrap().1;
-    assert!(named.contains(web.url(0, "/caf%E9").as_str()), "{named}");
+    let canonical = facts.into_iter().find(|(name, _)| name == "names as canonical").unwrap().1;
+    assert!(canonical.contains(web.url(0, "/caf%E9").as_str()), "{canonical}");
 }
 
 #[test]

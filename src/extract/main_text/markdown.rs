@@ -1,8 +1,7 @@
 //! Chosen segments as Markdown (`CommonMark` with tables): headings, lists, quotes, code, links.
 
-use url::Url;
-
 use super::segments::{Segment, Segments};
+use crate::extract::links::Base;
 use crate::extract::tags::Tag;
 use crate::extract::tree::Tree;
 
@@ -10,13 +9,8 @@ use crate::extract::tree::Tree;
 const NESTING_MAX: usize = 8;
 
 /// Writes the segments that are kept, in document order. Links are relative to `base`.
-pub(super) fn render(
-    tree: &Tree<'_>,
-    segments: &Segments,
-    kept: &[bool],
-    base: Option<&Url>,
-) -> String {
-    let mut writer = Writer { tree, base, ..Writer::new(tree) };
+pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool], base: &Base) -> String {
+    let mut writer = Writer::new(tree, base);
     for (segment, _) in segments.all.iter().zip(kept).filter(|(_, kept)| **kept) {
         writer.segment(segment);
     }
@@ -40,7 +34,7 @@ struct Place {
 
 struct Writer<'a, 'b> {
     tree: &'a Tree<'b>,
-    base: Option<&'a Url>,
+    base: &'a Base,
     out: String,
     /// The preformatted element that is open.
     code: Option<usize>,
@@ -60,10 +54,10 @@ struct Table {
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
-    fn new(tree: &'a Tree<'b>) -> Self {
+    fn new(tree: &'a Tree<'b>, base: &'a Base) -> Self {
         Self {
             tree,
-            base: None,
+            base,
             out: String::new(),
             code: None,
             marked: Vec::new(),
@@ -232,7 +226,7 @@ impl<'a, 'b> Writer<'a, 'b> {
 /// One line of text with its emphasis, code and links.
 struct Inline<'a, 'b> {
     tree: &'a Tree<'b>,
-    base: Option<&'a Url>,
+    base: &'a Base,
     out: String,
     /// Inline elements that are open, the outermost first.
     open: Vec<usize>,
@@ -240,7 +234,7 @@ struct Inline<'a, 'b> {
 }
 
 impl<'a, 'b> Inline<'a, 'b> {
-    fn of(tree: &'a Tree<'b>, segment: &Segment, base: Option<&'a Url>) -> String {
+    fn of(tree: &'a Tree<'b>, segment: &Segment, base: &'a Base) -> String {
         let mut inline = Self { tree, base, out: String::new(), open: Vec::new(), blank: false };
         for (at, text) in segment.texts(tree) {
             inline.text(text, at, segment.block);
@@ -307,11 +301,7 @@ impl<'a, 'b> Inline<'a, 'b> {
     }
 
     fn target(&self, href: Option<&str>) -> Option<String> {
-        let href = href?.trim();
-        let url = match self.base {
-            Some(base) => base.join(href).ok()?,
-            None => Url::parse(href).ok()?,
-        };
+        let url = self.base.parse(href?)?;
         matches!(url.scheme(), "http" | "https" | "mailto").then(|| url.to_string())
     }
 

@@ -1,8 +1,6 @@
 //! The smaller facts: site, description, licence, keywords, other languages, images.
 
-use url::Url;
-
-use super::super::links::join;
+use super::super::links::Base;
 use super::super::tree::Tree;
 use super::linked::Linked;
 use super::names::plain;
@@ -35,7 +33,7 @@ pub(super) fn description(seen: &Seen<'_>, linked: &Linked) -> Option<String> {
 pub(super) fn licence(
     tree: &Tree<'_>,
     (seen, linked): (&Seen<'_>, &Linked),
-    base: Option<&Url>,
+    base: &Base,
 ) -> Option<String> {
     let in_head = seen.links.iter().map(|index| &tree.items[*index]);
     let mut in_head =
@@ -44,7 +42,7 @@ pub(super) fn licence(
     let href = href.or_else(|| linked.licence.as_deref().filter(|text| text.contains("://")));
     let href = href.or_else(|| seen.licences.first().copied());
     let href = href.or_else(|| seen.meta_of(&["dcterms.license", "dc.rights.license"]));
-    join(base, href?)
+    base.join(href?)
 }
 
 pub(super) fn keywords(seen: &Seen<'_>, linked: &Linked) -> Vec<String> {
@@ -62,14 +60,14 @@ pub(super) fn keywords(seen: &Seen<'_>, linked: &Linked) -> Vec<String> {
     keywords
 }
 
-pub(super) fn alternates(tree: &Tree<'_>, seen: &Seen<'_>, base: Option<&Url>) -> Vec<Alternate> {
+pub(super) fn alternates(tree: &Tree<'_>, seen: &Seen<'_>, base: &Base) -> Vec<Alternate> {
     let links = seen.links.iter().map(|index| &tree.items[*index]);
     let found = links.filter_map(|item| {
         let language = item.attribute("hreflang")?.trim();
         has_word(item.attribute("rel")?, "alternate").then_some(())?;
         let fits = (2..=35).contains(&language.len())
             && language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let url = join(base, item.attribute("href")?)?;
+        let url = base.join(item.attribute("href")?)?;
         fits.then(|| Alternate { language: language.to_owned(), url })
     });
     found.take(ALTERNATES_MAX).collect()
@@ -80,7 +78,7 @@ pub(super) fn images(
     tree: &Tree<'_>,
     (seen, linked): (&Seen<'_>, &Linked),
     window: &Window<'_>,
-    base: Option<&Url>,
+    base: &Base,
 ) -> Vec<Image> {
     let mut images: Vec<Image> = Vec::new();
     let mut add = |image: Option<Image>| {
@@ -99,7 +97,7 @@ pub(super) fn images(
     add(main.and_then(|href| {
         let alt = seen.meta_of(&["og:image:alt"]).map(plain);
         let (width, height) = (number("og:image:width"), number("og:image:height"));
-        Some(Image { url: join(base, href)?, alt, width, height })
+        Some(Image { url: base.join(href)?, alt, width, height })
     }));
     if main.is_none() {
         let other = seen.meta_of(&["twitter:image", "twitter:image:src"]);
@@ -128,7 +126,7 @@ pub(super) fn images(
     images
 }
 
-fn image_of(base: Option<&Url>, href: &str) -> Option<Image> {
-    let url = join(base, href)?;
+fn image_of(base: &Base, href: &str) -> Option<Image> {
+    let url = base.join(href)?;
     Some(Image { url, alt: None, width: None, height: None })
 }

@@ -25,6 +25,7 @@ use jiff::ToSpan as _;
 use serde::Serialize;
 use url::Url;
 
+use super::links::Base;
 use super::tree::Tree;
 use crate::clock::Timestamp;
 use dates::Order;
@@ -141,7 +142,7 @@ pub(super) struct Known<'a> {
     /// Its address.
     pub url: Option<&'a Url>,
     /// What its links are relative to.
-    pub base: Option<&'a Url>,
+    pub base: &'a Base,
     /// Its main text.
     pub main: &'a str,
     /// Its language.
