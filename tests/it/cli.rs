@@ -1,8 +1,9 @@
 //! The command line: exit codes, errors that name the thing, output that scripts read.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::localweb::Site;
@@ -98,6 +99,94 @@ fn lines_that_are_no_addresses_are_named_and_the_rest_goes_on() {
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("s.txt:2: `example.com`") && text.contains("s.txt:4: "), "{text}");
     assert!(text.contains("3 pages in"), "{text}");
+}
+
+#[test]
+fn seeds_have_comments_and_any_unicode_encoding_and_bytes_that_are_no_text_are_no_seeds() {
+    let web = site();
+    let folder = tempfile::tempdir().unwrap();
+    let base = web.web.url(0);
+    let run = |name: &str, bytes: &[u8]| {
+        fs::write(folder.path().join("s.txt"), bytes).unwrap();
+        web.web.forget();
+        let arguments = ["--seeds", "s.txt", "--store", name, "--allow-private", "--delay", "0"];
+        let output = crawl(&[&arguments[..], &["--max-depth", "0"]].concat(), folder.path());
+        let odd = |byte: &u8| byte.is_ascii_control() && *byte != b'\n';
+        assert!(![&output.stdout, &output.stderr].iter().any(|out| out.iter().any(odd)));
+        let mut asked: Vec<String> = web.web.targets(0).into_keys().collect();
+        asked.retain(|target| target != "/robots.txt" && target != "/sitemap.xml");
+        (output.status.code(), text(&output), asked)
+    };
+    let lines = format!("# one\n  # two\n{base}a  # a comment\n{base}b#part\t#\n{base}c##\n");
+    let paths = ["/a", "/b", "/c"].map(str::to_owned).to_vec();
+    assert_eq!(run("comments", lines.as_bytes()).2, paths);
+    let wide: Vec<u8> =
+        format!("\u{FEFF}{lines}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(run("wide", &wide).2, paths);
+    // One bad line is named, and takes no other with it.
+    let bad = [b"http://h/\x1b[2J\nhttp://h/\xE9\n", lines.as_bytes()].concat();
+    let (code, says, asked) = run("lines", &bad);
+    assert_eq!((code, asked), (Some(0), paths));
+    assert!(says.contains("s.txt:1: ") && says.contains("s.txt:2: "), "{says}");
+    // A file that is no text has no seeds at all, whatever stands in it.
+    let picture = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n", lines.as_bytes(), b"\n\xFF\0\n"].concat();
+    let (code, says, asked) = run("picture", &picture);
+    assert_eq!((code, asked), (Some(2), Vec::new()), "{says}");
+    assert!(says.contains("s.txt is no text: line 2 has the byte 0x1A"), "{says}");
+}
+
+#[test]
+fn a_robots_txt_that_was_cut_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut file = "User-agent: *\nDisallow: /a\n".to_owned();
+    file.push_str(&"# nothing but words that nobody needs\n".repeat(14_000));
+    file.push_str("Disallow: /b\n");
+    fs::write(path.join("robots.txt"), &file).unwrap();
+    let test = |more: &[&str]| {
+        crawl(&[&["robots", "test", "robots.txt", "/a", "/b"], more].concat(), path)
+    };
+    let says = text(&test(&[]));
+    let note = format!("robots.txt has {} bytes and was cut after 512000", file.len());
+    assert!(says.contains("allowed     /b") && says.contains(&note), "{says}");
+    let whole = test(&["--size-max", "1 MiB"]);
+    assert!(whole.stderr.is_empty() && text(&whole).contains("disallowed  /b"), "{}", text(&whole));
+    for (more, cut) in [(&["--json"][..], true), (&["--json", "--size-max", "1 MiB"], false)] {
+        let answers: serde_json::Value = serde_json::from_slice(&test(more).stdout).unwrap();
+        assert_eq!((&answers[0]["cut"], &answers[1]["cut"]), (&cut.into(), &cut.into()));
+    }
+    fails(&["robots", "test", "robots.txt", "/", "--size-max", "9"], path, 2, &["has no unit"]);
+    fs::write(path.join("c.toml"), "[frontier]\nrobots_size_max = \"4 KiB\"\n").unwrap();
+    let says = ["line 2", "frontier.robots_size_max", "4 KiB", "at least 500 KiB"];
+    fails(&["config", "--config", "c.toml"], path, 2, &says);
+}
+
+#[test]
+fn a_bad_line_of_robots_checks_has_an_error_in_its_place() {
+    let good = "{\"robots_base64\":\"VXNlci1hZ2VudDogKgpEaXNhbGxvdzogL3g=\",\
+                \"checks\":[[\"a\",\"/x\"],[\"a\",\"/y\"]]}";
+    let lines = [good, "no json", "{\"robots_base64\":\"?\",\"checks\":[]}", good].join("\n");
+    let lines = [lines.as_bytes(), b"\n\xFF\xFE\n", good.as_bytes()].concat();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
+        .args(["robots", "test", "--jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!(said.len(), 6, "{said:?}");
+    for (at, line) in said.iter().enumerate() {
+        match at {
+            0 | 3 | 5 => assert_eq!(*line, "01"),
+            _ => assert!(line.starts_with("{\"error\":"), "{line}"),
+        }
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && errors.contains("3 lines"), "{errors}");
 }
 
 #[test]
