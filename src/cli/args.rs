@@ -11,6 +11,7 @@ use uniqcrawl::index::layout::Kind;
 use uniqcrawl::units::Time;
 use uniqcrawl::urls::ScopeKind;
 
+use super::robots::RobotsCommand;
 use super::simhash::SimhashArgs;
 use super::verdicts::VerdictsCommand;
 
@@ -438,31 +439,6 @@ pub(crate) struct JobsHistoryArgs {
     /// Number of runs
     #[arg(short, value_name = "N", default_value_t = 20)]
     pub n: usize,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RobotsCommand {
-    /// Tell for each address whether a robots.txt allows it, and by which line
-    Test(RobotsArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RobotsArgs {
-    /// The robots.txt file
-    #[arg(required_unless_present = "jsonl")]
-    pub file: Option<PathBuf>,
-    /// Product token of the crawler
-    #[arg(long, value_name = "NAME", default_value = "uniqcrawl")]
-    pub agent: String,
-    /// Addresses, or paths
-    #[arg(required_unless_present = "jsonl")]
-    pub urls: Vec<String>,
-    /// Read lines `{"robots_base64","checks":[[agent,url],...]}`; print a line of 0 and 1 for each
-    #[arg(long, conflicts_with_all = ["file", "urls"])]
-    pub jsonl: bool,
-    /// Follow RFC 9309 only, without what Google's parser adds
-    #[arg(long)]
-    pub strict: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,19 +1,50 @@
 //! `crawl robots test`.
 
-use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
+use clap::{Args as ClapArgs, Subcommand};
 use uniqcrawl::robots::{self, Options, Rules};
+use uniqcrawl::units::Size;
 
-use super::args::{RobotsArgs, RobotsCommand};
 use super::exit::{Exit, Usage};
-use super::screen;
+use super::{batch, screen};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RobotsCommand {
+    /// Tell for each address whether a robots.txt allows it, and by which line
+    Test(RobotsArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RobotsArgs {
+    /// The robots.txt file
+    #[arg(required_unless_present = "jsonl")]
+    pub file: Option<PathBuf>,
+    /// Product token of the crawler
+    #[arg(long, value_name = "NAME", default_value = "uniqcrawl")]
+    pub agent: String,
+    /// Addresses, or paths
+    #[arg(required_unless_present = "jsonl")]
+    pub urls: Vec<String>,
+    /// Read lines `{"robots_base64","checks":[[agent,url],...]}`; print a line of 0 and 1 for each
+    #[arg(long, conflicts_with_all = ["file", "urls"])]
+    pub jsonl: bool,
+    /// Follow RFC 9309 only, without what Google's parser adds
+    #[arg(long)]
+    pub strict: bool,
+    /// Bytes of a file that are read, as `frontier.robots_size_max` for a crawl
+    #[arg(long, value_name = "SIZE", default_value = "500 KiB")]
+    pub size_max: Size,
+}
 
 /// `crawl robots test`.
 pub(super) fn run(command: RobotsCommand, json: bool) -> Result<Exit> {
     let RobotsCommand::Test(args) = command;
-    let options = Options { google_extras: !args.strict };
-    if args.jsonl { batch(options) } else { test(&args, options, json) }
+    let options = Options { google_extras: !args.strict, bytes_max: args.size_max.bytes() };
+    if args.jsonl { lines(options) } else { test(&args, options, json) }
 }
 
 fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
@@ -22,6 +53,12 @@ fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {}", path.display()))?;
     let rules = Rules::parse(&body, &options);
+    if let Some(read) = rules.cut() {
+        let (file, bytes) = (path.display(), body.len());
+        eprintln!(
+            "note: {file} has {bytes} bytes and was cut after {read}: rules beyond do not hold"
+        );
+    }
     let mut answers = Vec::new();
     for url in &args.urls {
         let verdict = rules.verdict(&args.agent, url);
@@ -30,6 +67,7 @@ fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
         if json {
             answers.push(serde_json::json!({
                 "url": url, "allowed": verdict.allowed, "line": line, "rule": text,
+                "cut": rules.cut().is_some(),
             }));
             continue;
         }
@@ -45,12 +83,30 @@ fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn batch(options: Options) -> Result<Exit> {
-    let mut out = std::io::stdout().lock();
-    for (number, line) in std::io::stdin().lock().lines().enumerate() {
-        let answer = robots::batch_line(&line?, &options)
-            .map_err(|error| Usage(format!("line {}: {error}", number + 1)))?;
-        writeln!(out, "{answer}")?;
+fn lines(options: Options) -> Result<Exit> {
+    let (bad, cut) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let counts = (Arc::clone(&bad), Arc::clone(&cut));
+    let exit = batch::run(
+        0,
+        &(Arc::new(move |line: &str| match robots::batch_line(line, &options) {
+            Ok(answer) => {
+                counts.1.fetch_add(u64::from(answer.cut.is_some()), Ordering::Relaxed);
+                answer.checks
+            }
+            Err(error) => {
+                counts.0.fetch_add(1, Ordering::Relaxed);
+                serde_json::json!({"error": error.to_string()}).to_string()
+            }
+        }) as Arc<batch::Answer>),
+    )?;
+    let (bad, cut) = (bad.load(Ordering::Relaxed), cut.load(Ordering::Relaxed));
+    if cut > 0 {
+        let read = options.bytes_max;
+        eprintln!("note: files cut after {read} bytes: {cut}; their rules beyond do not hold");
     }
-    Ok(Exit::Done)
+    if bad > 0 {
+        let what = format!("lines that cannot be answered: {bad}; see `error` in their places");
+        return Err(Usage(what).into());
+    }
+    Ok(exit)
 }

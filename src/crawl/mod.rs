@@ -266,6 +266,7 @@ pub fn run(
             context: context.clone(),
             leases: handed.clone(),
             visits: visits.clone(),
+            robots_bytes_max: settings.frontier.robots_size_max.bytes().saturating_add(1),
             sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
             sitemaps: Arc::clone(&sitemaps),
         };

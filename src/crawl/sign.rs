@@ -19,7 +19,7 @@ use crate::frontier::{Lease, Listed, Purpose, Reason, RobotsAnswer, Settlement, 
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
-use super::visitor::{Answer, ROBOTS_BYTES_MAX, Visit};
+use super::visitor::{Answer, Visit};
 use super::{Settings, lists};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
@@ -146,7 +146,8 @@ fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> Rob
     match response.status {
         200..=299 => match decoded(response, settings) {
             Ok((mut bytes, _)) => {
-                bytes.truncate(ROBOTS_BYTES_MAX);
+                // One byte more than counts tells that it is longer.
+                bytes.truncate(settings.frontier.robots_size_max.bytes().saturating_add(1));
                 RobotsAnswer::Rules(bytes, fresh_for(&response.cache_control))
             }
             Err(_) => RobotsAnswer::Unreachable(Reason::BadEncoding),

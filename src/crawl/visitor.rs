@@ -14,9 +14,6 @@ use crate::frontier::{Lease, Purpose, Told, Validators};
 
 use super::Context;
 
-/// Bytes of a robots.txt that are read. Source: RFC 9309, 2.5 asks for at least 500 KiB.
-pub(super) const ROBOTS_BYTES_MAX: usize = 512_000;
-
 /// What came back.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -41,6 +38,8 @@ pub(super) struct Visitor {
     pub context: Context,
     pub leases: Receiver<Lease>,
     pub visits: Sender<Visit>,
+    /// Most bytes of a robots.txt.
+    pub robots_bytes_max: usize,
     /// Most bytes of a sitemap.
     pub sitemap_bytes_max: usize,
     /// Sitemaps may be large: only so many are in memory at a time.
@@ -57,7 +56,7 @@ impl Visitor {
             let want = match lease.purpose {
                 Purpose::Page => Want::Page,
                 Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
-                Purpose::Robots { .. } => Want::Robots(ROBOTS_BYTES_MAX),
+                Purpose::Robots { .. } => Want::Robots(self.robots_bytes_max),
                 Purpose::Lookup => {
                     let address = self.fetcher.look_up(&lease.url).await;
                     let finished = self.context.clock.now_rounded_up();

@@ -367,7 +367,11 @@ fn host_facts(
             Some(body) if body.is_empty() => "allows everything",
             Some(_) => "has rules",
         };
-        fact("robots.txt", format!("{kind} (status {}, {})", copy.status, copy.fetched));
+        let cut = copy.cut_after();
+        let cut = cut.map_or(String::new(), |bytes| {
+            format!("; it was cut after {bytes} bytes, rules beyond do not hold")
+        });
+        fact("robots.txt", format!("{kind} (status {}, {}){cut}", copy.status, copy.fetched));
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
 use crate::clock::Timestamp;
 use crate::discover;
+use crate::robots;
 use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::units::{Size, Time};
@@ -129,6 +130,9 @@ pub struct Config {
     pub robots_unreachable_max: Time,
     /// What holds then.
     pub robots_lost: RobotsLost,
+    /// Bytes of a robots.txt that count; what a longer one says beyond them is not known.
+    #[serde(deserialize_with = "robots_size")]
+    pub robots_size_max: Size,
     /// Memory of the rules of robots.txt files; what is beyond it is read again.
     pub robots_in_memory: Size,
     /// Product token that robots.txt files know us by.
@@ -179,6 +183,7 @@ impl Default for Config {
             robots_retry: Time::from_secs(300),
             robots_unreachable_max: Time::from_millis(30 * 86_400_000),
             robots_lost: RobotsLost::default(),
+            robots_size_max: Size::from_bytes(robots::BYTES_MIN as u64),
             robots_in_memory: Size::from_mib(64),
             agent: "uniqcrawl".to_owned(),
             google_extras: true,
@@ -192,6 +197,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Reads a robots.txt; of one that was cut before, no more than counted then.
+    fn read_robots(&self, body: &[u8], cut_after: Option<usize>) -> robots::Rules {
+        let bytes_max = self.robots_size_max.bytes();
+        let bytes_max = cut_after.map_or(bytes_max, |bytes| bytes.min(bytes_max));
+        let options = robots::Options { google_extras: self.google_extras, bytes_max };
+        robots::Rules::parse(body, &options)
+    }
+
     /// Returns the delay of a host: ours, that of a slow host, or what its robots.txt asks for;
     /// whichever is longest.
     #[must_use]
@@ -200,6 +213,15 @@ impl Config {
         let slow = slow.min(self.delay.millis().saturating_mul(self.slowdown_max.into()));
         Duration::from_millis(self.delay.millis().max(slow).max(host.crawl_delay_ms))
     }
+}
+
+fn robots_size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+    let size = <Size as serde::Deserialize>::deserialize(deserializer)?;
+    if size.bytes() < robots::BYTES_MIN {
+        let why = format!("`{size}` is too small: RFC 9309 asks for at least 500 KiB");
+        return Err(serde::de::Error::custom(why));
+    }
+    Ok(size)
 }
 
 /// Counter of links that stand on pages beyond the limit, as of the last visit of each page.

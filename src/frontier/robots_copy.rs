@@ -7,7 +7,7 @@ use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::robots::{AgentRules, Options, Rules};
+use crate::robots::AgentRules;
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
 use crate::urls::PageUrl;
 
@@ -23,7 +23,8 @@ const ROBOTS_TTL_FLOOR: Duration = Duration::from_millis(100);
 /// What a request for a robots.txt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsAnswer {
-    /// The file, and for how long its server says that it is fresh.
+    /// The file, and for how long its server says that it is fresh. One that is longer than
+    /// `robots_size_max` counts up to there.
     Rules(Vec<u8>, Option<Duration>),
     /// There is none (status 400 to 499 without 429), so that everything is allowed.
     None,
@@ -70,6 +71,8 @@ pub struct RobotsCopy {
     pub failures: u8,
     /// The last good copy; empty if everything is allowed; none if there never was one.
     pub body: Option<Vec<u8>>,
+    /// The file is longer: all but the last byte of the copy counts.
+    pub cut: bool,
 }
 
 impl RobotsCopy {
@@ -81,7 +84,7 @@ impl RobotsCopy {
             .signed(self.fetched.0)
             .signed(self.expires.0)
             .number(self.failures)
-            .number(self.body.is_some())
+            .number(if self.cut { 2 } else { u8::from(self.body.is_some()) })
             .number(body.len() as u64)
             .bytes(&packed)
             .finish()
@@ -95,8 +98,9 @@ impl RobotsCopy {
             expires: Timestamp(row.signed()?),
             failures: row.narrow()?,
             body: None,
+            cut: false,
         };
-        let has_body = row.number()? != 0;
+        let parts = row.number()?;
         let length: usize = row.narrow()?;
         // What a damaged row names as length is not asked for as memory.
         let mut body = Vec::new();
@@ -109,8 +113,15 @@ impl RobotsCopy {
         if body.len() != length {
             return Err(row.bad("its file is cut short"));
         }
-        copy.body = has_body.then_some(body);
+        copy.body = (parts > 0).then_some(body);
+        copy.cut = parts > 1;
         Ok(copy)
+    }
+
+    /// Returns how many bytes of a file count that is longer.
+    #[must_use]
+    pub fn cut_after(&self) -> Option<usize> {
+        self.body.as_ref().filter(|_| self.cut).map(|body| body.len().saturating_sub(1))
     }
 
     /// Reads the copy of a host.
@@ -132,7 +143,6 @@ impl Frontier {
         path_and_query: &str,
         now: Timestamp,
     ) -> Result<Standing, Error> {
-        let options = Options { google_extras: self.config.google_extras };
         let live = self.hosts.get(tables, host)?;
         if live.row.trouble == Some(Reason::AddressRefused) {
             let copy = RobotsCopy::read(&tables.robots, host)?;
@@ -141,10 +151,11 @@ impl Frontier {
         }
         if live.rules.is_none() {
             let copy = RobotsCopy::read(&tables.robots, host)?;
-            if let Some(RobotsCopy { body: Some(body), expires, .. }) = copy {
-                let rules = Rules::parse(&body, &options).for_agent(&self.config.agent);
+            if let Some(RobotsCopy { body: Some(body), expires, .. }) = &copy {
+                let cut_after = copy.as_ref().and_then(RobotsCopy::cut_after);
+                let rules = self.config.read_robots(body, cut_after).for_agent(&self.config.agent);
                 live.rules_bytes = rules.bytes();
-                live.rules = Some((rules, expires));
+                live.rules = Some((rules, *expires));
             }
         }
         Ok(match &live.rules {
@@ -181,7 +192,14 @@ impl Frontier {
             RobotsAnswer::Unreachable(Reason::AddressRefused) if hops == 0 => {
                 live.row.trouble = Some(Reason::AddressRefused);
                 let expires = now.after(self.robots_ttl(None));
-                let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: None };
+                let copy = RobotsCopy {
+                    status,
+                    fetched: now,
+                    expires,
+                    failures: 0,
+                    body: None,
+                    cut: false,
+                };
                 tables.robots.insert(of, copy.encode().as_slice())?;
                 return self.reschedule(tables, of);
             }
@@ -190,8 +208,7 @@ impl Frontier {
                 return self.reschedule(tables, of);
             }
         };
-        let options = Options { google_extras: self.config.google_extras };
-        let file = Rules::parse(&body, &options);
+        let file = self.config.read_robots(&body, None);
         let rules: AgentRules = file.for_agent(&self.config.agent);
         let ttl = self.robots_ttl(fresh);
         let live = self.hosts.get(tables, of)?;
@@ -206,9 +223,14 @@ impl Frontier {
             live.row.blocked_until = Timestamp(0);
             tracing::info!(host = %live.row.key, "robots.txt is reachable again");
         }
+        if let Some(bytes) = file.cut() {
+            let host = &live.row.key;
+            tracing::warn!(%host, bytes, "robots.txt was cut: rules beyond do not hold");
+        }
         live.rules_bytes = rules.bytes();
         live.rules = Some((rules, expires));
-        let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body) };
+        let cut = file.cut().is_some();
+        let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body), cut };
         tables.robots.insert(of, copy.encode().as_slice())?;
         // The pace that the file asks for holds from this very request on.
         let next = now.after(delay);
@@ -250,8 +272,15 @@ impl Frontier {
         status: u16,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
-        let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or(never);
+        let never = || RobotsCopy {
+            status,
+            fetched: now,
+            expires: now,
+            failures: 0,
+            body: None,
+            cut: false,
+        };
+        let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or_else(never);
         let wait = self.doubled(self.config.robots_retry.millis(), u32::from(copy.failures));
         let wait = self.scattered(wait, (of, now));
         copy.status = status;
@@ -262,7 +291,7 @@ impl Frontier {
         let live = self.hosts.get(tables, of)?;
         tracing::info!(host = %live.row.key, again = %copy.expires, "robots.txt is unreachable");
         if lost && self.config.robots_lost == RobotsLost::Allow {
-            copy.body = Some(Vec::new());
+            (copy.body, copy.cut) = (Some(Vec::new()), false);
             (live.rules, live.rules_bytes) = (None, 0);
             if live.row.trouble == Some(Reason::RobotsUnreachable) {
                 live.row.trouble = None;

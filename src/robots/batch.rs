@@ -27,19 +27,28 @@ struct Line {
     checks: Vec<Vec<serde_json::Value>>,
 }
 
-/// Answers a line `{"robots_base64": "...", "checks": [[agent, url], ...]}` with one character a
-/// check: `1` allowed, `0` not. Further elements of a check are passed over.
-pub fn batch_line(line: &str, options: &Options) -> Result<String, BatchError> {
+/// The answer to a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// One character a check: `1` allowed, `0` not.
+    pub checks: String,
+    /// The file was cut after this many bytes.
+    pub cut: Option<usize>,
+}
+
+/// Answers a line `{"robots_base64": "...", "checks": [[agent, url], ...]}`. Further elements of a
+/// check are passed over.
+pub fn batch_line(line: &str, options: &Options) -> Result<Answer, BatchError> {
     let line: Line = serde_json::from_str(line)?;
     let body = decode_base64(&line.robots_base64).ok_or(BatchError::Base64)?;
     let rules = Rules::parse(&body, options);
-    let mut answer = String::with_capacity(line.checks.len());
+    let mut checks = String::with_capacity(line.checks.len());
     for (number, check) in line.checks.iter().enumerate() {
         let text = |at: usize| check.get(at).and_then(serde_json::Value::as_str);
         let (Some(agent), Some(url)) = (text(0), text(1)) else {
             return Err(BatchError::Check(number));
         };
-        answer.push(if rules.verdict(agent, url).allowed { '1' } else { '0' });
+        checks.push(if rules.verdict(agent, url).allowed { '1' } else { '0' });
     }
-    Ok(answer)
+    Ok(Answer { checks, cut: rules.cut() })
 }

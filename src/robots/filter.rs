@@ -6,9 +6,6 @@ use crate::urls::escaped;
 
 use super::Options;
 
-/// Bytes that are read. Source: RFC 9309, 2.5 asks for at least 500 KiB.
-const BYTES_MAX: usize = 500 << 10;
-
 /// Bytes of a line that count; the rest of it is passed over.
 ///
 /// Source: Google's parser, eight times the longest address that a browser takes.
@@ -19,13 +16,16 @@ const KEYS: [&str; 5] = ["user-agent", "allow", "disallow", "sitemap", "crawl-de
 
 /// Returns the file in the form that the lexer gets. Lines keep their numbers.
 pub(super) fn filtered(body: &[u8], options: Options) -> String {
+    // The byte after the last one that is read tells whether a line ends there.
+    let (body, is_cut) = body.get(..=options.bytes_max).map_or((body, false), |cut| (cut, true));
     let utf16 = match body {
-        [0xFF, 0xFE, rest @ ..] => Some(UTF_16LE.decode_without_bom_handling(rest).0),
-        [0xFE, 0xFF, rest @ ..] => Some(UTF_16BE.decode_without_bom_handling(rest).0),
+        [0xFF, 0xFE, rest @ ..] if is_utf16(rest, 1) => Some((UTF_16LE, rest)),
+        [0xFE, 0xFF, rest @ ..] if is_utf16(rest, 0) => Some((UTF_16BE, rest)),
         _ => None,
     };
+    let utf16 = utf16.map(|(encoding, rest)| encoding.decode_without_bom_handling(rest).0);
     let body = utf16.as_deref().map_or(body, str::as_bytes);
-    let body = cut(skip_bom(body));
+    let body = skip_mark(if is_cut { whole_lines(body) } else { body });
     let mut text = String::with_capacity(body.len() + body.len() / 16);
     let mut rest = body;
     while !rest.is_empty() {
@@ -40,22 +40,39 @@ pub(super) fn filtered(body: &[u8], options: Options) -> String {
     text
 }
 
+/// Tells whether a mark of UTF-16 is true: rules and line ends are ASCII, of which each high byte
+/// is zero there. In a plain file pairs of ASCII bytes stand in their place.
+fn is_utf16(rest: &[u8], high: usize) -> bool {
+    let count = |fits: fn(u8, u8) -> bool| {
+        rest.chunks_exact(2).filter(|pair| fits(pair[high], pair[1 - high])).count()
+    };
+    let ascii = count(|high, low| high == 0 && low != 0);
+    // Two of them are a rare character, or a common one of Chinese: a third of a text at most.
+    let plain = count(|high, low| (1..0x80).contains(&high) && (1..0x80).contains(&low));
+    ascii * 4 > plain
+}
+
 /// Skips a byte order mark, or the part of one.
-fn skip_bom(body: &[u8]) -> &[u8] {
+fn skip_mark(body: &[u8]) -> &[u8] {
+    if let [0xFF, 0xFE, rest @ ..] | [0xFE, 0xFF, rest @ ..] = body {
+        return rest;
+    }
     let marks = body.iter().zip([0xEF, 0xBB, 0xBF]).take_while(|(byte, mark)| **byte == *mark);
     &body[marks.count()..]
 }
 
-/// Cuts a long file at the end of a line, so that half a pattern is never used.
-fn cut(body: &[u8]) -> &[u8] {
-    let Some(start) = body.get(..BYTES_MAX) else { return body };
-    let end = start.iter().rposition(|b| matches!(b, b'\n' | b'\r'));
-    &start[..end.unwrap_or(0)]
+/// Leaves out what follows the last end of a line, so that half a pattern is never used.
+fn whole_lines(body: &[u8]) -> &[u8] {
+    let end = body.iter().rposition(|b| matches!(b, b'\n' | b'\r'));
+    &body[..end.unwrap_or(0)]
 }
 
 fn push_line(text: &mut String, line: &[u8], options: Options) {
     let line = &line[..line.len().min(LINE_BYTES_MAX)];
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
+    // The lexer takes a blank at the start for the one that may stand for a missing colon.
+    let start = line.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != 0x0B);
+    let line = &line[start.unwrap_or(line.len())..];
     if options.google_extras || has_known_key(line) {
         text.push_str(&escaped(line));
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use robotstxt::{RobotsParseHandler, parse_robotstxt};
 
-pub use batch::{BatchError, batch_line};
+pub use batch::{Answer, BatchError, batch_line};
 use pattern::Pattern;
 
 /// How to read where practice differs from RFC 9309.
@@ -26,19 +26,25 @@ pub struct Options {
     /// Read as Google's parser does: usual misspellings of keys, a blank instead of the colon, and
     /// `index.html` for its folder.
     pub google_extras: bool,
+    /// Bytes that are read; what is beyond them is cut, up to the end of a line.
+    pub bytes_max: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { google_extras: true }
+        Self { google_extras: true, bytes_max: BYTES_MIN }
     }
 }
+
+/// Bytes of a file that every crawler must read. Source: RFC 9309, 2.5.
+pub const BYTES_MIN: usize = 500 << 10;
 
 /// The file, line by line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     lines: Vec<(u32, Line)>,
     sitemaps: Vec<String>,
+    cut: Option<usize>,
     options: Options,
 }
 
@@ -70,13 +76,19 @@ pub struct Verdict {
 
 impl Rules {
     /// Reads a file. Nothing in it is an error: what cannot be read is passed over.
-    ///
-    /// At most 500 KiB are read, up to the end of a line. Source: RFC 9309, 2.5.
     #[must_use]
     pub fn parse(body: &[u8], options: &Options) -> Self {
         let mut reader = Reader::default();
         parse_robotstxt(&filter::filtered(body, *options), &mut reader);
-        Self { lines: reader.lines, sitemaps: reader.sitemaps, options: *options }
+        let cut = (body.len() > options.bytes_max).then_some(options.bytes_max);
+        Self { lines: reader.lines, sitemaps: reader.sitemaps, cut, options: *options }
+    }
+
+    /// Returns the bytes that were read of a file that is longer: what it says further down is not
+    /// known.
+    #[must_use]
+    pub fn cut(&self) -> Option<usize> {
+        self.cut
     }
 
     /// Returns the addresses of the sitemaps that the file names, in its order.

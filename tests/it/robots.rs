@@ -7,10 +7,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uniqcrawl::clock::Timestamp;
 use uniqcrawl::robots::meta::Directives;
-use uniqcrawl::robots::{Options, Rules, batch_line};
+use uniqcrawl::robots::{BYTES_MIN, Options, Rules, batch_line};
 
-const GOOGLE: Options = Options { google_extras: true };
-const STRICT: Options = Options { google_extras: false };
+const GOOGLE: Options = Options { google_extras: true, bytes_max: BYTES_MIN };
+const STRICT: Options = Options { google_extras: false, ..GOOGLE };
 
 #[track_caller]
 fn check(file: &[u8], agent: &str, allowed: &[&str], disallowed: &[&str]) {
@@ -113,6 +113,36 @@ fn byte_order_marks_line_ends_and_comments_are_read_over() {
 }
 
 #[test]
+fn an_indented_rule_without_a_colon_counts_where_google_reads_it() {
+    let file = b"User-agent: *\n disallow /y\n\t\x0B Disallow\t/z  # why\n allow /y/a b\n";
+    let google = Rules::parse(file, &GOOGLE);
+    for path in ["/y", "/y/a", "/z/1"] {
+        assert!(!google.verdict("a", path).allowed, "{path}");
+    }
+    assert_eq!(google.verdict("a", "/y").rule.unwrap().line, 2);
+    assert!(
+        google.verdict("a", "/x").allowed && Rules::parse(file, &STRICT).verdict("a", "/y").allowed
+    );
+}
+
+#[test]
+fn a_mark_of_utf16_is_believed_before_utf16_only() {
+    let plain = b"User-agent: *\n# a\0b\0\0c\nDisallow: /x\n";
+    let chinese = "# 一丁七丈三上下不与丐丑专且世丘丙业丛东丝\n".repeat(9);
+    let wide: Vec<u16> = format!("{chinese}User-agent: *\nDisallow: /x\n").encode_utf16().collect();
+    let little: Vec<u8> = wide.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let big: Vec<u8> = wide.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+    for (mark, rest) in [
+        (b"\xFF\xFE", &plain[..]),
+        (b"\xFE\xFF", &plain[..]),
+        (b"\xFF\xFE", &little[..]),
+        (b"\xFE\xFF", &big[..]),
+    ] {
+        check(&[mark, rest].concat(), "a", &["/y"], &["/x"]);
+    }
+}
+
+#[test]
 fn wildcards_match_as_the_standard_says() {
     let file = b"User-agent: *\nDisallow: /*ab\nDisallow: /x*bc$\nDisallow: /*?*key=\n\
         Disallow: /*.php$\nDisallow: /p$q\n";
@@ -169,6 +199,27 @@ fn a_huge_file_is_cut_at_the_end_of_a_line() {
     let rules = Rules::parse(&file, &GOOGLE);
     assert!(!rules.verdict("a", "/first").allowed);
     assert!(rules.verdict("a", "/longpath/").allowed, "half a pattern must not be used");
+}
+
+#[test]
+fn a_line_holds_that_ends_at_the_limit_and_what_is_cut_is_told() {
+    let file = b"User-agent: *\r\nDisallow: /a\nDisallow: /bcd";
+    for (bytes_max, holds, is_cut) in [
+        (file.len() + 1, 2, false),
+        (file.len(), 2, false),
+        (file.len() - 1, 1, true),
+        (28, 1, true),
+        (27, 1, true),
+        (26, 0, true),
+        (0, 0, true),
+    ] {
+        let rules = Rules::parse(file, &Options { bytes_max, ..GOOGLE });
+        let held = ["/a", "/bcd"].into_iter().filter(|path| !rules.verdict("x", path).allowed);
+        let cut = is_cut.then_some(bytes_max);
+        assert_eq!((held.count(), rules.cut()), (holds, cut), "{bytes_max}");
+        // Half a pattern is never used.
+        assert!(rules.verdict("x", "/b").allowed && rules.verdict("x", "/").allowed);
+    }
 }
 
 #[test]
@@ -260,7 +311,7 @@ fn terms_of_use_are_read_from_meta_elements_and_headers() {
 #[test]
 fn bad_lines_of_a_batch_name_what_is_wrong() {
     assert_eq!(
-        batch_line(r#"{"robots_base64":"VXNlci1hZ2VudDogKgpEaXNhbGxvdzogL3g=","checks":[["a","/x"],["a","/y",true]]}"#, &GOOGLE).ok(),
+        batch_line(r#"{"robots_base64":"VXNlci1hZ2VudDogKgpEaXNhbGxvdzogL3g=","checks":[["a","/x"],["a","/y",true]]}"#, &GOOGLE).map(|answer| answer.checks).ok(),
         Some("01".to_owned())
     );
     let fails = |line: &str| batch_line(line, &GOOGLE).map_err(|e| e.to_string()).unwrap_err();
@@ -316,7 +367,7 @@ fn all_expectations_of_the_specification_test_hold() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
         let checks = serde_json::json!([[case["agent"], case["url"]]]);
         let asked = serde_json::json!({"robots_base64": case["robots_base64"], "checks": checks});
-        let answer = batch_line(&asked.to_string(), &GOOGLE).unwrap();
+        let answer = batch_line(&asked.to_string(), &GOOGLE).unwrap().checks;
         if (answer == "1") != case["allowed"].as_bool().unwrap() {
             wrong.push(line.to_owned());
         }
@@ -338,7 +389,7 @@ fn all_checks_on_real_files_agree_with_the_reference() {
     for line in text.as_bytes().lines() {
         let line = line.unwrap();
         let case: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let answer = batch_line(&line, &GOOGLE).unwrap();
+        let answer = batch_line(&line, &GOOGLE).unwrap().checks;
         for (check, answer) in case["checks"].as_array().unwrap().iter().zip(answer.chars()) {
             checks += 1;
             if check[2].as_bool().unwrap_or(check[2] == 1) != (answer == '1') {

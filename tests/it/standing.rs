@@ -325,3 +325,37 @@ fn what_a_page_says_of_itself_is_obeyed_for_our_agent_and_in_every_header() {
     assert_eq!(links, ["stored", none, "stored", none, none, none, "stored", "stored"]);
     assert_eq!(web.asked("/2x") + web.asked("/4x") + web.asked("/5x") + web.asked("/6x"), 0);
 }
+
+/// A file with a rule beyond the least limit, at which a line breaks off in its worst place.
+#[test]
+fn rules_beyond_the_limit_of_a_robots_txt_are_told_and_read_under_a_larger_one() {
+    let mut file = "User-agent: *\nDisallow: /no\n".to_owned();
+    while file.len() < (500 << 10) - 100 {
+        file.push_str("# nothing but words that nobody needs\n");
+    }
+    let gap = (500 << 10) + 1 - file.len() - "#\nDisallow: /".len();
+    write!(file, "#{}\nDisallow: /beyond\n", "-".repeat(gap)).unwrap();
+    let links = ["/no", "/beyond"];
+    let site =
+        links.iter().zip(2..).fold(Site::new(), |site, (path, n)| site.html(path, html(n, &[])));
+    let site = site.robots(&file).html("/", html(1, &links)).html("/later", html(9, &[]));
+    let web = Web::one(site);
+    let fact = |crawled: &Crawled| {
+        let facts = crawled.explain(&web.seeds()[0]).facts;
+        facts.into_iter().find(|(name, _)| name == "robots.txt").unwrap().1
+    };
+    let (least, mut large) = (Crawled::new(), config());
+    large.frontier.robots_size_max = Size::from_mib(1);
+    least.run(&config(), &web.seeds());
+    assert!(fact(&least).contains("cut after 512000 bytes"), "{}", fact(&least));
+    assert_eq!((web.asked("/no"), web.asked("/beyond")), (0, 1));
+    // The copy is what it was: half a line counts no more under a larger limit.
+    least.run(&large, &[web.url(0, "/later")]);
+    assert_eq!((web.asked("/later"), web.asked("/robots.txt")), (1, 1));
+    let whole = Crawled::new();
+    web.web.forget();
+    whole.run(&large, &web.seeds());
+    assert_eq!((web.asked("/no"), web.asked("/beyond")), (0, 0));
+    assert_eq!(whole.explain(&web.url(0, "/beyond")).reason, Some("robots_disallowed"));
+    assert!(!fact(&whole).contains("cut"), "{}", fact(&whole));
+}
