@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod localweb;
+pub mod outputs;
 pub mod simhash;
 pub mod sketch;
 pub mod store;

@@ -1,5 +1,6 @@
 //! `crawl --seeds`.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Begun, Context, Report};
 use uniqcrawl::features::Signer;
 use uniqcrawl::fetch::HOME;
+use uniqcrawl::outputs;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::PageUrl;
 use uniqcrawl::verdicts::Reader;
@@ -36,8 +38,11 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let (report, exit) = run(&config, &args.store.store, &seeds, how)?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;
-        let written = std::fs::write(path, text + "\n");
-        written.with_context(|| format!("cannot write the report to {}", path.display()))?;
+        let cannot = || format!("cannot write the report to {}", path.display());
+        outputs::write_whole(path, |mut file| {
+            file.write_all((text + "\n").as_bytes()).with_context(cannot)?;
+            anyhow::Ok((file, ()))
+        })?;
     }
     if json {
         screen::json(&report)?;

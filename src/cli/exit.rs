@@ -77,8 +77,8 @@ fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn is_input(error: Option<&corpus::Error>) -> bool {
     match error {
         Some(corpus::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
+        Some(corpus::Error::Output(_)) | None => false,
         Some(_) => true,
-        None => false,
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::dedup;
+use crate::outputs;
 
 pub use lines::Lines;
 pub use record::{Record, values_of};
@@ -93,6 +94,9 @@ pub enum Error {
     /// More documents than can be numbered.
     #[error("more than {} documents: split the input", u32::MAX - 1)]
     TooMany,
+    /// A file of the output cannot be written.
+    #[error(transparent)]
+    Output(#[from] outputs::Error),
     /// The settings cannot be.
     #[error(transparent)]
     Dedup(#[from] dedup::Error),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -12,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dedup::{Cluster, Config, Deduplicator, Verdict};
 use crate::documents::Key;
 use crate::features::{Field, Input, Signed, Signer};
+use crate::outputs::{MANIFEST, Outputs};
 
 use super::lines::{Lines, spool};
 use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
@@ -24,13 +26,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 const CHUNK_LINES: usize = 256;
 
 /// Where standard input is kept until the end of a run.
-const SPOOL: &str = "input.zst.partial";
+const SPOOL: &str = "input.zst";
 
 /// What was found, in numbers.
 const REPORT: &str = "report.json";
 
 /// All files that a run leaves behind.
-const OUTPUTS: [&str; 5] = [KEPT, DUPLICATES, CLUSTERS, REJECTED, REPORT];
+const OUTPUTS: [&str; 6] = [KEPT, DUPLICATES, CLUSTERS, REJECTED, REPORT, MANIFEST];
 
 /// A line that is no document.
 #[derive(Debug)]
@@ -85,8 +87,7 @@ pub fn run(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, Error> {
     let clock = Instant::now();
-    std::fs::create_dir_all(out).map_err(Error::io(out))?;
-    let spooled = out.join(SPOOL);
+    let mut outputs = Outputs::begin(out)?;
     refuse_own_files(inputs, out)?;
     let mut files = inputs.to_vec();
     let mut piped = files.iter_mut().filter(|file| !file.is_file() && !file.is_dir());
@@ -94,26 +95,28 @@ pub fn run(
         if let Some(second) = piped.next() {
             return Err(Error::TwoPipes(second.clone()));
         }
+        let spooled = outputs.temporary(SPOOL);
         spool(file, &spooled)?;
-        file.clone_from(&spooled);
+        *file = spooled;
     }
     let (judged, mut report) = judge(&files, config, threads, progress)?;
-    write(&files, out, &judged)?;
+    write(&files, &mut outputs, &judged)?;
     report.seconds = clock.elapsed().as_secs_f64();
     report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
-    let path = out.join(REPORT);
     let text = serde_json::to_string_pretty(&report).expect("a report has a form in JSON");
-    std::fs::write(&path, text + "\n").map_err(Error::io(&path))?;
-    if spooled.exists() {
-        std::fs::remove_file(&spooled).map_err(Error::io(&spooled))?;
-    }
+    let mut file = outputs.create(REPORT)?;
+    file.write_all((text + "\n").as_bytes()).map_err(Error::io(file.path()))?;
+    outputs.add(file)?;
+    outputs.publish()?;
     Ok(report)
 }
 
 /// Refuses an input that the run itself would write: reading it again would be too late.
 fn refuse_own_files(inputs: &[PathBuf], out: &Path) -> Result<(), Error> {
     let partial = OUTPUTS.map(|name| format!("{name}.partial"));
-    let names = OUTPUTS.into_iter().chain(partial.iter().map(String::as_str)).chain([SPOOL]);
+    let spooled = format!("{SPOOL}.partial");
+    let names = partial.iter().map(String::as_str).chain([spooled.as_str()]);
+    let names = OUTPUTS.into_iter().chain(names);
     let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
     let overwritten = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| ours.contains(&file));
     inputs.iter().find(overwritten).map_or(Ok(()), |file| Err(Error::Overwrites(file.clone())))

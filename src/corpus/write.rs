@@ -1,12 +1,12 @@
-//! The files that a run writes. Each gets its name only when it is whole.
+//! The files that a run writes.
 
-use std::fs::{File, rename};
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::dedup::Fate;
+use crate::outputs::{Output, Outputs};
 
 use super::lines::Lines;
 use super::run::Judged;
@@ -54,10 +54,14 @@ struct Bad<'a> {
     error: &'a str,
 }
 
-pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
+pub(super) fn write(
+    files: &[PathBuf],
+    outputs: &mut Outputs,
+    judged: &Judged,
+) -> Result<(), Error> {
     let id = |number: u32| &*judged.ids[number as usize];
-    kept(files, out, judged)?;
-    let mut file = Output::create(out, DUPLICATES)?;
+    kept(files, outputs, judged)?;
+    let mut file = outputs.create(DUPLICATES)?;
     for number in 0..judged.ids.len() as u32 {
         let Fate { cluster, key, distance, similarity } = judged.dedup.fate(number);
         let canonical = judged.clusters[cluster as usize].canonical;
@@ -67,9 +71,9 @@ pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<()
         let (id, duplicate_of) = (id(number), id(canonical));
         let similarity = (f64::from(similarity) * 1000.0).round() / 1000.0;
         let key = key.as_str();
-        file.line(&Dropped { id, duplicate_of, cluster, key, distance, similarity })?;
+        line(&mut file, &Dropped { id, duplicate_of, cluster, key, distance, similarity })?;
     }
-    file.finish()?;
+    outputs.add(file)?;
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); judged.clusters.len()];
     for number in 0..judged.ids.len() as u32 {
         let cluster = judged.dedup.fate(number).cluster as usize;
@@ -77,25 +81,26 @@ pub(super) fn write(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<()
             members[cluster].push(number);
         }
     }
-    let mut file = Output::create(out, CLUSTERS)?;
+    let mut file = outputs.create(CLUSTERS)?;
     for (cluster, members) in members.iter().enumerate().filter(|(_, all)| !all.is_empty()) {
         let canonical = id(judged.clusters[cluster].canonical);
         let members: Vec<&str> = members.iter().map(|number| id(*number)).collect();
-        file.line(&Group { cluster: cluster as u32, canonical, size: members.len(), members })?;
+        let (cluster, size) = (cluster as u32, members.len());
+        line(&mut file, &Group { cluster, canonical, size, members })?;
     }
-    file.finish()?;
-    let mut file = Output::create(out, REJECTED)?;
+    outputs.add(file)?;
+    let mut file = outputs.create(REJECTED)?;
     for bad in &judged.rejected {
         let path = files[bad.file].display().to_string();
-        file.line(&Bad { file: path, line: bad.line, error: &bad.detail })?;
+        line(&mut file, &Bad { file: path, line: bad.line, error: &bad.detail })?;
     }
-    file.finish()?;
+    outputs.add(file)?;
     Ok(())
 }
 
 /// Copies the lines of the canonical documents as they stand.
-fn kept(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
-    let mut file = Output::create(out, KEPT)?;
+fn kept(files: &[PathBuf], outputs: &mut Outputs, judged: &Judged) -> Result<(), Error> {
+    let mut file = outputs.create(KEPT)?;
     let mut rejected = judged.rejected.iter().peekable();
     let mut documents = 0..judged.ids.len() as u32;
     let mut line = Vec::new();
@@ -115,42 +120,22 @@ fn kept(files: &[PathBuf], out: &Path, judged: &Judged) -> Result<(), Error> {
                 if !same {
                     return Err(Error::Changed(path.clone()));
                 }
-                file.bytes(&line)?;
+                bytes(&mut file, &line)?;
             }
         }
     }
     if let (Some(_), Some(path)) = (documents.next(), files.last()) {
         return Err(Error::Changed(path.clone()));
     }
-    file.finish()
+    Ok(outputs.add(file)?)
 }
 
-/// A file that has another name until it is whole.
-struct Output {
-    partial: PathBuf,
-    path: PathBuf,
-    writer: BufWriter<File>,
+fn line(file: &mut Output, value: &impl Serialize) -> Result<(), Error> {
+    let line = serde_json::to_vec(value).expect("it has a form in JSON");
+    bytes(file, &line)
 }
 
-impl Output {
-    fn create(folder: &Path, name: &str) -> Result<Self, Error> {
-        let (path, partial) = (folder.join(name), folder.join(format!("{name}.partial")));
-        let file = File::create(&partial).map_err(Error::io(&partial))?;
-        Ok(Self { partial, path, writer: BufWriter::with_capacity(1 << 20, file) })
-    }
-
-    fn bytes(&mut self, line: &[u8]) -> Result<(), Error> {
-        let written = self.writer.write_all(line).and_then(|()| self.writer.write_all(b"\n"));
-        written.map_err(Error::io(&self.partial))
-    }
-
-    fn line(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        let line = serde_json::to_vec(value).expect("it has a form in JSON");
-        self.bytes(&line)
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        self.writer.flush().map_err(Error::io(&self.partial))?;
-        rename(&self.partial, &self.path).map_err(Error::io(&self.path))
-    }
+fn bytes(file: &mut Output, line: &[u8]) -> Result<(), Error> {
+    let written = file.write_all(line).and_then(|()| file.write_all(b"\n"));
+    written.map_err(Error::io(file.path()))
 }

@@ -1,10 +1,10 @@
 //! The files of an export.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
 
 use serde::Serialize;
+
+use crate::outputs::{self, Output, Outputs};
 
 use super::{Format, Row};
 
@@ -33,58 +33,50 @@ struct Line<'a> {
     unsettled: &'a Mark,
 }
 
-/// A file that gets its name when it is whole.
-pub(super) struct Writer {
-    path: PathBuf,
-    partial: PathBuf,
-    out: Sink,
-}
-
-enum Sink {
-    Jsonl(BufWriter<File>),
-    Csv(Box<csv::Writer<File>>),
+/// A file of an export.
+pub(super) enum Writer {
+    Jsonl(Box<Output>),
+    Csv(Box<csv::Writer<Output>>),
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path, format: Format) -> std::io::Result<Self> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial)?;
-        let out = match format {
-            Format::Jsonl => Sink::Jsonl(BufWriter::new(file)),
-            Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(file))),
-        };
-        Ok(Self { path: path.to_owned(), partial, out })
+    pub(super) fn new(file: Output, format: Format) -> Self {
+        match format {
+            Format::Jsonl => Self::Jsonl(Box::new(file)),
+            Format::Csv => Self::Csv(Box::new(csv::Writer::from_writer(file))),
+        }
     }
 
     pub(super) fn write(&mut self, row: &impl Serialize) -> std::io::Result<()> {
-        match &mut self.out {
-            Sink::Jsonl(out) => {
+        match self {
+            Self::Jsonl(out) => {
                 serde_json::to_writer(&mut *out, row)?;
                 out.write_all(b"\n")
             }
-            Sink::Csv(out) => out.serialize(row).map_err(std::io::Error::other),
+            Self::Csv(out) => out.serialize(row).map_err(std::io::Error::other),
         }
     }
 
     /// Writes a document. Every line of CSV has all columns.
     pub(super) fn write_document(&mut self, row: &Row, unsettled: &Mark) -> std::io::Result<()> {
-        match &mut self.out {
-            Sink::Jsonl(_) => self.write(&Line { row, unsettled }),
-            Sink::Csv(out) => out.serialize((row, unsettled)).map_err(std::io::Error::other),
+        match self {
+            Self::Jsonl(_) => self.write(&Line { row, unsettled }),
+            Self::Csv(out) => out.serialize((row, unsettled)).map_err(std::io::Error::other),
         }
     }
 
-    pub(super) fn finish(self) -> std::io::Result<()> {
-        let file = match self.out {
-            Sink::Jsonl(out) => out.into_inner()?,
-            Sink::Csv(out) => out.into_inner().map_err(csv::IntoInnerError::into_error)?,
+    pub(super) fn finish(self, outputs: &mut Outputs) -> Result<(), outputs::Error> {
+        let out = match self {
+            Self::Jsonl(out) => *out,
+            Self::Csv(mut out) => {
+                let flushed = out.flush();
+                let path = out.get_ref().path().to_owned();
+                let error = |source| outputs::Error { path, source };
+                let unpacked = flushed
+                    .and_then(|()| out.into_inner().map_err(csv::IntoInnerError::into_error));
+                unpacked.map_err(error)?
+            }
         };
-        file.sync_all()?;
-        tracing::trace!(file = %self.path.display(), "written");
-        std::fs::rename(&self.partial, &self.path)?;
-        tracing::trace!(file = %self.path.display(), "renamed");
-        Ok(())
+        outputs.add(out)
     }
 }

@@ -13,12 +13,19 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::clusters::{self, Part, ranked};
 use crate::documents::{Content, Copy, Document, copies_of, read_body, read_content, read_copy};
+use crate::outputs::{self, Outputs};
 use crate::robots::meta::Honour;
 use crate::store::{self, BadRow, ReadTables, Store};
 
 use files::{Mark, Writer};
 
 pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
+
+/// The file of dropped copies.
+const DUPLICATES: &str = "duplicates.jsonl";
+
+/// The file of documents that were left out.
+const WITHHELD: &str = "withheld.jsonl";
 
 /// Form of the exported documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +37,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the ending of file names.
-    #[must_use]
-    pub fn ending(self) -> &'static str {
+    /// Returns the name of the file of documents.
+    fn documents(self) -> &'static str {
         match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
+            Self::Jsonl => "documents.jsonl",
+            Self::Csv => "documents.csv",
         }
     }
 }
@@ -168,19 +174,14 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A file cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Output(#[from] outputs::Error),
 }
 
 impl Error {
     fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, source }
+        move |source| Self::Output(outputs::Error { path, source })
     }
 }
 
@@ -188,8 +189,8 @@ impl Error {
 ///
 /// Of each document the best copy is written whose page allows it at the moment `now`, as far as
 /// `honour` asks for that; without its text if no page allows that, and not at all if none allows
-/// anything. Documents stand in the order of their numbers. Each file is written under another
-/// name and renamed when it is whole, so that a file of that name is never half a corpus.
+/// anything. Documents stand in the order of their numbers. The files are one set with a manifest:
+/// see [`crate::outputs`].
 ///
 /// Before a crawl has ended, what was taken for a copy may turn out to be none. Copies whose joint
 /// waits for its second look are written as documents of their own, with the identifier that they
@@ -211,7 +212,6 @@ pub fn export_with(
     now: Timestamp,
     unsettled: Unsettled,
 ) -> Result<Summary, Error> {
-    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let tables = store.read()?;
     let settled = match unsettled {
         Unsettled::Apart => clusters::settled(&tables.meta)?,
@@ -231,6 +231,7 @@ pub fn export_with(
 
 /// The files of an export on their way.
 struct Corpus<'a> {
+    outputs: Outputs,
     tables: &'a ReadTables,
     honour: &'a Honour,
     now: Timestamp,
@@ -265,16 +266,16 @@ impl<'a> Corpus<'a> {
             skipped: 0,
             unsettled: 0,
             withheld: BTreeMap::new(),
-            path: folder.join(format!("documents.{}", format.ending())),
-            duplicates_path: folder.join("duplicates.jsonl"),
-            withheld_path: folder.join("withheld.jsonl"),
+            path: folder.join(format.documents()),
+            duplicates_path: folder.join(DUPLICATES),
+            withheld_path: folder.join(WITHHELD),
         };
-        let create = |path: &Path, format| Writer::create(path, format).map_err(Error::io(path));
-        let kept = create(&summary.path, format)?;
-        let dropped = create(&summary.duplicates_path, Format::Jsonl)?;
-        let withheld = create(&summary.withheld_path, Format::Jsonl)?;
+        let mut outputs = Outputs::begin(folder)?;
+        let kept = Writer::new(outputs.create(format.documents())?, format);
+        let dropped = Writer::new(outputs.create(DUPLICATES)?, Format::Jsonl);
+        let withheld = Writer::new(outputs.create(WITHHELD)?, Format::Jsonl);
         let shown = Shown::default();
-        Ok(Self { tables, honour, now, kept, dropped, withheld, shown, summary })
+        Ok(Self { outputs, tables, honour, now, kept, dropped, withheld, shown, summary })
     }
 
     /// Writes a document, or what is withheld of it. `canonical` is its canonical copy in the
@@ -339,10 +340,10 @@ impl<'a> Corpus<'a> {
             self.summary.duplicates += 1;
             self.summary.skipped += 1;
         }
-        let Summary { path, duplicates_path, withheld_path, .. } = &self.summary;
-        self.kept.finish().map_err(Error::io(path))?;
-        self.dropped.finish().map_err(Error::io(duplicates_path))?;
-        self.withheld.finish().map_err(Error::io(withheld_path))?;
+        for file in [self.kept, self.dropped, self.withheld] {
+            file.finish(&mut self.outputs)?;
+        }
+        self.outputs.publish()?;
         Ok(self.summary)
     }
 }

@@ -44,6 +44,7 @@ mod one_site;
 mod open_files;
 mod operation;
 mod order;
+mod outputs;
 mod pace;
 mod pairs;
 mod plain_judge;

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 32] = [
+const RANKS: [(&str, u32); 33] = [
     ("clock", 0),
     ("localweb", 0),
+    ("outputs", 0),
     ("simhash", 0),
     ("sketch", 0),
     ("store", 0),
