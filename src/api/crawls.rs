@@ -217,6 +217,7 @@ fn run(
         }
         Err(error) => {
             tracing::error!(%error, "a crawl failed");
+            service.store.suspect();
             end.tell("failed", error.to_string());
         }
     }

@@ -98,6 +98,7 @@ impl Work {
                 }
                 Ok(Err(Error::Stopped)) => return,
                 Ok(Err(error)) => {
+                    self.store.suspect();
                     self.damaged |= matches!(error, Error::Damaged { .. });
                     self.complain(&error.to_string());
                 }

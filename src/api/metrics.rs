@@ -47,6 +47,10 @@ pub(super) struct Sizes {
     pub index_bytes: u64,
     /// Documents that the index of the search has yet to follow.
     pub unsearched: u64,
+    /// The store cannot be written now.
+    pub is_failed: bool,
+    /// How often it could not be, and how often it could again.
+    pub failures: (u64, u64),
 }
 
 pub(super) struct Metrics {
@@ -60,6 +64,10 @@ pub(super) struct Metrics {
     crawls: [Gauge; 3],
     /// What all crawls of the process have done, in the order of [`Totals`].
     crawled: [Counter; 6],
+    /// 1 while the store can be written.
+    writable: Gauge,
+    /// How often it could not be, and how often it could again.
+    failures: [Counter; 2],
     memory: Gauge,
     files: Gauge,
 }
@@ -111,6 +119,7 @@ impl Metrics {
             counter(&mut all, "uniqcrawl_crawl_failed_requests", "Requests that failed"),
             counter(&mut all, "uniqcrawl_crawl_received_bytes", "Bytes of bodies on the wire"),
         ];
+        let (writable, failures) = of_store(&mut all);
         let memory = gauge(&mut all, "process_resident_memory_bytes", "Resident memory");
         let files = gauge(&mut all, "process_open_fds", "Open file descriptors");
         let registry = Mutex::new(all);
@@ -123,6 +132,8 @@ impl Metrics {
             sizes,
             crawls,
             crawled,
+            writable,
+            failures,
             memory,
             files,
         }
@@ -140,7 +151,11 @@ impl Metrics {
     /// Writes everything as text.
     pub(super) fn text(&self, sizes: Sizes, crawls: &Crawls) -> String {
         self.note(crawls);
-        let Sizes { documents, copies, contents, store_bytes, index_bytes, unsearched } = sizes;
+        let Sizes { documents, copies, contents, store_bytes, index_bytes, unsearched, .. } = sizes;
+        self.writable.set(i64::from(!sizes.is_failed));
+        for (counter, value) in self.failures.iter().zip(<[u64; 2]>::from(sizes.failures)) {
+            counter.inner().fetch_max(value, Ordering::Relaxed);
+        }
         let values = [documents, copies, contents, store_bytes, index_bytes, unsearched];
         for (gauge, value) in self.sizes.iter().zip(values) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
@@ -152,6 +167,18 @@ impl Metrics {
         encode(&mut text, &registry).expect("writing to a string cannot fail");
         text
     }
+}
+
+/// Whether the store can be written, how often it could not be, and how often it could again.
+fn of_store(all: &mut Registry) -> (Gauge, [Counter; 2]) {
+    let (writable, failures) = (Gauge::default(), [Counter::default(), Counter::default()]);
+    let name = "uniqcrawl_store_writable";
+    all.register(name, "1 while the store can be written", writable.clone());
+    let [failed, mended] = failures.clone();
+    let name = "uniqcrawl_store_failures";
+    all.register(name, "Times when the store could not be written any more", failed);
+    all.register("uniqcrawl_store_mended", "Times when it could be written again", mended);
+    (writable, failures)
 }
 
 impl Metrics {

@@ -43,6 +43,11 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", detail)
     }
 
+    /// Nothing can be stored now; the service tries until it can.
+    pub(super) fn unwritable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_not_writable", detail)
+    }
+
     pub(super) fn too_large(most: usize) -> Self {
         let detail = format!("the body has more than {most} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
@@ -110,7 +115,7 @@ impl From<intake::Error> for Problem {
         match error {
             intake::Error::Closed => Self::stopping(),
             // What failed was logged where it did.
-            intake::Error::Store(_) => Self::failed("nothing could be stored"),
+            intake::Error::Store(_) => Self::unwritable("nothing could be stored".to_owned()),
         }
     }
 }

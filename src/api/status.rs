@@ -54,6 +54,8 @@ fn sizes(service: &Service, tables: &ReadTables) -> Result<Sizes, Problem> {
         store_bytes: std::fs::metadata(service.store.path()).map_or(0, |meta| meta.len()),
         index_bytes,
         unsearched: tables.search_changes.len()?,
+        is_failed: service.store.is_failed(),
+        failures: service.store.failures(),
     })
 }
 
@@ -92,8 +94,10 @@ pub(super) async fn healthz() -> Response {
     answer(&json!({ "status": "ok" }))
 }
 
-/// `GET /readyz`: the store answers.
+/// `GET /readyz`: the store answers, and what is sent can be stored.
 pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
+    let look = service.apart(&service.readers, |service| service.store.check_writable());
+    look.await?.map_err(|error| Problem::unwritable(error.to_string()))?;
     let documents = service.read(|_, tables| Ok(tables.documents.len()?)).await?;
     Ok(answer(&json!({ "status": "ready", "documents": documents })))
 }

@@ -43,6 +43,11 @@ impl Findings {
         }
     }
 
+    /// Returns the tables that have faults.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        self.listed_of.keys().copied()
+    }
+
     fn look(&mut self, table: &'static str) {
         *self.rows.entry(table).or_default() += 1;
     }

@@ -49,7 +49,7 @@ struct Standing {
 /// `crawl compare --store DIR ONE OTHER`.
 fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool) -> Result<Exit> {
     let signer = Signer::for_articles(config.features.clone())?;
-    let store = Store::open(folder, Settings::default().cache_bytes())?;
+    let store = Store::open_to_read(folder, Settings::default().cache_bytes())?;
     let (name, given) = ("features", signer.name());
     if let Some(stored) = store.setting(name)?.filter(|stored| *stored != given) {
         return Err(store::Error::Setting { name: name.to_owned(), stored, given }.into());

@@ -22,7 +22,7 @@ use super::settings;
 const EXCERPT_CHARS: usize = 300;
 
 fn open(arg: &StoreArg) -> Result<Store> {
-    Ok(Store::open(&arg.store, Config::default().cache_bytes())?)
+    Ok(Store::open_to_read(&arg.store, Config::default().cache_bytes())?)
 }
 
 /// `crawl export`.
@@ -234,7 +234,7 @@ pub(super) fn check(args: &StoreArg, json: bool) -> Result<Exit> {
     let mut findings = check::check(&store.read()?)?;
     if !clean {
         findings.faults += 1;
-        findings.listed.insert(0, "the file had damaged pages, which were repaired".to_owned());
+        findings.listed.insert(0, "the file has damaged pages".to_owned());
     }
     let exit = if findings.faults == 0 { Exit::Done } else { Exit::Failed };
     if json {

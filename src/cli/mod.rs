@@ -5,6 +5,7 @@ mod batch;
 mod compare;
 mod crash;
 mod crawl;
+mod damage;
 mod dedup;
 mod demo;
 mod door;
@@ -45,7 +46,8 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     screen::start_log(args.verbose, args.quiet, args.log_json);
-    match run(args) {
+    let folder = damage::store_of(&args);
+    match damage::told(folder, || run(args)) {
         Ok(exit) => exit.into(),
         Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {

@@ -21,7 +21,7 @@ pub(super) fn run(command: RulesCommand, json: bool) -> Result<Exit> {
 }
 
 fn list(folder: &Path, host: Option<&str>, json: bool) -> Result<Exit> {
-    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
     let tables = store.read()?;
     let host = host.map(|host| host.trim_end_matches('/'));
     let mut rules = Vec::new();

@@ -107,7 +107,8 @@ type Ready = (Search, Option<(ReadTables, Store)>, Updated);
 /// The index beside a store, up to date if it can be.
 fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> Result<Ready> {
     let folder = &args.store.store;
-    let opened = Store::open(folder, cache_bytes);
+    let open = if args.no_update { Store::open_to_read } else { Store::open };
+    let opened = open(folder, cache_bytes);
     let store = match opened {
         Ok(store) => store,
         Err(error @ store::Error::InUse(_)) if !args.rebuild => {

@@ -1,7 +1,7 @@
 //! `crawl verdicts`: feeds of known copies, those of this store and those of others.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -11,6 +11,7 @@ use uniqcrawl::clock::Clock;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::export::write_verdicts;
+use uniqcrawl::outputs;
 use uniqcrawl::store::{Store, Tables};
 use uniqcrawl::verdicts::{Addresses, Feed, Header, Known};
 
@@ -61,7 +62,7 @@ pub(super) fn run(command: VerdictsCommand, json: bool) -> Result<Exit> {
 
 fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
-    let store = Store::open(&args.store.store, config.cache_bytes())?;
+    let store = Store::open_to_read(&args.store.store, config.cache_bytes())?;
     let tables = store.read()?;
     let addresses = if args.hashed { Addresses::Hashed } else { Addresses::Plain };
     let publisher = args.publisher.as_ref().unwrap_or(&config.api.publisher);
@@ -74,37 +75,33 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
         write_verdicts(&tables, (out, &header), honour, now)?;
         return Ok(Exit::Done);
     }
-    let mut partial = args.file.clone().into_os_string();
-    partial.push(".partial");
     let cannot = || format!("cannot write {}", args.file.display());
-    let file = File::create(&partial).with_context(cannot)?;
     let ending = args.file.extension().and_then(|ending| ending.to_str());
-    let (file, verdicts) = match ending {
-        Some("zst") => {
-            let out = zstd::Encoder::new(file, 9).with_context(cannot)?;
-            let (out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
-            (out.finish().with_context(cannot)?, count)
-        }
-        Some("gz") => {
-            let out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-            let (out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
-            (out.finish().with_context(cannot)?, count)
-        }
-        _ => {
-            let out = BufWriter::new(file);
-            let (mut out, count) = write_verdicts(&tables, (out, &header), honour, now)?;
-            out.flush().with_context(cannot)?;
-            (
-                out.into_inner()
-                    .map_err(std::io::IntoInnerError::into_error)
-                    .with_context(cannot)?,
-                count,
-            )
+    let write = |file: File| -> Result<(File, u64)> {
+        match ending {
+            Some("zst") => {
+                let out = zstd::Encoder::new(file, 9).with_context(cannot)?;
+                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let (out, count) = written.with_context(cannot)?;
+                Ok((out.finish().with_context(cannot)?, count))
+            }
+            Some("gz") => {
+                let out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let (out, count) = written.with_context(cannot)?;
+                Ok((out.finish().with_context(cannot)?, count))
+            }
+            _ => {
+                let out = BufWriter::new(file);
+                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let (out, count) = written.with_context(cannot)?;
+                let unpacked = out.into_inner().map_err(std::io::IntoInnerError::into_error);
+                Ok((unpacked.with_context(cannot)?, count))
+            }
         }
     };
-    file.sync_all().with_context(cannot)?;
-    let bytes = file.metadata().with_context(cannot)?.len();
-    std::fs::rename(&partial, &args.file).with_context(cannot)?;
+    let verdicts = outputs::write_whole(&args.file, write)?;
+    let bytes = std::fs::metadata(&args.file).with_context(cannot)?.len();
     if json {
         let path = args.file.display().to_string();
         return screen::json(
@@ -117,7 +114,7 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
 }
 
 fn list(folder: &Path, json: bool) -> Result<Exit> {
-    let store = Store::open(folder, Config::default().cache_bytes())?;
+    let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
     let tables = store.read()?;
     let mut feeds = Vec::new();
     for row in tables.feeds.iter()? {

@@ -186,12 +186,6 @@ impl History {
 
     fn open_or_make(&self) -> Result<Database, Error> {
         let started = Instant::now();
-        // Two processes that make it at the same time would take each other's rows away.
-        let mut making = None;
-        while making.is_none() && !self.path.exists() && started.elapsed() < BUSY_MAX {
-            making = self.lock_beside(".making")?;
-            thread::sleep(BUSY_STEP);
-        }
         loop {
             match store::open_small(&self.path, CACHE_BYTES) {
                 Err(store::Error::InUse(_)) if started.elapsed() < BUSY_MAX => {

@@ -4,21 +4,28 @@
 //! start with a version byte; the module that owns a row draws its fields.
 
 mod codec;
+mod damage;
+mod file;
+mod mend;
+mod overlay;
 mod tables;
 mod turns;
 mod upgrade;
 
 use std::fs;
-use std::io::{ErrorKind, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 pub use codec::{BadRow, Decoder, Encoder};
+pub use damage::damaged_tables;
+pub use file::open_small;
 pub use tables::{ReadTables, Tables, read_number};
 pub use turns::Turn;
 
+use file::{caught, check_magic, make, open_database, open_error, open_overlay};
+use mend::Health;
 use turns::Turns;
 
 /// Number of the format of all rows. A store of a higher number is refused; one of format 5 is
@@ -125,9 +132,6 @@ pub const VERDICT_PLACES: TableDefinition<u64, u64> = TableDefinition::new("verd
 /// Name of a reason -> how often (`crawl`).
 pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
 
-/// First bytes of every redb file. Source: redb, `docs/design.md`.
-const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
-
 /// What stops the program at the store. Each names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -168,7 +172,7 @@ pub enum Error {
         found: u64,
     },
     /// Not a store, cut short, or damaged.
-    #[error("the store {} is damaged: {detail}; nothing was written to it", path.display())]
+    #[error("the store {} is damaged: {detail}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -207,9 +211,23 @@ from_redb!(StorageError, TableError, TransactionError, CommitError);
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    db: Database,
+    db: RwLock<Arc<Database>>,
     path: PathBuf,
+    cache_bytes: usize,
     turns: Turns,
+    health: Health,
+}
+
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// To write to it; it is made if it is not there.
+    Create,
+    /// To write to it.
+    Write,
+    /// To read it. Its file stays as it is: what must be written to read it, such as the repair
+    /// after a crash, stays in memory.
+    Read,
 }
 
 impl Store {
@@ -224,29 +242,50 @@ impl Store {
     pub fn open_or_create(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
         fs::create_dir_all(folder)
             .map_err(|source| Error::Io { path: folder.to_owned(), source })?;
-        Self::open_file(folder, cache_bytes, true)
+        Self::open_file(folder, cache_bytes, Mode::Create)
     }
 
     /// Opens the store in `folder`, which must be there.
     pub fn open(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
-        Self::open_file(folder, cache_bytes, false)
+        Self::open_file(folder, cache_bytes, Mode::Write)
     }
 
-    fn open_file(folder: &Path, cache_bytes: usize, create: bool) -> Result<Self, Error> {
+    /// Opens the store in `folder` to read it only: nothing is ever written to its file, and others
+    /// may read it at the same time.
+    pub fn open_to_read(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        Self::open_file(folder, cache_bytes, Mode::Read)
+    }
+
+    fn open_file(folder: &Path, cache_bytes: usize, mode: Mode) -> Result<Self, Error> {
         let path = folder.join("store.redb");
         let exists = path.try_exists().map_err(|e| Error::Io { path: path.clone(), source: e })?;
-        if !exists && !create {
+        if !exists && mode != Mode::Create {
             return Err(Error::Missing(folder.to_owned()));
         }
         if !exists {
-            make(&path, cache_bytes)?;
+            make(&path, cache_bytes, |db| {
+                let txn = db.begin_write()?;
+                Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
+                Ok(txn.commit()?)
+            })?;
         }
         check_magic(&path)?;
-        let db = open_database(&path, cache_bytes)?;
-        let store = Self { db, path, turns: Turns::default() };
+        let db = match mode {
+            Mode::Create | Mode::Write => open_database(&path, cache_bytes)?,
+            Mode::Read => open_overlay(&path, cache_bytes)?.0,
+        };
+        let store = Self {
+            db: RwLock::new(Arc::new(db)),
+            path,
+            cache_bytes,
+            turns: Turns::default(),
+            health: Health::default(),
+        };
         if store.check_format()? < FORMAT {
-            upgrade::upgrade(&store.db)?;
-            tracing::info!(store = %store.path.display(), "brought to format {FORMAT}");
+            upgrade::upgrade(&store.db())?;
+            if mode != Mode::Read {
+                tracing::info!(store = %store.path.display(), "brought to format {FORMAT}");
+            }
         }
         store.add_tables()?;
         Ok(store)
@@ -254,8 +293,8 @@ impl Store {
 
     /// Returns the database for transactions.
     #[must_use]
-    pub fn db(&self) -> &Database {
-        &self.db
+    pub fn db(&self) -> Arc<Database> {
+        self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits for its turn to write. To be held over the transaction by whoever writes again and
@@ -278,17 +317,20 @@ impl Store {
 
     /// Lets redb check every page of the file. Returns false if it had to be repaired.
     pub fn check_pages(&mut self) -> Result<bool, Error> {
-        self.db.check_integrity().map_err(|error| open_error(self.path.clone(), error))
+        let db = Arc::get_mut(self.db.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let db = db.ok_or_else(|| Error::InUse(self.path.clone()))?;
+        let path = || self.path.clone();
+        caught(path, || db.check_integrity().map_err(|error| open_error(path(), error)))
     }
 
     /// Starts to read one state of the store.
     pub fn read(&self) -> Result<ReadTables, Error> {
-        ReadTables::open(&self.db.begin_read()?)
+        ReadTables::open(&self.db().begin_read()?)
     }
 
     /// Fixes the setting `name` of this store as `given`, or compares it with what was fixed.
     pub fn fix_setting(&self, name: &'static str, given: &str) -> Result<(), Error> {
-        let txn = self.db.begin_write()?;
+        let txn = self.db().begin_write()?;
         {
             let mut meta = txn.open_table(META)?;
             let stored = meta.get(name)?.map(|v| String::from_utf8_lossy(v.value()).into_owned());
@@ -317,14 +359,14 @@ impl Store {
             Err(Error::Redb(redb::Error::TableDoesNotExist(_))) => {}
             read => return read.map(drop),
         }
-        let txn = self.db.begin_write()?;
+        let txn = self.db().begin_write()?;
         drop(Tables::open(&txn)?);
         Ok(txn.commit()?)
     }
 
     /// Returns the number of the format, if such a store can be opened.
     fn check_format(&self) -> Result<u64, Error> {
-        let txn = self.db.begin_read()?;
+        let txn = self.db().begin_read()?;
         let corrupt =
             |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
         let meta = match txn.open_table(META) {
@@ -342,91 +384,4 @@ impl Store {
         }
         Ok(found)
     }
-}
-
-/// Makes a store with every table, so that readers never meet a missing one. It gets its name
-/// when it is whole: neither a crash nor a full disk leaves half a store behind.
-fn make(path: &Path, cache_bytes: usize) -> Result<(), Error> {
-    let partial = path.with_extension("partial");
-    let io = |source| Error::Io { path: partial.clone(), source };
-    match fs::remove_file(&partial) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
-        _ => {}
-    }
-    let mut builder = Database::builder();
-    let db = builder.set_cache_size(cache_bytes).create(&partial);
-    let db = db.map_err(|error| open_error(partial.clone(), error))?;
-    let txn = db.begin_write()?;
-    Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
-    txn.commit()?;
-    drop(db);
-    fs::rename(&partial, path).map_err(io)
-}
-
-/// Opens a small redb file beside stores, making it if it is not there. Like a store, it gets its
-/// name when it is whole.
-///
-/// # Errors
-///
-/// Names the file; [`Error::InUse`] if another process has it open.
-pub fn open_small(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    if !path.try_exists().map_err(io)? {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(io)?;
-        }
-        let partial = path.with_extension("partial");
-        let made = Database::builder().create(&partial);
-        drop(made.map_err(|error| open_error(partial.clone(), error))?);
-        fs::rename(&partial, path).map_err(io)?;
-    }
-    check_magic(path)?;
-    open_database(path, cache_bytes)
-}
-
-/// Opens the file. Where redb asserts, a damaged file still ends in an error that names it.
-fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
-    let opened = catch_unwind(AssertUnwindSafe(|| {
-        Database::builder().set_cache_size(cache_bytes).open(path)
-    }));
-    match opened {
-        Ok(Ok(db)) => Ok(db),
-        Ok(Err(error)) => Err(open_error(path.to_owned(), error)),
-        Err(panic) => {
-            Err(Error::Corrupt { path: path.to_owned(), detail: panic_text(panic.as_ref()) })
-        }
-    }
-}
-
-fn check_magic(path: &Path) -> Result<(), Error> {
-    let mut start = [0u8; 9];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    match read {
-        Ok(()) if start == MAGIC => Ok(()),
-        Err(source) if source.kind() != ErrorKind::UnexpectedEof => {
-            Err(Error::Io { path: path.to_owned(), source })
-        }
-        _ => Err(Error::Corrupt {
-            path: path.to_owned(),
-            detail: "it does not start like a redb file".to_owned(),
-        }),
-    }
-}
-
-fn open_error(path: PathBuf, error: DatabaseError) -> Error {
-    match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path),
-        DatabaseError::Storage(redb::StorageError::Io(source))
-            if !matches!(source.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) =>
-        {
-            Error::Io { path, source }
-        }
-        other => Error::Corrupt { path, detail: other.to_string() },
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "it cannot be read".to_owned())
 }

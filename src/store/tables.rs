@@ -36,7 +36,24 @@ macro_rules! tables {
             pub fn open(txn: &ReadTransaction) -> Result<Self, Error> {
                 Ok(Self { $($field: txn.open_table($definition)?,)* })
             }
+
+            /// Reads every row of the table of this name.
+            pub(super) fn walk(txn: &ReadTransaction, table: &str) -> Result<(), Error> {
+                match table {
+                    $(stringify!($field) => {
+                        for row in txn.open_table($definition)?.iter()? {
+                            let (key, value) = row?;
+                            (key.value(), value.value());
+                        }
+                    })*
+                    _ => {}
+                }
+                Ok(())
+            }
         }
+
+        /// The names of all tables.
+        pub(super) const NAMES: &[&str] = &[$(stringify!($field),)*];
     };
 }
 

@@ -2,8 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use uniqcrawl::localweb::Site;
 use uniqcrawl::store::{Error, META, Store, Tables};
+
+use crate::support::{Web, check_clean, page, prose};
 
 fn made() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -115,4 +119,82 @@ fn numbers_go_on_where_they_stopped_and_a_damaged_one_is_an_error() {
     tables.meta.insert("next_content", [3].as_slice()).unwrap();
     let error = tables.next_number("next_content").unwrap_err().to_string();
     assert!(error.contains("has not 8 bytes"), "{error}");
+}
+
+#[test]
+fn of_two_crawls_that_start_at_once_on_a_new_store_one_runs() {
+    let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
+    let mut refused = 0;
+    for _ in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("s.txt"), web.web.url(0)).unwrap();
+        let start = || {
+            Command::new(env!("CARGO_BIN_EXE_crawl"))
+                .args(["--seeds", "s.txt", "--allow-private", "--delay", "0", "--quiet"])
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let both = [start(), start()].map(|child| child.wait_with_output().unwrap());
+        let texts = both.each_ref().map(|one| String::from_utf8_lossy(&one.stderr).into_owned());
+        assert!(both.iter().any(|one| one.status.success()), "{texts:?}");
+        for (one, text) in both.iter().zip(&texts) {
+            if !one.status.success() {
+                refused += 1;
+                assert!(text.contains("is in use by another process"), "{text}");
+            }
+        }
+        let left = fs::read_dir(folder.path().join("store")).unwrap().map(|entry| entry.unwrap());
+        let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["store.redb"]);
+        check_clean(&Store::open(&folder.path().join("store"), 1 << 24).unwrap());
+    }
+    eprintln!("{refused} of 12 were refused");
+}
+
+#[test]
+fn of_many_that_make_a_store_at_once_all_find_it_made() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let barrier = std::sync::Barrier::new(8);
+        let opened = std::thread::scope(|scope| {
+            let open = || {
+                barrier.wait();
+                match Store::open_or_create(folder.path(), 1 << 20) {
+                    Err(error) if !matches!(error, Error::InUse(_)) => Err(error),
+                    _ => Ok(()),
+                }
+            };
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect::<Result<Vec<()>, Error>>()
+        });
+        opened.unwrap();
+        check_clean(&Store::open(folder.path(), 1 << 20).unwrap());
+    }
+}
+
+#[test]
+fn what_a_kill_left_of_a_file_that_was_made_is_no_obstacle() {
+    let (_made, whole) = made();
+    let whole = fs::read(whole).unwrap();
+    for length in [0, 1, 9, 100, 4096, whole.len() / 2, whole.len()] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for name in ["store.partial", "jobs.partial"] {
+            fs::write(path.join(name), &whole[..length]).unwrap();
+        }
+        for name in ["store.redb.making", "jobs.redb.making"] {
+            fs::write(path.join(name), "").unwrap();
+        }
+        drop(
+            Store::open_or_create(path, 1 << 20)
+                .unwrap_or_else(|error| panic!("{length}: {error}")),
+        );
+        let small = uniqcrawl::store::open_small(&path.join("jobs.redb"), 1 << 20);
+        drop(small.unwrap_or_else(|error| panic!("{length}: {error}")));
+        let left = fs::read_dir(path).unwrap().count();
+        assert_eq!(left, 2, "nothing is left over");
+    }
 }

@@ -113,7 +113,7 @@ fn unsure_of(store: &Store) -> Vec<u64> {
 }
 
 fn format_of(store: &Store) -> u64 {
-    let txn = redb::ReadableDatabase::begin_read(store.db()).unwrap();
+    let txn = redb::ReadableDatabase::begin_read(&*store.db()).unwrap();
     let row = txn.open_table(META).unwrap().get("format").unwrap().unwrap();
     u64::from_be_bytes(row.value().try_into().unwrap())
 }
@@ -150,7 +150,7 @@ fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
         assert_eq!(*content, unsure[1]);
         let known = Address::read(&tables.addresses, address).unwrap();
         assert!(known.is_some() && address.ends_with("/story"), "{address}");
-        let txn = redb::ReadableDatabase::begin_read(store.db()).unwrap();
+        let txn = redb::ReadableDatabase::begin_read(&*store.db()).unwrap();
         let names: Vec<String> =
             txn.list_tables().unwrap().map(|table| table.name().to_owned()).collect();
         assert!(!names.iter().any(|name| name == UNSURE_5.name()), "{names:?}");

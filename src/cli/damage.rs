@@ -1,0 +1,135 @@
+//! What a command says of a store that is damaged: which tables, whatever the damage did to it.
+//!
+//! redb trusts the pages of a file that was closed, and asserts where they make no sense.
+
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Result, anyhow};
+use uniqcrawl::config::Config;
+use uniqcrawl::store::{self, Store};
+use uniqcrawl::{api, check, crawl, dedup, export, search};
+
+use super::args::{Args, Command, RulesCommand};
+use super::exit::Exit;
+use super::verdicts::VerdictsCommand;
+
+/// Returns the folder of the store that a command works on.
+pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
+    let folder = match args.command.as_ref() {
+        None => &args.crawl.store.store,
+        Some(Command::Compare(compare)) => compare.store.as_ref()?,
+        Some(Command::Search(search)) => &search.store.store,
+        Some(Command::Export(export)) => &export.store.store,
+        Some(Command::Explain(explain)) => &explain.store.store,
+        Some(Command::Inspect(inspect)) => &inspect.store.store,
+        Some(Command::Expire(expire)) => &expire.store.store,
+        Some(Command::Serve(serve)) => &serve.store.store,
+        Some(Command::Stats(store) | Command::Check(store)) => &store.store,
+        Some(Command::Rules { command }) => match command {
+            RulesCommand::List { store, .. }
+            | RulesCommand::Disable { store, .. }
+            | RulesCommand::Enable { store, .. } => &store.store,
+        },
+        Some(Command::Verdicts { command }) => match command {
+            VerdictsCommand::Export(export) => &export.store.store,
+            VerdictsCommand::List(store) | VerdictsCommand::Drop { store, .. } => &store.store,
+        },
+        Some(_) => return None,
+    };
+    Some(folder.clone())
+}
+
+/// Runs a command. If it fails because its store is damaged, the error names the tables.
+pub(super) fn told(folder: Option<PathBuf>, work: impl FnOnce() -> Result<Exit>) -> Result<Exit> {
+    let Some(folder) = folder else { return work() };
+    let panics = Arc::new(Mutex::new(String::new()));
+    let (usual, noted) = (take_hook(), panics.clone());
+    set_hook(Box::new(move |info| {
+        // That of the command itself is told when it is known what it means.
+        if thread::current().name() == Some("main") {
+            *noted.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
+        } else {
+            usual(info);
+        }
+    }));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Err(error)) if may_be_damage(&error) => {
+            Err(look(&folder).map_or(error, |damage| in_words(&folder, &damage)))
+        }
+        Ok(done) => done,
+        Err(panic) => {
+            if let Some(damage) = look(&folder) {
+                return Err(in_words(&folder, &damage));
+            }
+            eprintln!("{}", panics.lock().unwrap_or_else(PoisonError::into_inner));
+            resume_unwind(panic)
+        }
+    }
+}
+
+fn may_be_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| match store_error(cause) {
+        Some(store::Error::Redb(redb::Error::Io(_))) => false,
+        Some(error) => matches!(
+            error,
+            store::Error::Redb(_) | store::Error::Row(_) | store::Error::Corrupt { .. }
+        ),
+        None => cause.is::<redb::StorageError>() || cause.is::<store::BadRow>(),
+    })
+}
+
+/// Returns the error of the store that another one stands for.
+fn store_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a store::Error> {
+    if let Some(export::Error::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(export::WriteError::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(search::Error::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    let dedup = match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(crawl::Error::Store(error)), _) | (_, Some(api::Error::Store(error))) => {
+            return Some(error);
+        }
+        (Some(crawl::Error::Dedup(dedup)), _) | (_, Some(api::Error::Dedup(dedup))) => Some(dedup),
+        _ => cause.downcast_ref(),
+    };
+    match dedup {
+        Some(dedup::Error::Store(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    }
+}
+
+/// Returns the tables that cannot be read or make no sense; none if all is well, or if not even
+/// that can be told.
+fn look(folder: &Path) -> Option<String> {
+    let unread = store::damaged_tables(folder).ok()?;
+    if !unread.is_empty() {
+        let each = unread.iter().map(|(table, detail)| format!("table {table}: {detail}"));
+        return Some(each.collect::<Vec<_>>().join("; "));
+    }
+    let checked = catch_unwind(AssertUnwindSafe(|| {
+        let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
+        check::check(&store.read()?)
+    }));
+    let tables = match checked {
+        Ok(Ok(findings)) => findings.tables().collect::<Vec<_>>().join(", "),
+        Ok(Err(error)) => return Some(error.to_string()),
+        Err(_) => return Some("its tables do not fit together".to_owned()),
+    };
+    (!tables.is_empty()).then(|| format!("rows of the tables {tables} make no sense"))
+}
+
+fn in_words(folder: &Path, damage: &str) -> anyhow::Error {
+    anyhow!(
+        "the store in {} is damaged: {damage}; `crawl check` tells more. Put back a copy of it, or \
+         crawl into another folder",
+        folder.display()
+    )
+}

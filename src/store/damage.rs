@@ -1,0 +1,43 @@
+//! Which tables of a damaged store cannot be read.
+
+use std::path::Path;
+
+use redb::ReadableDatabase as _;
+
+use super::file::{caught, open_overlay};
+use super::{Error, ReadTables, tables};
+
+/// Reads every row of a store, and returns the tables that have some that cannot be read, each with
+/// the reason; nothing is written. Rows are not understood: see [`crate::check`].
+///
+/// # Errors
+///
+/// If not even one table can be opened.
+pub fn damaged_tables(folder: &Path) -> Result<Vec<(&'static str, String)>, Error> {
+    let path = folder.join("store.redb");
+    let open = || open_overlay(&path, CACHE_BYTES).map(|(db, _)| db);
+    let mut db = open()?;
+    let mut damaged = Vec::new();
+    for table in tables::NAMES.iter().copied() {
+        let walked = caught(
+            || path.clone(),
+            || {
+                let txn = db.begin_read()?;
+                ReadTables::walk(&txn, table)
+            },
+        );
+        if let Err(error) = walked {
+            let detail = match error {
+                Error::Corrupt { detail, .. } => detail,
+                other => other.to_string(),
+            };
+            damaged.push((table, detail));
+            // A panic may have left locks behind that nobody can take any more.
+            db = open()?;
+        }
+    }
+    Ok(damaged)
+}
+
+/// Memory for the pages that are read.
+const CACHE_BYTES: usize = 16 << 20;

@@ -1,0 +1,173 @@
+//! The file of a store: made whole or not at all, and opened.
+
+use std::any::Any;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use redb::{Builder, Database, DatabaseError};
+
+use super::Error;
+use super::overlay::{Freezer, Overlay};
+
+/// First bytes of every redb file. Source: redb, `docs/design.md`.
+const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
+
+/// Makes a file with what `fill` writes. It gets its name when it is whole: neither a crash nor a
+/// full disk leaves half of it behind. Of processes that make it at the same time, one does, and
+/// the others wait and find it made.
+pub(super) fn make(
+    path: &Path,
+    cache_bytes: usize,
+    fill: impl FnOnce(&Database) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let making = beside(path, ".making");
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    };
+    let lock = File::create(&making).map_err(io(&making))?;
+    match lock.lock() {
+        // Where files cannot be locked, one process has to do.
+        Err(error) if error.kind() != ErrorKind::Unsupported => return Err(io(&making)(error)),
+        _ => {}
+    }
+    if path.try_exists().map_err(io(path))? {
+        return Ok(());
+    }
+    let partial = path.with_extension("partial");
+    let made = remove(&partial).and_then(|()| {
+        let mut builder = Database::builder();
+        let db = builder.set_cache_size(cache_bytes).create(&partial);
+        let db = db.map_err(|error| open_error(partial.clone(), error))?;
+        fill(&db)?;
+        drop(db);
+        File::open(&partial).and_then(|file| file.sync_all()).map_err(io(&partial))?;
+        fs::rename(&partial, path).map_err(io(path))
+    });
+    if made.is_ok() {
+        // Who still waits for the lock finds the file made.
+        remove(&making)?;
+    } else {
+        drop(remove(&partial));
+    }
+    made
+}
+
+/// Returns `path` with `ending` added to its name.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::Io { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens a small redb file beside stores, making it if it is not there. Like a store, it gets its
+/// name when it is whole.
+///
+/// # Errors
+///
+/// Names the file; [`Error::InUse`] if another process has it open.
+pub fn open_small(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    if !path.try_exists().map_err(io)? {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(io)?;
+        }
+        make(path, cache_bytes, |_| Ok(()))?;
+    }
+    check_magic(path)?;
+    open_database(path, cache_bytes)
+}
+
+/// Opens the file.
+pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
+    open_by(path, cache_bytes, |builder| builder.open(path))
+}
+
+/// Opens the file in such a way that nothing is ever written to it.
+pub(super) fn open_overlay(path: &Path, cache_bytes: usize) -> Result<(Database, Freezer), Error> {
+    let overlay = Overlay::open(path)?;
+    let freezer = overlay.freezer();
+    let db = open_by(path, cache_bytes, |builder| builder.create_with_backend(overlay))?;
+    Ok((db, freezer))
+}
+
+/// Returns a database without any table, into which nothing can be written.
+pub(super) fn open_nothing() -> Result<Database, Error> {
+    let overlay = Overlay::nothing();
+    let freezer = overlay.freezer();
+    let path = Path::new("nothing");
+    let db = open_by(path, 0, |builder| builder.create_with_backend(overlay))?;
+    freezer.freeze();
+    Ok(db)
+}
+
+fn open_by(
+    path: &Path,
+    cache_bytes: usize,
+    open: impl FnOnce(&Builder) -> Result<Database, DatabaseError>,
+) -> Result<Database, Error> {
+    caught(
+        || path.to_owned(),
+        || {
+            let mut builder = Database::builder();
+            open(builder.set_cache_size(cache_bytes))
+                .map_err(|error| open_error(path.to_owned(), error))
+        },
+    )
+}
+
+/// Does what redb does by asserting that the file is sound, so that a damaged one still ends in an
+/// error that names it.
+pub(super) fn caught<T>(
+    path: impl FnOnce() -> PathBuf,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|panic| {
+        Err(Error::Corrupt { path: path(), detail: panic_text(panic.as_ref()) })
+    })
+}
+
+pub(super) fn check_magic(path: &Path) -> Result<(), Error> {
+    let mut start = [0u8; 9];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    match read {
+        Ok(()) if start == MAGIC => Ok(()),
+        Err(source) if source.kind() != ErrorKind::UnexpectedEof => {
+            Err(Error::Io { path: path.to_owned(), source })
+        }
+        _ => Err(Error::Corrupt {
+            path: path.to_owned(),
+            detail: "it does not start like a redb file".to_owned(),
+        }),
+    }
+}
+
+pub(super) fn open_error(path: PathBuf, error: DatabaseError) -> Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path),
+        DatabaseError::Storage(redb::StorageError::Io(source))
+            if !matches!(source.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) =>
+        {
+            Error::Io { path, source }
+        }
+        other => Error::Corrupt { path, detail: other.to_string() },
+    }
+}
+
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it cannot be read".to_owned())
+}
