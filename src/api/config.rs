@@ -52,6 +52,8 @@ pub struct Config {
     pub crawls: bool,
     /// Most seeds of such a crawl.
     pub crawl_seeds_max: usize,
+    /// Let requests remove documents that had no new copy for long.
+    pub expiry: bool,
     /// Time between two looks at what the index of the search has to follow.
     pub search_update: Time,
 }
@@ -77,6 +79,7 @@ impl Default for Config {
             signers_max: 0,
             readers_max: 16,
             crawls: false,
+            expiry: false,
             crawl_seeds_max: 1_000,
             search_update: Time::from_secs(3),
         }

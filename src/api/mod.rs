@@ -15,6 +15,7 @@ mod crawls;
 mod cursor;
 mod doc_id;
 mod documents;
+mod expiry;
 mod guard;
 mod jobs;
 mod keeper;

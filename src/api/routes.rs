@@ -13,12 +13,12 @@ use axum::routing::{MethodRouter, get, post};
 use super::guard::Peer;
 use super::problem::Problem;
 use super::{
-    Service, articles, crawls, doc_id, documents, jobs, lists, live, page, search, status, times,
-    verdicts,
+    Service, articles, crawls, doc_id, documents, expiry, jobs, lists, live, page, search, status,
+    times, verdicts,
 };
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 26] = [
+pub const ROUTES: [(&str, &[&str]); 27] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
     ("/v1/documents", &["get"]),
@@ -41,6 +41,7 @@ pub const ROUTES: [(&str, &[&str]); 26] = [
     ("/v1/jobs/{name}/stop", &["post"]),
     ("/v1/crawls", &["get", "post"]),
     ("/v1/crawls/{id}/stop", &["post"]),
+    ("/v1/expire", &["post"]),
     ("/healthz", &["get"]),
     ("/readyz", &["get"]),
     ("/metrics", &["get"]),
@@ -84,6 +85,7 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/jobs/{name}/stop" => post(jobs::stop),
         "/v1/crawls" => get(crawls::list).post(crawls::start),
         "/v1/crawls/{id}/stop" => post(crawls::stop),
+        "/v1/expire" => post(expiry::expire),
         "/healthz" => get(status::healthz),
         "/readyz" => get(status::readyz),
         "/metrics" => get(status::metrics),

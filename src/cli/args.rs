@@ -13,6 +13,7 @@ use uniqcrawl::urls::ScopeKind;
 
 use super::robots::RobotsCommand;
 use super::simhash::SimhashArgs;
+use super::upkeep::{ExpireArgs, IdfArgs};
 use super::verdicts::VerdictsCommand;
 
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
@@ -278,31 +279,6 @@ pub(crate) enum FormatArg {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ExpireArgs {
-    #[command(flatten)]
-    pub store: StoreArg,
-    /// Remove what had no new copy for this long: 12h, 30d
-    #[arg(long, value_name = "TIME")]
-    pub older_than: Time,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct IdfArgs {
-    /// Files of lines with `text`; plain, gzip or zstd
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// File for the table
-    #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
-    /// Leave out words of fewer documents
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub min_documents: u32,
-    /// Settings file: its `simplify` and `dictionary_file` tell how Chinese is cut
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub store: StoreArg,
@@ -379,6 +355,9 @@ pub(crate) struct ServeArgs {
     /// Let requests start crawls into the store, by the settings of --config
     #[arg(long)]
     pub allow_crawls: bool,
+    /// Let requests remove documents that had no new copy for long
+    #[arg(long)]
+    pub allow_expiry: bool,
     /// Settings file; only crawls need more than `api`, `dedup`, `export`, `search` and `store`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

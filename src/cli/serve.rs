@@ -29,6 +29,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     sourced.apply(|config| {
         config.api.listen = args.listen.unwrap_or(config.api.listen);
         config.api.crawls |= args.allow_crawls;
+        config.api.expiry |= args.allow_expiry;
         if let Some(file) = &args.token_file {
             config.api.token_file.clone_from(file);
         }

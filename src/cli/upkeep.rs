@@ -1,43 +1,83 @@
 //! Commands on a store or a corpus that run now and then: expire, idf.
 
-use std::time::SystemTime;
+use std::io::Write as _;
+use std::path::PathBuf;
 
-use anyhow::Result;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters;
+use anyhow::{Context as _, Result};
+use clap::Args as ClapArgs;
+use uniqcrawl::clock::Clock;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::{Lines, Record};
-use uniqcrawl::frontier::Frontier;
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::dedup::{self, Expiry};
+use uniqcrawl::outputs;
+use uniqcrawl::store::Store;
 use uniqcrawl::text::{DocumentFrequencies, Normal, Segmenter};
+use uniqcrawl::units::Time;
 
-use super::args::{ExpireArgs, IdfArgs};
+use super::args::StoreArg;
 use super::exit::{Exit, Usage};
 use super::screen::{self, number};
 use super::settings;
 
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExpireArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Remove what had no new copy for this long: 12h, 30d
+    #[arg(long, value_name = "TIME")]
+    pub older_than: Time,
+    /// Only count what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove it also if it is more than half of the store
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct IdfArgs {
+    /// Files of lines with `text`; plain, gzip or zstd
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// File for the table
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Leave out words of fewer documents
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub min_documents: u32,
+    /// Settings file: its `simplify` and `dictionary_file` tell how Chinese is cut
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
 /// `crawl expire --older-than TIME`.
 pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
-    let store = Store::open(&args.store.store, Config::default().cache_bytes())?;
-    let oldest =
-        SystemTime::now().checked_sub(args.older_than.duration()).unwrap_or(SystemTime::UNIX_EPOCH);
-    let since = oldest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let before = Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-    let txn = store.db().begin_write()?;
-    let mut tables = Tables::open(&txn)?;
-    let ended = clusters::expire(&mut tables, before)?;
-    Frontier::forget_expired(&mut tables, &ended.addresses)?;
-    drop(tables);
-    txn.commit()?;
+    let before = Clock::System.now().before(args.older_than.duration());
+    let (folder, cache) = (&args.store.store, Config::default().cache_bytes());
+    let old = dedup::old(&Store::open_to_read(folder, cache)?.read()?, before)?;
+    let Expiry { documents, of, .. } = old;
+    if old.is_most() && !args.yes && !args.dry_run {
+        return Err(Usage(format!(
+            "{documents} of {of} documents had no new copy since {before}, more than half of the \
+             store: look with --dry-run, and say --yes to remove them"
+        ))
+        .into());
+    }
+    let done =
+        if args.dry_run { old } else { dedup::expire(&Store::open(folder, cache)?, None, before)? };
     if json {
         return screen::json(&serde_json::json!({
-            "documents": ended.documents,
-            "copies": ended.addresses.len(),
+            "documents": done.documents,
+            "copies": done.copies,
+            "of": done.of,
             "before": before.to_string(),
+            "dryRun": args.dry_run,
         }));
     }
-    println!("{} documents had no new copy since {before} and are gone", number(ended.documents));
-    screen::facts([("copies of them", number(ended.addresses.len() as u64))])?;
+    let what = if args.dry_run { "would go" } else { "are gone" };
+    let (documents, of) = (number(done.documents), number(done.of));
+    println!("{documents} of {of} documents had no new copy since {before} and {what}");
+    screen::facts([("copies of them", number(done.copies))])?;
     Ok(Exit::Done)
 }
 
@@ -61,7 +101,12 @@ pub(super) fn idf(args: &IdfArgs, json: bool) -> Result<Exit> {
             }
         }
     }
-    frequencies.write(&args.out, args.min_documents)?;
+    outputs::write_whole(&args.out, |mut file| {
+        let text = frequencies.table(args.min_documents);
+        let written = file.write_all(text.as_bytes());
+        written.with_context(|| format!("cannot write {}", args.out.display()))?;
+        anyhow::Ok((file, ()))
+    })?;
     let (documents, words) = frequencies.counts();
     if json {
         return screen::json(&serde_json::json!({

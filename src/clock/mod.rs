@@ -17,6 +17,13 @@ impl Timestamp {
         Self(self.0.saturating_add(millis))
     }
 
+    /// Returns the moment `duration` before.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis).max(0))
+    }
+
     /// Returns how long it is from `self` until `later`; zero if `later` has passed.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {

@@ -5,8 +5,9 @@ use redb::ReadableTable as _;
 
 use crate::clock::Timestamp;
 use crate::documents::{
-    Content, Copy, Document, Key, copies_of, copy_key, forget_changes, note_change, read_body,
-    read_content, remove_document, write_body, write_content, write_copy, write_document,
+    Content, Copy, Document, Key, copies_of, copy_key, forget_changes, note_again, note_change,
+    read_body, read_content, read_document, remove_document, write_body, write_content, write_copy,
+    write_document,
 };
 use crate::index::stored::{self, Field};
 use crate::store::{BadRow, Error, Tables};
@@ -31,6 +32,8 @@ pub struct Ended {
     pub documents: u64,
     /// Addresses of the copies that they had.
     pub addresses: Vec<String>,
+    /// Contents that they had.
+    pub contents: Vec<u64>,
 }
 
 /// A content whose joint was less than certain.
@@ -85,6 +88,8 @@ fn move_content(
     let mut row = must_content(tables, content)?;
     let from = row.document;
     let mut mine = copies_of(&tables.copies, from)?;
+    let last = must_read(tables, from)?.last_arrival;
+    let came_again = mine.iter().all(|(_, copy)| copy.arrival < last);
     mine.retain(|(_, copy)| copy.content == content);
     let text = read_body(&tables.bodies, content)?.ok_or_else(|| gone("its text is missing"))?;
     let (document, base, joint) = match place {
@@ -113,6 +118,10 @@ fn move_content(
         tables.doc_ids.insert(id.0, document)?;
         let empty = Document::first(id, content, address, copy);
         write_document(tables, document, &empty)?;
+    }
+    if came_again {
+        // Which copy it was is not known: it may be one that has moved.
+        note_again(tables, document, last)?;
     }
     recount(tables, document, now)?;
     Ok(moved)
@@ -161,6 +170,7 @@ pub fn merge(
         tables.doc_ids.insert(id, into)?;
         target.merged.push(id);
     }
+    target.last_arrival = target.last_arrival.max(source.last_arrival);
     write_document(tables, into, &target)?;
     remove_document(tables, from)?;
     tables.reviews.remove(from)?;
@@ -176,24 +186,32 @@ pub fn merge(
 /// Source: the text on near-duplicates of a public-opinion platform (a root lives as long as its
 /// youngest leaf, so that a tree expires as a whole).
 pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error> {
-    let mut ended = Vec::new();
-    for row in tables.documents.iter()? {
-        let (number, row) = row?;
-        let document = Document::decode(row.value())?;
-        if document.last_arrival < before {
-            ended.push((number.value(), document));
-        }
-    }
-    let (documents, mut addresses) = (ended.len() as u64, Vec::new());
+    let numbers = tables.documents.iter()?.map(|row| Ok(row?.0.value()));
+    let numbers = numbers.collect::<Result<Vec<u64>, Error>>()?;
+    expire_some(tables, &numbers, before)
+}
+
+/// Does the same with some documents only, as far as they are still there.
+pub fn expire_some(
+    tables: &mut Tables<'_>,
+    numbers: &[u64],
+    before: Timestamp,
+) -> Result<Ended, Error> {
+    let mut ended = Ended::default();
     let mut changes = Vec::new();
-    for (number, document) in ended {
-        for (address, _) in copies_of(&tables.copies, number)? {
-            addresses.push(address);
+    for number in numbers {
+        let document = read_document(&tables.documents, *number)?;
+        let Some(document) = document.filter(|row| row.last_arrival < before) else { continue };
+        for (address, _) in copies_of(&tables.copies, *number)? {
+            ended.addresses.push(address);
         }
-        changes.extend(end_one(tables, number, &document)?.1);
+        let (contents, removed) = end_one(tables, *number, &document)?;
+        ended.contents.extend(contents);
+        changes.extend(removed);
+        ended.documents += 1;
     }
     stored::append(&mut tables.near_log, changes)?;
-    Ok(Ended { documents, addresses })
+    Ok(ended)
 }
 
 /// Ends a document that no address carries any more, as if it had never been.
@@ -308,7 +326,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     document.copies = copies.len() as u64;
     stand(&mut document, address, copy);
     let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
-    document.last_arrival = arrivals().max().unwrap_or(document.last_arrival);
+    document.last_arrival = arrivals().fold(document.last_arrival, Timestamp::max);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);
     note(tables, number, was, &document, now)?;
     write_document(tables, number, &document)

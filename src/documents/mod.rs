@@ -16,6 +16,7 @@ use std::str::FromStr;
 use redb::{ReadableTable, Table};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::clock::Timestamp;
 use crate::store::{Error, Tables};
 
 pub use bodies::{read_body, write_body};
@@ -109,6 +110,18 @@ pub fn write_document(
         tallies::note_verdicts(tables, number)?;
     }
     tallies::place(tables, number, was.map_or(0, |was| was.copies), document.copies)
+}
+
+/// Notes that a copy of the document with the given number came again.
+pub fn note_again(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
+    if let Some(document) = read_document(&tables.documents, number)?
+        && document.last_arrival < now
+    {
+        // Neither the search nor the order of copies or verdicts knows this moment.
+        let document = Document { last_arrival: now, ..document };
+        tables.documents.insert(number, document.encode().as_slice())?;
+    }
+    Ok(())
 }
 
 /// Removes the document with the given number, and its place in the order of copies, and notes

@@ -35,7 +35,7 @@ pub struct Document {
     pub copies: u64,
     /// When the first copy came.
     pub first_arrival: Timestamp,
-    /// When the newest copy came.
+    /// When the newest copy came, or one came again.
     pub last_arrival: Timestamp,
     /// Identifiers of documents that were merged into it and still lead to it.
     pub merged: Vec<u128>,

@@ -343,6 +343,10 @@ impl Frontier {
     pub fn forget_expired(tables: &mut Tables<'_>, addresses: &[String]) -> Result<(), Error> {
         for url in addresses {
             let Some(mut address) = Address::read(&tables.addresses, url)? else { continue };
+            // What was sent under an address says nothing of its page.
+            if !matches!(address.state, State::Stored(_)) {
+                continue;
+            }
             let was = address.state.counter();
             address.state = State::Refused(Reason::Expired);
             tables.addresses.insert(url.as_str(), address.encode().as_slice())?;

@@ -11,9 +11,10 @@
 mod submission;
 mod writer;
 
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use redb::ReadableDatabase as _;
 
@@ -30,6 +31,9 @@ pub use submission::{Bad, Limits, Prepared, Submission};
 
 /// Requests that wait for the writer at most; more wait at the door.
 const WAITING_MAX: usize = 1_024;
+
+/// For how long an article that came again is fresh, so that it is not written each time.
+const FRESH: Duration = Duration::from_mins(1);
 
 /// What became of an article.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +86,7 @@ pub struct Intake {
     signer: Signer,
     normalize: Normalize,
     limits: Limits,
+    clock: Clock,
 }
 
 impl Intake {
@@ -102,7 +107,8 @@ impl Intake {
     ) -> Result<Self, dedup::Error> {
         let signer = Signer::for_articles(config.features.clone())?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
-        let writer = writer::Writer { store: store.clone(), finder, config: config.clone(), clock };
+        let (config, used) = (config.clone(), clock.clone());
+        let writer = writer::Writer { store: store.clone(), finder, config, clock: used };
         thread::Builder::new()
             .name("intake".to_owned())
             .spawn(move || writer.run(&deliveries))
@@ -110,50 +116,63 @@ impl Intake {
                 let path = std::path::PathBuf::from("intake");
                 dedup::Error::Store(store::Error::Io { path, source })
             })?;
-        Ok(Self { inbox, store, signer, normalize, limits })
+        Ok(Self { inbox, store, signer, normalize, limits, clock })
     }
 
     /// Checks an article, and signs it if it is not known. It takes a while: a millisecond for a
     /// long text.
     pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
         let checked = submission.check(&self.normalize, &self.limits)?;
-        Ok(Prepared(match self.known(&checked.nid) {
-            Some(receipt) => Ready::Known(receipt),
+        Ok(Prepared(match self.known(&checked.nid, &checked.name) {
+            Some((receipt, last)) => {
+                let stale = last.until(self.clock.now()) > FRESH;
+                Ready::Known { receipt, stale }
+            }
             None => Ready::Signed(Box::new(checked.sign(&self.signer))),
         }))
     }
 
     /// Returns the receipt of an article that is committed. What cannot be read is for the writer.
-    fn known(&self, nid: &str) -> Option<Receipt> {
+    fn known(&self, nid: &str, name: &str) -> Option<(Receipt, Timestamp)> {
         let read = || {
             let txn = self.store.db().begin_read().map_err(store::Error::from)?;
             let tables = (txn.open_table(store::CONTENTS)?, txn.open_table(store::DOCUMENTS)?);
-            match Sent::read(&txn.open_table(store::SENT)?, nid)? {
+            match Sent::read(&txn.open_table(store::SENT)?, name)? {
                 Some(sent) => writer::receipt((&tables.0, &tables.1), nid, &sent),
                 None => Ok(None),
             }
         };
-        let receipt: Option<Receipt> = read().ok().flatten();
-        receipt.map(|receipt| Receipt { found: Found::Nid, ..receipt })
+        let (receipt, last) = read().ok().flatten()?;
+        Some((Receipt { found: Found::Nid, ..receipt }, last))
     }
 
     /// Stores articles and returns what became of each, in order, when that is committed.
     pub async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Error> {
         let known = articles.iter().map(|article| match &article.0 {
-            Ready::Known(receipt) => Some(receipt.clone()),
+            Ready::Known { receipt, .. } => Some(receipt.clone()),
             Ready::Signed(_) => None,
         });
-        if let Some(receipts) = known.collect() {
-            return Ok(receipts);
+        let known: Option<Vec<Receipt>> = known.collect();
+        let stale = |article: &Prepared| matches!(article.0, Ready::Known { stale: true, .. });
+        if let Some(receipts) = &known
+            && !articles.iter().any(stale)
+        {
+            return Ok(receipts.clone());
         }
         let (reply, answer) = tokio::sync::oneshot::channel();
         let inbox = self.inbox.clone();
         let delivery = Delivery { articles, reply };
+        if let Some(receipts) = known {
+            // That they came again is noted meanwhile.
+            if let Err(TrySendError::Full(delivery)) = inbox.try_send(delivery) {
+                drop(tokio::task::spawn_blocking(move || inbox.send(delivery)));
+            }
+            return Ok(receipts);
+        }
         if let Err(full) = inbox.try_send(delivery) {
-            use std::sync::mpsc::TrySendError::{Disconnected, Full};
             match full {
-                Disconnected(_) => return Err(Error::Closed),
-                Full(delivery) => {
+                TrySendError::Disconnected(_) => return Err(Error::Closed),
+                TrySendError::Full(delivery) => {
                     let sent = tokio::task::spawn_blocking(move || inbox.send(delivery));
                     sent.await.map_err(|_| Error::Closed)?.map_err(|_| Error::Closed)?;
                 }

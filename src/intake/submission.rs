@@ -15,6 +15,9 @@ use crate::urls::{Normalize, PageUrl};
 /// Most bytes of an `nid`, an address or a short field.
 const NAME_BYTES_MAX: usize = 2_048;
 
+/// What stands before an `nid` that could be taken for an address.
+const NID: &str = "nid:";
+
 /// Most bytes of a title.
 const TITLE_BYTES_MAX: usize = 8_192;
 
@@ -102,7 +105,11 @@ pub struct Prepared(pub(super) Ready);
 #[derive(Debug, Clone)]
 pub(super) enum Ready {
     /// What it got when it was sent before.
-    Known(Receipt),
+    Known {
+        receipt: Receipt,
+        /// That it came again is to be noted.
+        stale: bool,
+    },
     Signed(Box<Signed>),
 }
 
@@ -110,6 +117,8 @@ pub(super) enum Ready {
 #[derive(Debug, Clone)]
 pub(super) struct Signed {
     pub nid: String,
+    /// What it is known by.
+    pub name: String,
     /// Its address in normal form; empty if it has none.
     pub url: String,
     pub article: Article,
@@ -118,6 +127,8 @@ pub(super) struct Signed {
 /// An article that may be stored.
 pub(super) struct Checked {
     pub nid: String,
+    /// What it is known by.
+    pub name: String,
     /// Its address in normal form; empty if it has none.
     url: String,
     submission: Submission,
@@ -154,14 +165,25 @@ impl Submission {
             ),
         };
         let url = url.map_or(String::new(), |url| url.to_string());
-        let nid = if self.nid.is_empty() { url.clone() } else { self.nid.clone() };
-        Ok(Checked { nid, url, submission: self })
+        let (nid, name) = match self.nid.as_str() {
+            "" => (url.clone(), url.clone()),
+            // It is named by its address, as without a name.
+            nid if nid == self.url || nid == url => (nid.to_owned(), url.clone()),
+            nid => (nid.to_owned(), name_of(nid)),
+        };
+        Ok(Checked { nid, name, url, submission: self })
     }
+}
+
+/// The name of an article that has a `nid`, which is never the address of another one.
+fn name_of(nid: &str) -> String {
+    let is_address = ["http:", "https:", NID].iter().any(|start| nid.starts_with(start));
+    if is_address { format!("{NID}{nid}") } else { nid.to_owned() }
 }
 
 impl Checked {
     pub(super) fn sign(self, signer: &Signer) -> Signed {
-        let Self { nid, url, submission } = self;
+        let Self { nid, name, url, submission } = self;
         let language = match submission.language {
             given if !given.is_empty() => given,
             _ => language_of(&submission.content).unwrap_or_default(),
@@ -181,7 +203,7 @@ impl Checked {
             fields: &fields,
         });
         let article = Article {
-            address: if url.is_empty() { nid.clone() } else { url.clone() },
+            address: if url.is_empty() { name.clone() } else { url.clone() },
             title: submission.title,
             text,
             language,
@@ -199,7 +221,7 @@ impl Checked {
             declared: String::new(),
             signed: keys,
         };
-        Signed { nid, url, article }
+        Signed { nid, name, url, article }
     }
 }
 

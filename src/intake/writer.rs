@@ -1,14 +1,16 @@
 //! The thread that stores what is sent.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use redb::ReadableTable;
 
 use crate::clock::{Clock, Timestamp};
 use crate::clusters::{self, Place};
 use crate::dedup::{self, Config, Desk, Finder, Looks, Question};
-use crate::documents::{read_content, read_document, sent_content};
+use crate::documents::{note_again, read_content, read_copy, read_document, sent_content};
 use crate::frontier::{Address, State};
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
@@ -17,6 +19,9 @@ use super::submission::{Ready, Signed};
 use super::{Delivery, Error, Found, Receipt, Sent};
 
 type Row = &'static [u8];
+
+/// How often a store that cannot be written is tried again.
+const MEND_TIME: Duration = Duration::from_secs(1);
 
 /// Articles in one commit at most.
 const BATCH_MAX: usize = 4_096;
@@ -41,8 +46,16 @@ impl Writer {
         let mut settled = false;
         loop {
             let mut all = Vec::new();
-            match deliveries.recv_timeout(looks.wait()) {
+            let wait = looks.wait();
+            match deliveries.recv_timeout(wait.min(MEND_TIME)) {
                 Ok(first) => all.push(first),
+                Err(RecvTimeoutError::Timeout) if self.store.is_failed() => {
+                    let _turn = self.store.turn();
+                    // It was told when it failed, and is told when it is mended.
+                    drop(self.store.mend());
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) if wait > MEND_TIME => continue,
                 Err(RecvTimeoutError::Timeout) if settled => {
                     looks = Looks::default();
                     continue;
@@ -60,11 +73,8 @@ impl Writer {
                 articles += next.articles.len();
                 all.push(next);
             }
-            let result = self.commit(&all, &mut looks);
+            let result = self.try_commit(&all, &mut looks);
             drop(turn);
-            if let Err(error) = &result {
-                tracing::error!(%error, "articles could not be stored");
-            }
             let mut receipts = result.as_ref().map(|receipts| receipts.iter().cloned());
             for Delivery { articles, reply } in all {
                 let answer = match &mut receipts {
@@ -75,6 +85,18 @@ impl Writer {
                 let _gone = reply.send(answer);
             }
         }
+    }
+
+    /// Stores what was delivered, in a store that is mended if it had failed.
+    fn try_commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
+        self.store.mend()?;
+        // Where a store is damaged, redb asserts; others may still be stored.
+        let done = catch_unwind(AssertUnwindSafe(|| self.commit(all, looks)));
+        let done = done.unwrap_or_else(|_| Err(Error::Store("the store is damaged".to_owned())));
+        done.inspect_err(|error| {
+            tracing::error!(%error, "articles could not be stored");
+            self.store.suspect();
+        })
     }
 
     /// Whoever else wants to write does not wait for long.
@@ -97,7 +119,10 @@ impl Writer {
         let mut receipts = Vec::new();
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
             receipts.push(match &article.0 {
-                Ready::Known(receipt) => receipt.clone(),
+                Ready::Known { receipt, .. } => {
+                    renew(&mut tables, receipt, now)?;
+                    receipt.clone()
+                }
                 Ready::Signed(article) => self.keep(&mut tables, &mut changes, article, now)?,
             });
         }
@@ -117,10 +142,12 @@ impl Writer {
         signed: &Signed,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
-        let Signed { nid, url, article } = signed;
-        if let Some(sent) = Sent::read(&tables.sent, nid)?
-            && let Some(receipt) = receipt((&tables.contents, &tables.documents), nid, &sent)?
+        let Signed { nid, name, url, article } = signed;
+        let names = (nid.as_str(), name.as_str());
+        if let Some(sent) = Sent::read(&tables.sent, name)?
+            && let Some((receipt, _)) = receipt((&tables.contents, &tables.documents), nid, &sent)?
         {
+            renew(tables, &receipt, now)?;
             return Ok(Receipt { found: Found::Nid, ..receipt });
         }
         let known = if url.is_empty() { None } else { known_content(tables, url)? };
@@ -128,6 +155,7 @@ impl Writer {
             if let Some(popularity) = article.score {
                 clusters::set_score(tables, document, url, popularity, now)?;
             }
+            note_again(tables, document, now)?;
             let sent = Sent {
                 content,
                 copy: url.clone(),
@@ -136,7 +164,7 @@ impl Writer {
                 similarity: 1000,
                 arrival: now,
             };
-            return write(tables, nid, &sent);
+            return write(tables, names, &sent);
         }
         let question = Question::new(&article.signed, &article.address);
         let judged = self.desk(tables, now).judge(&question)?;
@@ -170,7 +198,7 @@ impl Writer {
             similarity: thousandths(similarity),
             arrival: now,
         };
-        write(tables, nid, &sent)
+        write(tables, names, &sent)
     }
 }
 
@@ -178,29 +206,44 @@ impl Writer {
 fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
     let address = Address::read(&tables.addresses, url)?;
     if let Some(Address { state: State::Stored(document), .. }) = address {
-        let copy = crate::documents::read_copy(&tables.copies, document, url)?;
+        let copy = read_copy(&tables.copies, document, url)?;
         return Ok(copy.map(|copy| (copy.content, document)));
     }
-    sent_content(&tables.sent_urls, &tables.contents, url)
+    let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
+    let Some((content, document)) = sent else { return Ok(None) };
+    // The copy may have left since, because its page was gone.
+    let copy = read_copy(&tables.copies, document, url)?;
+    Ok(copy.map(|_| (content, document)))
 }
 
-fn write(tables: &mut Tables<'_>, nid: &str, sent: &Sent) -> Result<Receipt, store::Error> {
-    tables.sent.insert(nid, sent.encode().as_slice())?;
+fn write(
+    tables: &mut Tables<'_>,
+    (nid, name): (&str, &str),
+    sent: &Sent,
+) -> Result<Receipt, store::Error> {
+    tables.sent.insert(name, sent.encode().as_slice())?;
     let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
-    Ok(receipt((&tables.contents, &tables.documents), nid, sent)?.ok_or(missing)?)
+    Ok(receipt((&tables.contents, &tables.documents), nid, sent)?.ok_or(missing)?.0)
 }
 
-/// Makes the receipt of an article that was sent; none if its document has been removed since.
+/// Notes that an article came again, which keeps its document from being expired.
+fn renew(tables: &mut Tables<'_>, receipt: &Receipt, now: Timestamp) -> Result<(), store::Error> {
+    let document = tables.doc_ids.get(receipt.doc_id.0)?.map(|row| row.value());
+    document.map_or(Ok(()), |document| note_again(tables, document, now))
+}
+
+/// Makes the receipt of an article that was sent, with the moment of the newest copy of its
+/// document; none if that has been removed since.
 pub(super) fn receipt(
     (contents, documents): (&impl ReadableTable<u64, Row>, &impl ReadableTable<u64, Row>),
     nid: &str,
     sent: &Sent,
-) -> Result<Option<Receipt>, store::Error> {
+) -> Result<Option<(Receipt, Timestamp)>, store::Error> {
     let Some(content) = read_content(contents, sent.content)? else { return Ok(None) };
     let Some(document) = read_document(documents, content.document)? else {
         return Ok(None);
     };
-    Ok(Some(Receipt {
+    let receipt = Receipt {
         nid: nid.to_owned(),
         doc_id: document.id,
         found: sent.found,
@@ -208,7 +251,8 @@ pub(super) fn receipt(
         distance: u32::from(sent.distance),
         similarity: f32::from(sent.similarity) / 1000.0,
         arrival: sent.arrival,
-    }))
+    };
+    Ok(Some((receipt, document.last_arrival)))
 }
 
 fn thousandths(similarity: f32) -> u16 {

@@ -15,13 +15,13 @@ use crate::urls::PageUrl;
 
 use super::plan::{CatchUp, Rule};
 use super::schedule::Schedule;
-use super::{Command, Export, Job, Seeds, Settings, Webhook};
+use super::{Command, Expire, Export, Job, Seeds, Settings, Webhook};
 
 /// Longest name of a job, which is also part of a file name.
 const NAME_BYTES_MAX: usize = 64;
 
 /// The keys of a job, in the order of the documentation.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "name",
     "seeds",
     "store",
@@ -33,6 +33,7 @@ const KEYS: [&str; 14] = [
     "catch_up",
     "catch_up_max",
     "time_max",
+    "expire",
     "export",
     "webhook",
     "command",
@@ -316,7 +317,9 @@ fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
         }
         good
     });
-    let seeds = seeds(reader);
+    // A job may do nothing but remove what is old.
+    let crawls = reader.of.contains_key("seeds") || !reader.of.contains_key("expire");
+    let seeds = if crawls { seeds(reader) } else { Some(Seeds::None) };
     let store = reader.needed("store").map(PathBuf::from);
     let settings_file = reader.text("settings_file").map(PathBuf::from);
     let settings = reader.table("settings", |table| Some(table.of.clone())).unwrap_or_default();
@@ -324,6 +327,7 @@ fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
     let catch_up = catch_up(reader);
     let catch_up_max = reader.number("catch_up_max", 1, 100).unwrap_or(10);
     let time_max = reader.time("time_max");
+    let expire = reader.table("expire", expire);
     let export = reader.table("export", export);
     let webhook = reader.table("webhook", webhook);
     let command = reader.table("command", command);
@@ -336,6 +340,7 @@ fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
         settings_file,
         settings,
         time_max,
+        expire,
         export,
         webhook,
         command,
@@ -393,6 +398,16 @@ fn catch_up(reader: &mut Reader) -> CatchUp {
     named.map_or(CatchUp::Once, |(_, policy)| *policy)
 }
 
+fn expire(table: &mut Reader) -> Option<Expire> {
+    table.known(&["older_than", "more_than_half"]);
+    if !table.of.contains_key("older_than") {
+        table.fault("older_than", "is missing");
+        return None;
+    }
+    let older_than = table.time("older_than")?;
+    Some(Expire { older_than, more_than_half: table.flag("more_than_half") })
+}
+
 fn export(table: &mut Reader) -> Option<Export> {
     table.known(&["folder", "format"]);
     let format = match table.text("format").as_deref() {
@@ -436,7 +451,7 @@ impl Seeds {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::List(_) => None,
+            Self::List(_) | Self::None => None,
         }
     }
 }

@@ -81,6 +81,17 @@ pub enum Seeds {
     File(PathBuf),
     /// These addresses.
     List(Vec<PageUrl>),
+    /// It does not crawl.
+    None,
+}
+
+/// What a run removes after its crawl, and before its export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expire {
+    /// Documents that had no new copy for this long.
+    pub older_than: Duration,
+    /// Also if they are more than half of the store.
+    pub more_than_half: bool,
 }
 
 /// An export after each run that ended well.
@@ -147,6 +158,8 @@ pub struct Job {
     pub rule: Rule,
     /// Time after which a run is stopped; what is left waits for the next one.
     pub time_max: Option<Duration>,
+    /// What is removed after a run.
+    pub expire: Option<Expire>,
     /// Export after a run.
     pub export: Option<Export>,
     /// Request after a run.

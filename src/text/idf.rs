@@ -269,10 +269,11 @@ impl DocumentFrequencies {
         (self.documents, self.words.len())
     }
 
-    /// Writes the table, commonest word first: a header with the number of documents, then one line
-    /// a word with a tab and the number of documents that have it. Words of fewer than `count_min`
-    /// documents are left out.
-    pub fn write(&self, path: &Path, count_min: u32) -> Result<(), BadIdf> {
+    /// Returns the table, commonest word first: a header with the number of documents, then one
+    /// line a word with a tab and the number of documents that have it. Words of fewer than
+    /// `count_min` documents are left out.
+    #[must_use]
+    pub fn table(&self, count_min: u32) -> String {
         let mut rows: Vec<(&str, u32)> = self
             .words
             .iter()
@@ -284,7 +285,7 @@ impl DocumentFrequencies {
         for (word, count) in rows {
             let _ = writeln!(text, "{word}\t{count}");
         }
-        fs::write(path, text).map_err(|source| BadIdf::Io { path: path.to_owned(), source })
+        text
     }
 }
 

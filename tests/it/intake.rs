@@ -266,3 +266,54 @@ fn addresses_are_known_by_the_rules_of_the_store() {
         assert_eq!(desk.send(article("http://a.example/?b=2&a=1", 2)).found, found);
     }
 }
+
+#[test]
+fn an_nid_that_is_the_address_of_another_article_names_its_own_only() {
+    let desk = Desk::new();
+    let article = |nid: &str, url: &str, seed: u64| json!({"nid": nid, "url": url, "title": format!("Story {seed} of some words"), "content": prose(seed, 120)});
+    // Both say the same, so that they are copies of one document.
+    let (one, other) = ("http://a.example/1", "http://a.example/2");
+    let named = desk.send(article(one, "", 1));
+    let addressed = desk.send(article("x", one, 1));
+    assert_eq!((addressed.found, addressed.doc_id), (Found::Key(Key::Exact), named.doc_id));
+    assert_eq!(desk.document(named.doc_id).copies, 2);
+    // Each says something else: neither is taken for the other, in either order.
+    let named = desk.send(article(other, "http://b.example/", 2));
+    let addressed = desk.send(article("", other, 3));
+    assert_eq!((named.found, addressed.found), (Found::New, Found::New));
+    let addressed = desk.send(article("", "http://a.example/3", 4));
+    let named = desk.send(article("http://a.example/3", "http://c.example/", 5));
+    assert_eq!((named.found, addressed.found), (Found::New, Found::New));
+    // Each gets the answer that it got before.
+    for (nid, url, receipt) in
+        [("http://a.example/3", "", &named), ("", "http://a.example/3", &addressed)]
+    {
+        let again = desk.send(article(nid, url, 6));
+        let before = Receipt { found: Found::Nid, ..receipt.clone() };
+        assert_eq!(again, before);
+    }
+    // The name that is made of such an nid is none that another one can have.
+    let made = desk.send(article("nid:http://a.example/3", "", 7));
+    assert_eq!(made.found, Found::New);
+}
+
+#[test]
+fn an_article_whose_copy_has_left_since_is_stored_when_its_address_is_sent_again() {
+    use redb::ReadableTable as _;
+
+    let desk = Desk::new();
+    let article = |nid: &str, url: &str| json!({"nid": nid, "url": url, "title": "A story of some words", "content": prose(1, 120)});
+    let first = desk.send(article("1", "http://a.example/"));
+    desk.send(article("2", "http://b.example/"));
+    // As when the page of this address is gone.
+    let txn = desk.store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    let number = tables.doc_ids.get(first.doc_id.0).unwrap().unwrap().value();
+    clusters::leave(&mut tables, number, "http://a.example/", desk.clock.now()).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    assert_eq!(desk.document(first.doc_id).copies, 1);
+    let again = desk.send(article("3", "http://a.example/"));
+    assert_eq!((again.found, again.doc_id), (Found::Key(Key::Exact), first.doc_id));
+    assert_eq!(desk.document(first.doc_id).copies, 2);
+}

@@ -21,6 +21,7 @@ mod dashboard_use;
 mod dedup;
 mod discover;
 mod enums;
+mod expire;
 mod extract;
 mod extractors;
 mod fairness;

@@ -443,3 +443,55 @@ fn a_crawl_from_the_command_line_can_be_looked_at_while_it_is_running() {
     assert!(String::from_utf8_lossy(&open.stderr).contains("a token is needed"));
     assert!(!folder.path().join("other").exists());
 }
+
+#[test]
+fn what_was_sent_for_addresses_that_lead_elsewhere_moves_and_they_stay_redirects() {
+    let server = server();
+    let names: Vec<String> = (0..20).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = names.iter().map(String::as_str).collect();
+    let site = Site::new()
+        .html("/", page("Front", &prose(1, 150), &links))
+        .html("/there", page("There", &prose(2, 150), &[]));
+    let web = Web::one(
+        names.iter().fold(site, |site, name| site.page(name, Page::redirect(302, "/there"))),
+    );
+    // One title and much that all have, so that they part at the second look.
+    let boilerplate = prose(99, 200);
+    for (number, name) in names.iter().enumerate() {
+        let content = format!("{boilerplate} {}", prose(1_000 + number as u64, 100));
+        let url = web.url(0, name).to_string();
+        server.send(&json!({"url": url, "title": "News of the town", "content": content}));
+    }
+    let before = server.rows("/v1/documents").len();
+    assert!(before < 20, "nothing tells them apart at first");
+    let id = start(&server, &web);
+    until("the crawl ends", || state(&server, id) == "done");
+    assert_eq!(server.rows("/v1/documents").len(), 22, "the second look has parted them");
+    for name in &names {
+        let told = server.get(&format!("/v1/explain?url={}", web.url(0, name))).json();
+        assert_eq!(told["state"], "redirect", "{told}");
+    }
+    server.lives();
+}
+
+#[test]
+fn an_nid_that_is_the_address_of_a_page_is_no_copy_at_that_address() {
+    let server = server();
+    let web = Web::one(
+        Site::new()
+            .html("/", page("Front", &prose(1, 150), &["/page"]))
+            .html("/page", page(&titled(2), &prose(2, 150), &[])),
+    );
+    let nid = web.url(0, "/page").to_string();
+    let article = json!({"nid": nid, "title": titled(2), "content": prose(2, 150)});
+    let sent = server.send(&article);
+    let id = start(&server, &web);
+    until("the crawl ends", || state(&server, id) == "done");
+    let copies = server.rows(&format!("/v1/documents/{}/copies", sent["docId"].as_str().unwrap()));
+    let mut urls: Vec<&str> = copies.iter().map(|copy| copy["url"].as_str().unwrap()).collect();
+    urls.sort_unstable();
+    assert_eq!(urls, [nid.as_str(), &format!("nid:{nid}")]);
+    let again = server.send(&article);
+    assert_eq!((&again["foundBy"], &again["nid"]), (&json!("nid"), &json!(nid)));
+    server.lives();
+}

@@ -104,5 +104,6 @@ fn starts(job: &Job, rules: &Normalize) -> Result<Vec<PageUrl>> {
     match &job.seeds {
         Seeds::File(path) => seeds::read(std::slice::from_ref(path), rules),
         Seeds::List(seeds) => Ok(seeds.clone()),
+        Seeds::None => Ok(Vec::new()),
     }
 }

@@ -12,10 +12,11 @@ use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Crawls, Report};
-use uniqcrawl::dedup::Finder;
+use uniqcrawl::dedup::{self, Expiry, Finder};
 use uniqcrawl::export;
-use uniqcrawl::jobs::{Counts, Job, Outcome, Run};
+use uniqcrawl::jobs::{Counts, Expire, Job, Outcome, Run, Seeds};
 use uniqcrawl::store::{self, Store};
+use uniqcrawl::urls::PageUrl;
 
 use super::super::{crawl as plain, exit};
 use super::notify;
@@ -106,6 +107,34 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
         run.reason = format!("a crawl of the store {} is under way", job.store.display());
         return Ok(());
     };
+    match job.seeds {
+        Seeds::None => (run.outcome, run.reason) = (Outcome::Done, "nothing to crawl".to_owned()),
+        _ => crawled(job, run, (&store, &config, &seeds), context)?,
+    }
+    if run.outcome != Outcome::Stopped
+        && let Some(expire) = &job.expire
+    {
+        let gone = expired(&store, *expire, &config, context);
+        if matches!(job.seeds, Seeds::None) {
+            run.reason = gone?;
+        } else {
+            note(run, "expire", gone);
+        }
+    }
+    if run.outcome != Outcome::Stopped
+        && let Some(to) = &job.export
+    {
+        note(run, "export", exported(&store, to, &config, context));
+    }
+    Ok(())
+}
+
+fn crawled(
+    job: &Job,
+    run: &mut Run,
+    (store, config, seeds): (&Store, &Config, &[PageUrl]),
+    context: &Context,
+) -> Result<()> {
     let late = AtomicBool::new(false);
     let report = thread::scope(|scope| {
         let (over, ended) = channel::<()>();
@@ -118,19 +147,31 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
                 }
             });
         }
-        let report = crawl::run(&store, &config.settings(), &seeds, context);
+        let report = crawl::run(store, &config.settings(), seeds, context);
         drop(over);
         report
-    })?;
+    });
+    let report = report.inspect_err(|_| store.suspect())?;
     run.counts = counts(&report, context);
     let late = late.load(Ordering::SeqCst);
-    (run.outcome, run.reason) = end(&report, &config, context, job.time_max.filter(|_| late));
-    if run.outcome != Outcome::Stopped
-        && let Some(to) = &job.export
-    {
-        note(run, "export", exported(&store, to, &config, context));
-    }
+    (run.outcome, run.reason) = end(&report, config, context, job.time_max.filter(|_| late));
     Ok(())
+}
+
+/// Removes what is too old, through the index of the service if it serves the store.
+fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Result<String> {
+    let before = context.clock.now().before(how.older_than);
+    let old = dedup::old(&store.read()?, before)?;
+    let Expiry { documents, of, .. } = old;
+    if old.is_most() && !how.more_than_half {
+        return Err(anyhow!(
+            "{documents} of {of} documents had no new copy since {before}, more than half of the \
+             store: they stay unless more_than_half is true"
+        ));
+    }
+    let shared = context.finder.as_deref().map(|finder| (finder, &config.dedup));
+    let gone = dedup::expire(store, shared, before).inspect_err(|_| store.suspect())?;
+    Ok(format!("{} of {of} documents had no new copy since {before} and are gone", gone.documents))
 }
 
 fn exported(
