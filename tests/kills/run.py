@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Kills every command that writes, again and again, and looks at what is left.
+
+  tests/kills/run.py [--crawl target/release/crawl] [--rounds 100] [--seed 1]
+
+A web of three hosts runs on loopback. In each round one command is started and killed with SIGKILL after a random
+time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire. After each round:
+
+  crawl, serve, expire   `crawl check` finds nothing wrong; each article that was acknowledged has its document
+  dedup, export          the files of the output are all old, or all new, or there are none
+
+A crawl that was killed until it came to its end has the same documents as one that was never killed. stdlib only;
+exits with 1 at the first fault, and leaves its folder.
+"""
+
+import argparse, contextlib, hashlib, http.client, http.server, json, os, pathlib, random, shutil, subprocess
+import sys, tempfile, threading, time, urllib.parse
+
+HOSTS, PAGES = 3, 150
+WORDS = [hashlib.md5(str(n).encode()).hexdigest()[: 4 + n % 6] for n in range(900)]
+
+
+def text(number, edits=0):
+    """A text of 150 words; two of one number differ in `edits` of them."""
+    words = random.Random(number).choices(WORDS, k=150)
+    for n in range(edits):
+        words[20 + 13 * n] = f"edited{number}x{n}"
+    return " ".join(words)
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """Host n has its own pages, the third one edited copies of those of the first."""
+
+    def do_GET(self):
+        host = int(self.headers["Host"].split(":")[0].split(".")[-1])
+        number = self.path.removeprefix("/page/")
+        if self.path == "/":
+            body = "".join(f'<p><a href="/page/{n}">page {n}</a>' for n in range(PAGES))
+        elif number.isdigit() and int(number) < PAGES:
+            n = int(number)
+            body = text(n, 3) if host == 13 else text(n + 1000 * host)
+            body = f"<h1>Report {n} on {WORDS[n]} {WORDS[n + 9]}</h1><p>{body}</p>"
+        else:
+            self.send_error(404)
+            return
+        data = f"<html><title>{self.path} {host}</title><body>{body}".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        with contextlib.suppress(ConnectionError):  # whoever asked was killed
+            self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Loop:
+    def __init__(self, crawl, folder, seed):
+        self.crawl, self.folder, self.random = crawl, folder, random.Random(seed)
+        self.acknowledged, self.sent, self.times = {}, 0, {}
+        servers = [http.server.ThreadingHTTPServer((f"127.78.0.{10 + n}", 0), Pages) for n in range(1, HOSTS + 1)]
+        self.seeds = folder / "seeds.txt"
+        self.seeds.write_text("".join("http://%s:%d/\n" % s.server_address for s in servers))
+        for server in servers:
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.lines = folder / "lines.jsonl"
+        with self.lines.open("w") as file:
+            for n in range(4000):
+                line = {"id": str(n), "title": "", "text": text(n // 2 + 5000, n % 2 * 3)}
+                file.write(json.dumps(line) + "\n")
+
+    def command(self, *args):
+        return [self.crawl, *map(str, args)]
+
+    def crawling(self, store):
+        return self.command("--seeds", self.seeds, "--store", store, "--allow-private", "--delay", "5ms", "--quiet")
+
+    def killed(self, kind, args):
+        """Starts a command and kills it at a moment of the time that it takes. Returns whether it was still running."""
+        start = time.monotonic()
+        child = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            child.wait(self.random.uniform(0.0, 1.1 * self.times.get(kind, 2.0)))
+            self.times.setdefault(kind, time.monotonic() - start)
+            return False
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            return True
+
+    def run(self, *args):
+        done = subprocess.run(self.command(*args), capture_output=True, text=True)
+        if done.returncode:
+            fail(f"crawl {' '.join(map(str, args))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def check(self, store):
+        if (store / "store.redb").exists():
+            self.run("check", "--store", store)
+
+    def serve(self, store, longest):
+        """A service is sent articles until it is killed; what it answered is remembered."""
+        child = subprocess.Popen(self.command("serve", "--store", store, "--listen", "127.0.0.1:0"),
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        end = threading.Timer(self.random.uniform(0.1, longest), child.kill)
+        end.start()
+        line = child.stdout.readline()
+        try:
+            address = urllib.parse.urlsplit(line.split()[-1]) if line.strip() else None
+            while address and child.poll() is None:
+                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+                name, self.sent = f"n{self.sent}", self.sent + 1
+                number = self.random.randrange(400) + 9000
+                body = {"nid": name, "title": "", "url": f"http://sent.example/{name}",
+                        "content": text(number, self.random.randrange(3))}
+                connection.request("POST", "/v1/articles", json.dumps(body) + "\n",
+                                   {"Content-Type": "application/x-ndjson"})
+                answer = json.loads(connection.getresponse().read().splitlines()[0])
+                self.acknowledged[name] = answer["docId"]
+        except (OSError, http.client.HTTPException, IndexError, ValueError):
+            pass
+        end.cancel()
+        child.kill()
+        child.wait()
+
+    def whole(self, store):
+        """Crawls to the end. Returns the documents, each as the addresses of its copies."""
+        start = time.monotonic()
+        subprocess.run(self.crawling(store), check=True, stdout=subprocess.DEVNULL)
+        self.times.setdefault("crawl", (time.monotonic() - start) / 3)
+        self.check(store)
+        return self.documents(store)
+
+    def documents(self, store):
+        out = self.folder / f"{store.name}-corpus"
+        self.run("export", "--store", store, "--out", out, "--trust-unsettled")
+        groups = {}
+        for name in ("documents.jsonl", "duplicates.jsonl"):
+            for line in (out / name).open():
+                row = json.loads(line)
+                groups.setdefault(row["docId"], set()).add(row["url"])
+        return sorted(map(sorted, groups.values()))
+
+    def same(self, whole, store):
+        found = self.documents(store)
+        if found != whole:
+            fail(f"{self.folder}: the crawl that was killed has {len(found)} documents, the other one {len(whole)}")
+        return 1
+
+    def follow(self, store):
+        """Each acknowledged article is in the corpus."""
+        out = self.folder / "acknowledged"
+        self.run("export", "--store", store, "--out", out, "--trust-unsettled")
+        known = set()
+        for name in ("documents.jsonl", "duplicates.jsonl"):
+            for line in (out / name).open():
+                known.add(json.loads(line)["url"])
+        lost = [name for name in self.acknowledged if f"http://sent.example/{name}" not in known]
+        if lost:
+            fail(f"{len(lost)} acknowledged articles are lost, such as {lost[0]}")
+
+
+def files(folder):
+    """What is in a folder: its names with sizes and moments of writing."""
+    if not folder.exists():
+        return {}
+    found = {}
+    for path in folder.iterdir():
+        state = path.stat()
+        found[path.name] = (state.st_size, state.st_ino, state.st_mtime_ns)
+    return found
+
+
+def look_at_set(folder, before):
+    """The files of one output are one set."""
+    after = files(folder)
+    left = [name for name in after if name.startswith(".") or "partial" in name]
+    named = {name: file for name, file in after.items() if name not in left}
+    new = [name for name, file in named.items() if before.get(name) != file]
+    if new and before and len(new) < len(named):
+        return f"{folder.name}: {sorted(new)} are new, {sorted(set(named) - set(new))} are old"
+    return None
+
+
+def fail(text):
+    print(text, file=sys.stderr)
+    os._exit(1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--crawl", default="target/release/crawl")
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="kills-"))
+    loop = Loop(os.path.abspath(args.crawl), folder, args.seed)
+    crawled, served, dedup, exported = (folder / name for name in ("crawled", "served", "dedup", "exported"))
+    counts, mixed, crawls = {}, 0, 0
+    whole = loop.whole(folder / "whole")
+    for round in range(args.rounds):
+        kind = ("crawl", "serve", "dedup", "export", "expire")[round % 5]
+        killed, fault = True, None
+        if kind == "crawl":
+            killed = loop.killed(kind, loop.crawling(crawled))
+            loop.check(crawled)
+            if not killed:
+                crawls += loop.same(whole, crawled)
+                shutil.rmtree(crawled)
+        elif kind == "serve":
+            loop.serve(served, 2.0)
+            loop.check(served)
+        elif kind == "dedup":
+            before = files(dedup)
+            killed = loop.killed(kind, loop.command("dedup", loop.lines, "--out", dedup))
+            fault = look_at_set(dedup, before)
+        elif kind == "export":
+            before = files(exported)
+            killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
+            fault = look_at_set(exported, before)
+        else:
+            copy = folder / "expired"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(served, copy)
+            killed = loop.killed(kind, loop.command("expire", "--store", copy, "--older-than", "1s", "--yes"))
+            loop.check(copy)
+        mixed += fault is not None
+        if fault:
+            print(f"round {round + 1}: {fault}")
+        ran, ended = counts.get(kind, (0, 0))
+        counts[kind] = (ran + killed, ended + (not killed))
+    loop.follow(served)
+    loop.whole(crawled)
+    crawls += loop.same(whole, crawled)
+    for kind, (killed, ended) in counts.items():
+        print(f"{kind:8} {killed} killed, {ended} ended before")
+    print(f"{len(loop.acknowledged)} articles acknowledged, none lost; {crawls} crawls with the same {len(whole)} "
+          f"documents as one without a kill; {mixed} outputs of two runs")
+    if mixed:
+        sys.exit(1)
+    shutil.rmtree(folder)
+
+
+main()
