@@ -1,6 +1,7 @@
 //! Which IP addresses may be contacted at all.
 //!
-//! Source: the IANA special-purpose address registries (RFC 6890 and its updates).
+//! Source: the IANA special-purpose address registries (RFC 6890 and its updates), which
+//! `tests/it/guard.rs` holds whole; what they call globally reachable passes.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -81,6 +82,7 @@ fn class_v4(ip: Ipv4Addr) -> Option<Class> {
         [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => Private("private"),
         [100, 64..=127, ..] => Private("shared (carrier NAT)"),
         [169, 254, ..] => Private("link-local"),
+        [192, 0, 0, 9 | 10] => return None,
         [192, 0, 0, _] => Never("protocol assignment"),
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Never("documentation"),
         [198, 18..=19, ..] => Never("benchmarking"),
@@ -93,40 +95,51 @@ fn class_v4(ip: Ipv4Addr) -> Option<Class> {
 
 fn class_v6(ip: Ipv6Addr) -> Option<Class> {
     use Class::{Never, Private};
-    if let Some(inner) = embedded_v4(ip) {
-        return class_v4(inner);
-    }
     if ip == METADATA_V6 {
         return Some(Never("cloud metadata"));
     }
     Some(match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Never("unspecified"),
         [0, 0, 0, 0, 0, 0, 0, 1] => Private("loopback"),
+        // Forms of an IPv4 address that no packet on the Internet has.
+        [0, 0, 0, 0, 0, 0, a, b] => class_v4(v4(a, b)).unwrap_or(Never("IPv4-compatible")),
+        [0, 0, 0, 0, 0, 0xFFFF, a, b] => class_v4(v4(a, b)).unwrap_or(Never("IPv4-mapped")),
+        [0, 0, 0, 0, 0xFFFF, 0, a, b] => class_v4(v4(a, b)).unwrap_or(Never("IPv4-translated")),
+        // NAT64, 6to4, and Teredo, which stores the client's address with all bits flipped.
+        [0x64, 0xFF9B, 0, 0, 0, 0, a, b] | [0x2002, a, b, ..] => return class_v4(v4(a, b)),
+        [0x2001, 0, _, _, _, _, a, b] => return class_v4(v4(!a, !b)),
+        [0x64, 0xFF9B, 1, ..] if local_nat64(ip).any(|ip| METADATA.contains(&ip)) => {
+            Never("cloud metadata")
+        }
+        [0x64, 0xFF9B, 1, ..] => Private("local NAT64"),
         [0xFC00..=0xFDFF, ..] => Private("unique local"),
         [0xFE80..=0xFEBF, ..] => Private("link-local"),
         [0xFEC0..=0xFEFF, ..] => Private("site-local"),
         [0xFF00..=0xFFFF, ..] => Never("multicast"),
         [0x2001, 0xDB8, ..] | [0x3FFF, 0..=0xFFF, ..] => Never("documentation"),
+        [0x2001, 1, 0, 0, 0, 0, 0, 1..=3]
+        | [0x2001, 3 | 0x20..=0x3F, ..]
+        | [0x2001, 4, 0x112, ..] => return None,
+        [0x2001, 2, 0, ..] => Never("benchmarking"),
+        [0x2001, 0..=0x1FF, ..] => Never("protocol assignment"),
         [0x0100, 0, 0, 0, ..] => Never("discard-only"),
+        [0x0100, 0, 0, 1, ..] => Never("dummy"),
+        [0x5F00, ..] => Never("segment routing"),
         _ => return None,
     })
 }
 
-/// The IPv4 address inside a mapped, NAT64, 6to4 or Teredo address.
-fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
-    let from = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match ip.segments() {
-        [0, 0, 0, 0, 0, 0xFFFF, high, low] | [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => {
-            Some(from(high, low))
-        }
-        [0x2002, high, low, ..] => Some(from(high, low)),
-        // Teredo stores the client's address with all bits flipped.
-        [0x2001, 0, _, _, _, _, high, low] => Some(from(!high, !low)),
-        _ => None,
-    }
+fn v4(high: u16, low: u16) -> Ipv4Addr {
+    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+    Ipv4Addr::new(a, b, c, d)
+}
+
+/// The IPv4 addresses that may be meant inside `64:ff9b:1::/48`, of which a network makes prefixes
+/// of four lengths. Source: RFC 6052, 2.2; RFC 8215.
+fn local_nat64(ip: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
+    let bytes = ip.octets();
+    let places = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15]];
+    places.into_iter().map(move |places| Ipv4Addr::from(places.map(|place| bytes[place])))
 }
 
 #[cfg(test)]
@@ -162,7 +175,7 @@ mod tests {
             "2606:4700::1111",
             "fbff::1",
             "3fff:1000::1",
-            "100:0:0:1::1",
+            "100:0:0:2::1",
             "192.0.1.1",
             "192.0.3.1",
             "198.51.99.255",

@@ -29,6 +29,7 @@ mod features;
 mod forest;
 mod full_disk;
 mod groups;
+mod guard;
 mod hops;
 mod hostile;
 mod index;
