@@ -66,6 +66,11 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     if json {
         return screen::json(&described(&page));
     }
+    if let Some(what) = page.binary {
+        let file = args.file.as_deref();
+        let name = file.map_or("the input".to_owned(), |path| path.display().to_string());
+        return Err(Usage(format!("{name} is {what} and no page")).into());
+    }
     writeln!(out, "{}", page.text)?;
     Ok(Exit::Done)
 }
@@ -115,6 +120,7 @@ fn described(page: &Page) -> serde_json::Value {
         "kind": page.kind,
         "quality": page.quality,
         "language": page.language,
+        "binary": page.binary,
         "charset": page.charset.name,
         "charsetSource": page.charset.source.as_str(),
         "charsetOverruled": page.charset.overruled,

@@ -112,18 +112,24 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
     }
     match response.status {
         200..=299 if lease.purpose == Purpose::Sitemap => lists::sitemap(lease, &response, with),
-        200 if response.has_body => page(lease, &response, finished, with),
-        200..=299 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
+        200 | 203 if response.has_body => page(lease, &response, finished, with),
+        200 | 203 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
+        202 => Yield::Settled(Settlement::Refused(Reason::NotReady)),
+        204 | 205 => Yield::Settled(Settlement::Refused(Reason::NoContent)),
+        206 => Yield::Settled(Settlement::Refused(Reason::PartialContent)),
         304 if !lease.validators.is_empty() => Yield::Settled(Settlement::Unmodified),
-        300..=399 => Yield::Settled(match target(lease, &response, settings) {
+        300..=303 | 307 | 308 => Yield::Settled(match target(lease, &response, settings) {
             Some(target) => Settlement::Redirect(target),
+            // A list to choose from need not name its first choice.
+            None if response.status == 300 => Settlement::Refused(Reason::OtherStatus),
             None => Settlement::Refused(Reason::BadRedirect),
         }),
         429 | 503 => Yield::Settled(Settlement::Busy(asked_wait(&response, finished))),
         408 | 500..=599 => {
             Yield::Settled(Settlement::Failed { reason: Reason::HttpError, again: true })
         }
-        _ => Yield::Settled(Settlement::Refused(Reason::HttpError)),
+        400..=499 => Yield::Settled(Settlement::Refused(Reason::HttpError)),
+        _ => Yield::Settled(Settlement::Refused(Reason::OtherStatus)),
     }
 }
 
@@ -212,6 +218,9 @@ fn page(
     };
     let repeated = known.of(lease.host);
     let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
+    if found.binary.is_some() {
+        return Yield::Settled(Settlement::Refused(Reason::Binary));
+    }
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;

@@ -76,6 +76,7 @@ fn answer(line: &Line, page: &Page, why: Option<&Why>, cpu_ms: f64) -> String {
         "description": page.metadata.description,
         "licence": page.metadata.licence,
         "image": page.metadata.images.first().map(|image| &image.url),
+        "binary": page.binary,
         "charset": page.charset.name,
         "canonical": page.canonical,
         "popularity": page.popularity,

@@ -10,6 +10,7 @@ use encoding_rs::{
 
 use super::declared;
 use super::plausible::plausibility;
+use super::sniff;
 
 /// Bytes beyond ASCII, with the text around them, on which encodings are compared.
 const SAMPLE_BYTES: usize = 8 << 10;
@@ -71,7 +72,7 @@ pub struct Charset {
     pub source: CharsetSource,
     /// Characters that could not be decoded.
     pub replacements: usize,
-    /// Thousandths of the characters beyond ASCII that could be decoded.
+    /// Thousandths of the characters beyond ASCII that could be decoded; 0 for binary data.
     pub quality: u16,
     /// The encoding that was declared first and not believed, because another one reads better.
     pub overruled: Option<&'static str>,
@@ -99,8 +100,10 @@ pub fn decode<'a>(
         return finish(encoding, bytes, CharsetSource::Detected);
     }
     let is_ascii = bytes.is_ascii();
-    // ISO-2022-JP is ASCII to the eye: only its escapes tell.
-    if is_ascii && !bytes.contains(&0x1B) || !is_ascii && is_utf8(bytes) {
+    // ISO-2022-JP is ASCII to the eye: only its escapes tell. So is UTF-16 of many letters.
+    let in_disguise = || bytes.contains(&0x1B) || is_wide(content_type) && sniff::count(bytes) > 0;
+    let is_utf8 = if is_ascii { !in_disguise() } else { is_utf8(bytes) };
+    if is_utf8 {
         return finish(UTF_8, bytes, CharsetSource::Utf8);
     }
     let (encoding, source, overruled) = chosen(bytes, content_type, tld);
@@ -119,6 +122,12 @@ pub(super) fn of_queries(
     let in_ascii = charset.source == CharsetSource::Utf8 && bytes.is_ascii();
     let declared = if in_ascii { declared() } else { None };
     declared.or(Encoding::for_label(charset.name.as_bytes())).unwrap_or(UTF_8)
+}
+
+/// Tells whether a header says UTF-16.
+fn is_wide(content_type: Option<&str>) -> bool {
+    let declared = content_type.and_then(declared::by_header);
+    declared.is_some_and(|encoding| [UTF_16BE, UTF_16LE].contains(&encoding))
 }
 
 /// A reading of a page that is in none of the encodings that show by themselves.
@@ -226,7 +235,7 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     good > bad * 100
 }
 
-/// UTF-16 without a mark: in every text of markup, every other byte is zero.
+/// UTF-16 without a mark: in every text of markup, every other byte is zero, at its start at least.
 fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = &bytes[..bytes.len().min(512)];
     if sample.len() < 16 {
@@ -235,6 +244,11 @@ fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let zeros =
         |first: usize| sample.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count() * 5;
     let enough = sample.len() / 2 * 2;
+    match sample {
+        [b'<', 0, c, 0, ..] if c.is_ascii_graphic() => return Some(UTF_16LE),
+        [0, b'<', 0, c, ..] if c.is_ascii_graphic() => return Some(UTF_16BE),
+        _ => {}
+    }
     match (zeros(0), zeros(1)) {
         (even, odd) if even > enough && odd * 4 < even => Some(UTF_16BE),
         (even, odd) if odd > enough && even * 4 < odd => Some(UTF_16LE),

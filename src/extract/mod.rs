@@ -17,6 +17,7 @@ mod popularity;
 mod reduce;
 mod scan;
 mod shown;
+mod sniff;
 mod tags;
 mod tree;
 
@@ -33,6 +34,7 @@ use links::Base;
 pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
+pub use sniff::binary;
 
 use crate::clock::Timestamp;
 use crate::sketch::Shown;
@@ -88,6 +90,8 @@ pub struct Page {
     pub metadata: Metadata,
     /// Main text, one line a block; empty only if the page has no text.
     pub text: String,
+    /// What the body is if it is no page but binary data, which has no text whatever its type says.
+    pub binary: Option<&'static str>,
     /// What the page is.
     pub kind: Kind,
     /// How much of the main text, and how little else, `text` is likely to be: the F1 to be
@@ -187,7 +191,12 @@ fn read<T>(
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_size_max.bytes())];
     let mut truncated = bytes.len() < input.bytes.len();
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
-    let (text, charset) = charset::decode(bytes, input.content_type, tld);
+    let (text, mut charset) = charset::decode(bytes, input.content_type, tld);
+    let binary = sniff::binary_in(bytes, charset.name);
+    if binary.is_some() {
+        charset.quality = 0;
+        return (Page { binary, ..plain("", charset, truncated, limits) }, None);
+    }
     if is_plain_text(input.content_type) {
         return (plain(&text, charset, truncated, limits), None);
     }
@@ -227,6 +236,7 @@ fn read<T>(
         links_beyond,
         canonical: head.canonical.as_deref().and_then(|href| base.join(href)),
         meta_robots: head.robots,
+        binary: None,
         kind: judged.kind,
         quality: judged.quality,
         text: main,
@@ -261,6 +271,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
         metadata: Metadata::default(),
         language: language::of(&text, None),
+        binary: None,
         kind: Kind::default(),
         quality: 1.0,
         text,

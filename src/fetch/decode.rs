@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 
 use super::inflate::{Brotli, Inflate};
+use crate::extract::binary;
 
 /// Codings that one body may have on top of each other.
 const CODINGS_MAX: usize = 4;
@@ -56,6 +57,9 @@ pub enum DecodeError {
 /// Undoes the codings of a body. `cut` tells that the transfer was cut, so that what is there is
 /// decoded and the missing end is no error.
 ///
+/// Names that are no coding, such as `UTF-8` and `8bit`, are read over, as browsers do it, if what
+/// is there is text. gzip in gzip is undone once more: servers pack files that are packed already.
+///
 /// Memory: at most `bytes_max` bytes come out of each coding.
 pub fn decode(
     raw: &[u8],
@@ -73,50 +77,68 @@ pub fn decode(
     }
     let mut bytes = raw.to_vec();
     let mut truncated = cut;
+    let mut unknown = None;
     // The last coding in the list was applied last.
     for coding in codings.iter().rev() {
-        (bytes, truncated) = undo(&bytes, coding, limits, truncated)?;
+        match undo((&bytes, raw.len()), coding, limits, truncated) {
+            Err(DecodeError::Unsupported(name)) => unknown = Some(name),
+            undone => (bytes, truncated) = undone?,
+        }
     }
-    Ok(Decoded { bytes, truncated })
+    if !codings.is_empty() && bytes.starts_with(&GZIP_MAGIC) {
+        match undo((&bytes, raw.len()), "gzip", limits, truncated) {
+            Err(bomb @ DecodeError::Bomb { .. }) => return Err(bomb),
+            // It only begins like gzip.
+            Err(_) => {}
+            Ok(undone) => (bytes, truncated) = undone,
+        }
+    }
+    match unknown {
+        Some(name) if binary(&bytes, None).is_some() => Err(DecodeError::Unsupported(name)),
+        _ => Ok(Decoded { bytes, truncated }),
+    }
 }
 
 /// Undoes the codings of a body as a stream, in little memory. At most `bytes_max` bytes come out
 /// of each coding. What is not gzip though the header says so is taken as it is: servers say so
-/// of files that they have unpacked, or never packed.
+/// of files that they have unpacked, or never packed. Names that are no coding are read over.
 ///
 /// # Errors
 ///
-/// If a coding is not known.
+/// If there are too many codings.
 pub fn reader<'a>(
     raw: &'a [u8],
     content_encoding: &str,
     bytes_max: u64,
 ) -> Result<Box<dyn Read + 'a>, DecodeError> {
-    let unknown = || DecodeError::Unsupported(content_encoding.to_owned());
     let names = content_encoding.split(',').map(|name| name.trim().to_ascii_lowercase());
-    let codings: Vec<String> =
-        names.filter(|name| !name.is_empty() && name != "identity").collect();
+    let codings: Vec<String> = names.filter(|name| is_coding(name)).collect();
     let Some(last) = codings.last() else { return Ok(Box::new(raw)) };
     if codings.len() > CODINGS_MAX {
-        return Err(unknown());
+        return Err(DecodeError::Unsupported(content_encoding.to_owned()));
     }
     let first: Box<dyn Read + 'a> = match last.as_str() {
         "gzip" | "x-gzip" if !raw.starts_with(&GZIP_MAGIC) => Box::new(raw),
         "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(raw)),
         "br" => Box::new(Brotli::new(raw)),
         "deflate" => Box::new(Inflate::new(raw, has_zlib_header(raw))),
-        "zstd" => Box::new(unzstd(raw).map_err(|_| DecodeError::Corrupt("zstd"))?),
-        _ => return Err(unknown()),
+        _ => Box::new(unzstd(raw).map_err(|_| DecodeError::Corrupt("zstd"))?),
     };
     codings.iter().rev().skip(1).try_fold(first, |inner, coding| {
         let inner = io::BufReader::new(inner.take(bytes_max.saturating_add(1)));
         let outer: Box<dyn Read + 'a> = match coding.as_str() {
             "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(inner)),
             "zstd" => Box::new(unzstd(inner).map_err(|_| DecodeError::Corrupt("zstd"))?),
-            _ => return Err(unknown()),
+            // No server packs so; what is no list is told when it is read.
+            other => return Err(DecodeError::Unsupported(other.to_owned())),
         };
         Ok(outer)
     })
+}
+
+/// Tells whether a name is that of a coding that we can undo.
+fn is_coding(name: &str) -> bool {
+    matches!(name, "gzip" | "x-gzip" | "br" | "deflate" | "zstd")
 }
 
 fn unzstd<R: io::BufRead>(raw: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
@@ -125,15 +147,16 @@ fn unzstd<R: io::BufRead>(raw: R) -> io::Result<zstd::stream::read::Decoder<'sta
     Ok(decoder)
 }
 
+/// Undoes one coding of a body that had `wire` bytes before all of them.
 fn undo(
-    raw: &[u8],
+    (raw, wire): (&[u8], usize),
     coding: &str,
     limits: &DecodeLimits,
     cut: bool,
 ) -> Result<(Vec<u8>, bool), DecodeError> {
     let name = coding.to_ascii_lowercase();
     let mut bytes = Vec::new();
-    let mut grow = |reader: &mut dyn Read| read_limited(reader, raw.len(), limits, &mut bytes);
+    let mut grow = |reader: &mut dyn Read| read_limited(reader, wire, limits, &mut bytes);
     let end = match name.as_str() {
         "gzip" | "x-gzip" => gunzip(raw, &mut grow)?,
         "br" => grow(&mut Brotli::new(raw))?,
@@ -193,11 +216,11 @@ enum End {
 /// Appends what `reader` gives to `bytes`, until an end or a limit.
 fn read_limited(
     reader: &mut dyn Read,
-    raw: usize,
+    wire: usize,
     limits: &DecodeLimits,
     bytes: &mut Vec<u8>,
 ) -> Result<End, DecodeError> {
-    let allowed = raw.saturating_mul(limits.ratio_max as usize).max(limits.ratio_grace_bytes);
+    let allowed = wire.saturating_mul(limits.ratio_max as usize).max(limits.ratio_grace_bytes);
     let mut chunk = vec![0; 16 << 10];
     loop {
         let read = match reader.read(&mut chunk) {
@@ -257,7 +280,10 @@ mod tests {
         check(&four, "gzip,gzip,gzip,gzip", b"four", false);
         let error = decode(&four, "gzip,gzip,gzip,gzip,gzip", &LIMITS, false).unwrap_err();
         assert!(matches!(error, DecodeError::Unsupported(_)), "{error}");
-        let error = decode(b"x", "compress", &LIMITS, false).unwrap_err();
+        check(b"plain", "UTF-8", b"plain", false);
+        check(&packed!(GzEncoder, b"plain"), "gzip, none", b"plain", false);
+        let packed = b"\x1F\x9D\x90a\x04\x08\x01\x02";
+        let error = decode(packed, "compress", &LIMITS, false).unwrap_err();
         assert_eq!(error, DecodeError::Unsupported("compress".to_owned()));
     }
 

@@ -141,7 +141,7 @@ impl Frontier {
             other => {
                 address.revisit.unmodified = 0;
                 // Those of an error page say nothing of the page.
-                let read = told.status == 200;
+                let read = matches!(told.status, 200 | 203);
                 address.revisit.validators =
                     if read { told.validators } else { Validators::default() };
                 address.state = match (state_of(other), gone && again && final_miss) {
@@ -237,7 +237,13 @@ fn is_lesser(tables: &Tables<'_>, document: u64, url: &str) -> Result<bool, Erro
 fn is_miss(settlement: &Settlement, status: u16) -> bool {
     match settlement {
         Settlement::Refused(Reason::HttpError) => matches!(status, 404 | 410),
-        Settlement::Refused(Reason::NotAPage | Reason::NoText | Reason::SoftNotFound)
+        Settlement::Refused(
+            Reason::NotAPage
+            | Reason::Binary
+            | Reason::NoContent
+            | Reason::NoText
+            | Reason::SoftNotFound,
+        )
         | Settlement::Redirect(_) => true,
         _ => false,
     }
@@ -249,7 +255,13 @@ fn is_failure(settlement: &Settlement, status: u16) -> bool {
         Settlement::Refused(Reason::HttpError) => !matches!(status, 404 | 410),
         Settlement::Refused(reason) => matches!(
             reason,
-            Reason::BadEncoding | Reason::Bomb | Reason::Unreadable | Reason::BadRedirect
+            Reason::BadEncoding
+                | Reason::Bomb
+                | Reason::Unreadable
+                | Reason::BadRedirect
+                | Reason::NotReady
+                | Reason::PartialContent
+                | Reason::OtherStatus
         ),
         Settlement::Failed { .. } | Settlement::Busy(_) => true,
         _ => false,

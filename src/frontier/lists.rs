@@ -410,9 +410,11 @@ pub(super) fn named_sitemap(
     lease: &Lease,
     settlement: Settlement,
 ) -> Result<Settlement, Error> {
-    use Reason::{BadRedirect, HttpError, NotAPage, NotASitemap};
-    let none =
-        matches!(settlement, Settlement::Refused(HttpError | NotAPage | NotASitemap | BadRedirect));
+    use Reason::{BadRedirect, HttpError, NotAPage, NotASitemap, OtherStatus};
+    let none = matches!(
+        settlement,
+        Settlement::Refused(HttpError | NotAPage | NotASitemap | BadRedirect | OtherStatus)
+    );
     if lease.purpose != Purpose::Sitemap || !none {
         return Ok(settlement);
     }

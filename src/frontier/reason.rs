@@ -71,7 +71,12 @@ reasons! {
     Busy = 38, "busy", "the server kept answering that it is busy";
     SoftNotFound = 55, "soft_404", "the page is what its host answers for pages it does not have";
     Probe = 56, "probe", "asked to see what the host answers for pages it does not have";
+    NoContent = 70, "no_content", "the server has nothing there (status 204 or 205)";
+    PartialContent = 71, "partial_content", "a part that nobody asked for (status 206)";
+    NotReady = 72, "not_ready", "the server has no page yet (status 202)";
+    OtherStatus = 73, "other_status", "the status is none that a page comes with";
     NotAPage = 50, "not_a_page", "neither HTML nor plain text";
+    Binary = 74, "binary", "binary data, though its type says that it is text";
     NoText = 51, "no_text", "the page has no main text";
     Unreadable = 53, "unreadable", "the page made the reader fail: please report it";
     Expired = 54, "expired", "its document was removed after the time that was set";
@@ -104,6 +109,7 @@ impl Reason {
             self,
             Self::Gone
                 | Self::NotAPage
+                | Self::Binary
                 | Self::BadRedirect
                 | Self::TooManyRedirects
                 | Self::RobotsDisallowed

@@ -12,7 +12,7 @@ fn read(bytes: &[u8], content_type: Option<&str>) -> Page {
 }
 
 /// An encoding, and a text that somebody could have written in it.
-const TEXTS: [(&str, &str); 21] = [
+pub(crate) const TEXTS: [(&str, &str); 21] = [
     (
         "gb18030",
         "昨天下午，市里的老图书馆重新开门，很多人带着孩子来看书，也有人只是想看看修好的房子。",

@@ -82,7 +82,9 @@ fn a_coding_that_is_not_what_it_says_is_refused() {
     assert_eq!(refused(encoded("gzip", plain.clone())), Some("bad_encoding"));
     assert_eq!(refused(encoded("br", plain.clone())), Some("bad_encoding"));
     assert_eq!(refused(encoded("zstd", plain.clone())), Some("bad_encoding"));
-    assert_eq!(refused(encoded("pack200", plain)), Some("bad_encoding"));
+    // A coding that nobody asked for, and not only a name.
+    let packed = (0..60).flat_map(|n| [0x1F, n, 0x9D, 0]).collect();
+    assert_eq!(refused(encoded("pack200", packed)), Some("bad_encoding"));
 }
 
 #[test]
@@ -186,7 +188,7 @@ fn broken_answers_are_told_apart() {
         refused(html(Body::Lying { declared: 5_000, bytes: b"<p>cut".to_vec() })),
         Some("bad_response")
     );
-    let flood: String = (0..5_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    let flood: String = (0..5_001).map(|n| format!("X-{n}: {n}\r\n")).collect();
     let flood = format!("HTTP/1.1 200 OK\r\n{flood}\r\n<p>x");
     assert_eq!(refused(Page::body(Body::Raw(flood.into_bytes()))), Some("bad_response"));
     assert_eq!(refused(Page::body(Body::Raw(b"not http at all".to_vec()))), Some("bad_response"));
@@ -299,9 +301,9 @@ fn a_flood_of_headers_is_refused_by_number_and_by_bytes() {
         let answer = format!("HTTP/1.1 200 OK\r\n{lines}{head}\r\n\r\n{text}");
         Page::body(Body::Raw(answer.into_bytes()))
     };
-    // 100 lines, and some 400 KiB, twice that if they come in one read.
-    assert_eq!(outcome(flooded(98, 10), |_| {}).0, "stored");
-    assert_eq!(refused(flooded(99, 10)), Some("bad_response"));
+    // 5,000 lines, and some 400 KiB, twice that if they come in one read.
+    assert_eq!(outcome(flooded(4_998, 10), |_| {}).0, "stored");
+    assert_eq!(refused(flooded(4_999, 10)), Some("bad_response"));
     assert_eq!(outcome(flooded(1, 300_000), |_| {}).0, "stored");
     assert_eq!(refused(flooded(1, 2_000_000)), Some("bad_response"));
     assert_eq!(refused(flooded(90, 20_000)), Some("bad_response"));

@@ -70,6 +70,7 @@ mod service;
 mod settings;
 mod shelf;
 mod sitemaps;
+mod sniff;
 mod soft404;
 mod standing;
 mod store;

@@ -213,9 +213,10 @@ fn bad_sitemaps_are_told_apart_and_what_was_read_counts() {
         Some("not_a_sitemap")
     );
     assert_eq!(reason(xml("")), Some("not_a_sitemap"));
+    let named = |coding| reason(xml("<urlset/>").header("Content-Encoding", coding));
     assert_eq!(
-        reason(xml("<urlset/>").header("Content-Encoding", "pack200")),
-        Some("bad_encoding")
+        (named("UTF-8"), named("br, br, br, br, br")),
+        (Some("sitemap"), Some("bad_encoding"))
     );
     assert_eq!(reason(Page::body(Body::Close)), Some("bad_response"));
     let bomb = gzip(format!("<urlset>{}", " ".repeat(12 << 20)).as_bytes());

@@ -151,6 +151,8 @@ const CODES = {
   timeout: ['took too long', '超时'], bad_response: ['broken answer', '回应无效'], bad_encoding: ['cannot be decompressed', '无法解压'],
   decompression_bomb: ['grows beyond measure', '解压后过大'], robots_unreachable: ['robots.txt not reachable', '无法取得 robots.txt'], proxy: ['proxy failed', '代理失败'],
   http_error: ['error status', '错误状态码'], busy: ['server stayed busy', '服务器繁忙'], soft_404: ['error page', '错误页面'], probe: ['probe of the error page', '错误页面探测'],
+  no_content: ['nothing there', '没有内容'], partial_content: ['a part only', '仅有部分内容'], not_ready: ['not ready yet', '尚未就绪'],
+  other_status: ['other status', '其他状态码'], binary: ['binary data', '二进制数据'],
   not_a_page: ['neither HTML nor text', '不是网页或文本'], no_text: ['no main text', '没有正文'], unreadable: ['reader failed', '无法读取'], expired: ['expired', '已过期'],
   gone: ['gone', '已不存在'], sitemap: ['a sitemap', '站点地图'], feed: ['a feed', '订阅源'], noindex: ['asks not to be indexed', '要求不被收录'],
   first: ['first copy', '首个副本'], exact_content: ['equal text', '正文完全相同'], exact: ['equal text', '正文完全相同'],
