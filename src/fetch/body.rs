@@ -17,7 +17,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(250);
 /// What the body is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Want {
-    /// A page: the body of a 200 that is HTML, plain text or a feed.
+    /// A page: the body of a 200 or 203 that is HTML, plain text or a feed.
     Page,
     /// A robots.txt: the body of any 2xx, up to this many bytes.
     Robots(usize),
@@ -32,7 +32,7 @@ pub struct Response {
     pub status: u16,
     /// `Content-Type`.
     pub content_type: Option<String>,
-    /// `Content-Encoding`; empty for none.
+    /// `Content-Encoding`, all header lines joined; empty for none.
     pub content_encoding: String,
     /// `Location`, bytes beyond ASCII escaped.
     pub location: Option<String>,
@@ -67,7 +67,7 @@ pub(super) async fn read(
 ) -> Result<Response, Failure> {
     let mut response = head(answer.status().as_u16(), answer.headers());
     let limit = match want {
-        Want::Page if response.status == 200 && may_be_page(response.content_type.as_deref()) => {
+        Want::Page if is_page(response.status) && may_be_page(response.content_type.as_deref()) => {
             config.body_size_max.bytes()
         }
         Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
@@ -114,7 +114,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
     Response {
         status,
         content_type: text_of(headers, &header::CONTENT_TYPE),
-        content_encoding: text_of(headers, &header::CONTENT_ENCODING).unwrap_or_default(),
+        content_encoding: all("content-encoding").join(", "),
         location: headers.get(header::LOCATION).map(escaped),
         retry_after: text_of(headers, &header::RETRY_AFTER),
         etag: text_of(headers, &header::ETAG),
@@ -125,6 +125,11 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         cache_control: all("cache-control").join(", "),
         ..Response::default()
     }
+}
+
+/// Tells whether a page comes with a status: a proxy that has changed it says 203.
+fn is_page(status: u16) -> bool {
+    matches!(status, 200 | 203)
 }
 
 /// Tells whether a media type may hold a page. A missing one may: many servers forget it.

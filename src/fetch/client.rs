@@ -20,6 +20,12 @@ const ACCEPT_ENCODING: &str = "gzip, br, zstd, deflate";
 /// What we like to get.
 const ACCEPT: &str = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1";
 
+/// Most header lines of an answer, as in curl.
+const HEADER_LINES_MAX: usize = 5_000;
+
+/// Most bytes of the head of an answer over HTTP/2, as in browsers. HTTP/1 has some 400 KiB.
+const HEAD_BYTES_MAX: u32 = 256 << 10;
+
 /// The clients: one for each proxy, or one without, and the idle connections of each.
 ///
 /// A client keeps idle connections of each host, however many hosts there are. So when as many
@@ -106,6 +112,12 @@ impl Parts {
             .pool_idle_timeout(config.idle_timeout.duration())
             .tls_backend_preconfigured(self.tls.clone())
             .dns_resolver(self.resolver.clone())
+            // Header lines that browsers read or skip take no page with them.
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .http1_max_headers(HEADER_LINES_MAX)
+            .http2_max_header_list_size(HEAD_BYTES_MAX)
             // Proxies of the environment would get around the settings, and the guard.
             .no_proxy();
         if !config.http2 {

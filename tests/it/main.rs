@@ -30,6 +30,7 @@ mod forest;
 mod full_disk;
 mod groups;
 mod guard;
+mod heads;
 mod hops;
 mod hostile;
 mod index;

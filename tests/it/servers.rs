@@ -111,6 +111,11 @@ pub(crate) fn socks_proxy(upstream: SocketAddr) -> Server {
 /// A server with TLS for the IP address `ip`, which notes the version and the path of each request
 /// and answers all with `page`. The file `authority` gets the certificate to be trusted.
 pub(crate) fn tls(ip: &str, page: String, authority: &Path) -> Server {
+    tls_with(ip, page, authority, None)
+}
+
+/// The same with a header `X-Long` of this value.
+pub(crate) fn tls_with(ip: &str, page: String, authority: &Path, long: Option<String>) -> Server {
     let key = KeyPair::generate().unwrap();
     let mut root = CertificateParams::new(Vec::new()).unwrap();
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -130,14 +135,14 @@ pub(crate) fn tls(ip: &str, page: String, authority: &Path) -> Server {
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
-    let page = Arc::new(page);
+    let (page, long) = (Arc::new(page), Arc::new(long.unwrap_or_default()));
     Server::start(move |stream, log| {
-        let (acceptor, page) = (acceptor.clone(), page.clone());
+        let (acceptor, page, long) = (acceptor.clone(), page.clone(), long.clone());
         async move {
             // A client that does not trust us goes away here.
             let Ok(stream) = acceptor.accept(stream).await else { return };
             match stream.get_ref().1.alpn_protocol() {
-                Some(b"h2") => two(stream, &log, &page).await,
+                Some(b"h2") => two(stream, &log, &page, &long).await,
                 _ => one(stream, &log, &page).await,
             }
         }
@@ -170,13 +175,14 @@ async fn one(mut stream: Tls, log: &Log, page: &str) {
     }
 }
 
-async fn two(stream: Tls, log: &Log, page: &str) {
+async fn two(stream: Tls, log: &Log, page: &str, filler: &str) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, mut respond))) = connection.accept().await {
         let path = request.uri().path().to_owned();
         note(log, format!("HTTP/2 {path}"));
         let (status, body) = answer(&path, page);
         let head = http::Response::builder().status(status).header("content-type", "text/html");
+        let head = head.header("x-long", filler);
         let mut send = respond.send_response(head.body(()).unwrap(), false).unwrap();
         send.send_data(body.into(), true).unwrap();
     }
