@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 use super::query::Params;
-use super::{Service, batch, body};
+use super::{Service, batch, body, guard};
 use crate::intake::{Found, Receipt};
 
 /// `POST /v1/articles`.
@@ -20,6 +20,7 @@ pub(super) async fn send(
 ) -> Result<Response, Problem> {
     let (head, content) = request.into_parts();
     Params::parse(head.uri.query(), &[])?;
+    guard::same_origin(&head.headers)?;
     match body::kind(&head.headers).as_str() {
         "application/json" => {}
         "application/x-ndjson" | "application/jsonl" | "application/x-jsonlines" => {

@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::intake;
 use crate::units::{Size, Time};
 
+/// Who may send articles in the form of the paper, in which a `GET` stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Senders {
+    /// Plain clients, which name no origin, and pages of this service; no page of another origin.
+    #[default]
+    Plain,
+    /// The same, and by `POST` alone: old browsers do not say which page has an image in it.
+    Post,
+    /// Everybody, as in the paper.
+    Any,
+}
+
 /// How the service listens, and what a client may ask of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -17,6 +30,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// File of the token that clients must send; empty for none.
     pub token_file: PathBuf,
+    /// Who may send articles to `/docId/getDocId`.
+    pub doc_id_senders: Senders,
     /// Name of the publisher in feeds of verdicts.
     pub publisher: String,
     /// Limits on an article.
@@ -63,6 +78,7 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             token_file: PathBuf::new(),
+            doc_id_senders: Senders::default(),
             publisher: "uniqcrawl".to_owned(),
             article: intake::Limits::default(),
             body_size_max: Size::from_mib(8),

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 
+use super::config::Senders;
 use super::problem::Problem;
 use super::query::{Params, pairs, unescape};
-use super::{Service, body};
+use super::{Service, body, guard};
 use crate::intake::{Found, Receipt};
 
 /// `GET` and `POST /docId/getDocId`.
@@ -22,6 +24,7 @@ pub(super) async fn ask(
 ) -> Result<Response, Problem> {
     let (head, content) = request.into_parts();
     let query = Params::parse(head.uri.query(), &["json"])?;
+    may_send(service.config.doc_id_senders, &head)?;
     let missing = || Problem::bad("missing_field", "the parameter `json` is missing");
     if let Some(json) = query.text("json").filter(|json| !json.is_empty()) {
         return answer(&service, json.as_bytes().to_vec()).await;
@@ -51,6 +54,14 @@ pub(super) async fn ask(
     };
     // `whole` holds its room until the article is stored.
     answer(&service, article).await
+}
+
+fn may_send(senders: Senders, head: &Parts) -> Result<(), Problem> {
+    if senders == Senders::Post && head.method != Method::POST {
+        let detail = "articles are taken by POST alone: see the setting `api.doc_id_senders`";
+        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail));
+    }
+    if senders == Senders::Any { Ok(()) } else { guard::same_origin(&head.headers) }
 }
 
 async fn answer(service: &Arc<Service>, article: Vec<u8>) -> Result<Response, Problem> {

@@ -162,12 +162,14 @@ pub(super) fn same_origin(headers: &HeaderMap) -> Result<(), Problem> {
         None => {}
     }
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
-    let is_own = |origin: &HeaderValue| {
-        let origin = origin.to_str().unwrap_or_default();
-        let named = origin.split_once("://").map_or("", |(_, named)| named);
-        named.as_bytes().eq_ignore_ascii_case(host)
+    let is_own = |page: &HeaderValue| {
+        let page = page.to_str().unwrap_or_default();
+        let named = page.split_once("://").and_then(|(_, named)| named.split('/').next());
+        named.unwrap_or_default().as_bytes().eq_ignore_ascii_case(host)
     };
-    if headers.get_all(header::ORIGIN).iter().all(is_own) { Ok(()) } else { Err(foreign()) }
+    // Browsers without that header name the page in which an image stands.
+    let mut pages = headers.get_all(header::ORIGIN).iter().chain(headers.get(header::REFERER));
+    if pages.all(is_own) { Ok(()) } else { Err(foreign()) }
 }
 
 /// Tells whether a name with an optional port is this machine.

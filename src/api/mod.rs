@@ -56,7 +56,7 @@ use keeper::Keeper;
 use metrics::Metrics;
 use problem::Problem;
 
-pub use config::Config;
+pub use config::{Config, Senders};
 pub use routes::ROUTES;
 pub use server::serve;
 

@@ -66,6 +66,7 @@ mod serve_jobs;
 mod serve_lists;
 mod serve_search;
 mod serve_verdicts;
+mod serve_writes;
 mod servers;
 mod service;
 mod settings;
