@@ -43,7 +43,7 @@ impl Door {
         let settings = Settings {
             api: config.api.clone(),
             dedup: config.dedup.clone(),
-            honour: config.export.clone(),
+            honour: config.export.honour.clone(),
             crawl: config.settings(),
             search: config.search.clone(),
             clock: Clock::System,

@@ -69,7 +69,7 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
     let now = Clock::System.now();
     let rules = stored_rules(&store)?.unwrap_or_default();
     let header = Header::new(publisher, now, addresses, rules);
-    let honour = &config.export;
+    let honour = &config.export.honour;
     if args.file == Path::new("-") {
         let out = BufWriter::new(std::io::stdout().lock());
         write_verdicts(&tables, (out, &header), honour, now)?;

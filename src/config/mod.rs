@@ -13,10 +13,9 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::crawl::{Limits, Settings};
-use crate::robots::meta::Honour;
 use crate::units::{Size, Time};
 use crate::urls::{Normalize, ScopeKind};
-use crate::{api, boilerplate, dedup, extract, fetch, frontier, jobs, search};
+use crate::{api, boilerplate, dedup, export, extract, fetch, frontier, jobs, search};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +40,7 @@ pub struct Config {
     /// Similar texts.
     pub search: search::Config,
     /// What pages ask of those who use their text.
-    pub export: Honour,
+    pub export: export::Config,
     /// The service.
     pub api: api::Config,
     /// The store.

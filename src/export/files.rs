@@ -36,14 +36,21 @@ struct Line<'a> {
 /// A file of an export.
 pub(super) enum Writer {
     Jsonl(Box<Output>),
-    Csv(Box<csv::Writer<Output>>),
+    Csv {
+        out: Box<csv::Writer<Output>>,
+        /// Cells that begin like a formula are written as they are.
+        as_is: bool,
+    },
 }
 
 impl Writer {
     pub(super) fn new(file: Output, format: Format) -> Self {
         match format {
             Format::Jsonl => Self::Jsonl(Box::new(file)),
-            Format::Csv => Self::Csv(Box::new(csv::Writer::from_writer(file))),
+            Format::Csv | Format::CsvAsIs => Self::Csv {
+                out: Box::new(csv::Writer::from_writer(file)),
+                as_is: format == Format::CsvAsIs,
+            },
         }
     }
 
@@ -53,7 +60,7 @@ impl Writer {
                 serde_json::to_writer(&mut *out, row)?;
                 out.write_all(b"\n")
             }
-            Self::Csv(out) => out.serialize(row).map_err(std::io::Error::other),
+            Self::Csv { out, .. } => out.serialize(row).map_err(std::io::Error::other),
         }
     }
 
@@ -61,14 +68,17 @@ impl Writer {
     pub(super) fn write_document(&mut self, row: &Row, unsettled: &Mark) -> std::io::Result<()> {
         match self {
             Self::Jsonl(_) => self.write(&Line { row, unsettled }),
-            Self::Csv(out) => out.serialize((row, unsettled)).map_err(std::io::Error::other),
+            Self::Csv { out, as_is } => {
+                let row = if *as_is { row.clone() } else { row.without_formulas() };
+                out.serialize((row, unsettled)).map_err(std::io::Error::other)
+            }
         }
     }
 
     pub(super) fn finish(self, outputs: &mut Outputs) -> Result<(), outputs::Error> {
         let out = match self {
             Self::Jsonl(out) => *out,
-            Self::Csv(mut out) => {
+            Self::Csv { mut out, .. } => {
                 let flushed = out.flush();
                 let path = out.get_ref().path().to_owned();
                 let error = |source| outputs::Error { path, source };

@@ -1,6 +1,7 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
 mod files;
+mod form;
 mod skipped;
 mod verdicts;
 
@@ -19,6 +20,7 @@ use crate::store::{self, BadRow, ReadTables, Store};
 
 use files::{Mark, Writer};
 
+pub use form::{Config, Format};
 pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
 
 /// The file of dropped copies.
@@ -26,25 +28,6 @@ const DUPLICATES: &str = "duplicates.jsonl";
 
 /// The file of documents that were left out.
 const WITHHELD: &str = "withheld.jsonl";
-
-/// Form of the exported documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON object a line.
-    Jsonl,
-    /// Comma-separated values with a header line (RFC 4180).
-    Csv,
-}
-
-impl Format {
-    /// Returns the name of the file of documents.
-    fn documents(self) -> &'static str {
-        match self {
-            Self::Jsonl => "documents.jsonl",
-            Self::Csv => "documents.csv",
-        }
-    }
-}
 
 /// What becomes of copies whose joint waits for its second look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod boilerplate;
 mod bounds;
 mod browser;
 mod canonical;
+mod cells;
 mod changes;
 mod charset;
 mod check;

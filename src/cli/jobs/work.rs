@@ -181,8 +181,8 @@ fn exported(
     context: &Context,
 ) -> Result<String> {
     let now = context.clock.now();
-    let form = (to.format, to.folder.as_path());
-    let written = export::export(store, form, &config.export, now)
+    let form = (config.export.form(to.format), to.folder.as_path());
+    let written = export::export(store, form, &config.export.honour, now)
         .with_context(|| format!("cannot write to {}", to.folder.display()))?;
     Ok(format!("{} documents in {}", written.documents, to.folder.display()))
 }
