@@ -10,6 +10,7 @@ use std::thread;
 use anyhow::Result;
 
 use super::exit::Exit;
+use super::screen::json_lines;
 
 /// Bytes of one line at most: several times the longest page that is read, in Base64 or escaped.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -74,7 +75,7 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
             Turn::Answer(answer) => answer.recv()?,
             Turn::Failed(error) => return Err(error.into()),
         };
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}", json_lines(&text))?;
         out.flush()?;
     }
     Ok(Exit::Done)
@@ -89,7 +90,7 @@ fn alone(answer: &Answer) -> Result<Exit> {
             Ok(line) => answered(line, answer),
             Err(()) => too_long(),
         };
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}", json_lines(&text))?;
         out.flush()?;
         line = read.unwrap_or_default();
     }

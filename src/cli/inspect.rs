@@ -15,7 +15,7 @@ use uniqcrawl::urls::{Normalize, PageUrl};
 
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
-use super::screen::{self, bytes, number};
+use super::screen::{self, bytes, number, shown};
 use super::settings;
 
 /// Characters of a text that `inspect` shows.
@@ -31,10 +31,10 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
         FormatArg::Jsonl => Format::Jsonl,
         FormatArg::Csv => Format::Csv,
     };
-    let honour = settings::read(args.config.as_deref())?.config.export;
-    let (form, now) = ((format, args.out.as_path()), Clock::System.now());
+    let config = settings::read(args.config.as_deref())?.config.export;
+    let (form, now) = ((config.form(format), args.out.as_path()), Clock::System.now());
     let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
-    let summary = export::export_with(&open(&args.store)?, form, &honour, now, unsettled)?;
+    let summary = export::export_with(&open(&args.store)?, form, &config.honour, now, unsettled)?;
     if json {
         return screen::json(&summary);
     }
@@ -78,8 +78,8 @@ pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
     if json {
         return screen::json(&found);
     }
-    println!("{}", found.url);
-    println!("{}: {}", found.state, found.summary);
+    println!("{}", shown(&found.url));
+    println!("{}: {}", found.state, shown(&found.summary));
     screen::facts(found.facts.iter().map(|(name, value)| (name.as_str(), value.clone())))?;
     Ok(Exit::Done)
 }
@@ -103,7 +103,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
             "document": row, "dropped": dropped, "namesAsCanonical": declared
         }));
     }
-    println!("{}", row.title);
+    println!("{}", shown(&row.title));
     let gone = if document.gone.0 == 0 { String::new() } else { document.gone.to_string() };
     let excerpt: String = row.text.chars().take(EXCERPT_CHARS).collect();
     let more = if excerpt.len() < row.text.len() { " ..." } else { "" };
@@ -123,16 +123,21 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
         ("first seen", row.first_seen),
         ("last seen", row.last_seen),
         ("gone since", gone),
-        ("text", format!("{}{more}", excerpt.replace('\n', " "))),
+        ("text", format!("{excerpt}{more}")),
     ];
     // What the page does not say is left out.
     screen::facts(facts.into_iter().filter(|(_, value)| !value.is_empty()))?;
     for copy in dropped {
         let named = &copy.declared_canonical;
-        let named = if named.is_empty() { String::new() } else { format!(", names {named}") };
+        let named =
+            if named.is_empty() { String::new() } else { format!(", names {}", shown(named)) };
         println!(
             "  copy  {}  ({}, {} bits, similarity {:.2}, popularity {}{named})",
-            copy.url, copy.reason, copy.distance, copy.similarity, copy.popularity
+            shown(&copy.url),
+            copy.reason,
+            copy.distance,
+            copy.similarity,
+            copy.popularity
         );
     }
     Ok(Exit::Done)

@@ -57,14 +57,14 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Prints a line. Work goes on if nobody reads it.
+/// Prints a line, of which a terminal obeys nothing. Work goes on if nobody reads it.
 pub(crate) fn line(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let _ = writeln!(std::io::stdout(), "{}", screen::lines(&text.to_string()));
 }
 
 /// Prints a line on standard error. Work goes on if nobody reads it.
 pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", screen::lines(&text.to_string()));
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {

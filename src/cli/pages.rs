@@ -71,7 +71,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         let name = file.map_or("the input".to_owned(), |path| path.display().to_string());
         return Err(Usage(format!("{name} is {what} and no page")).into());
     }
-    writeln!(out, "{}", page.text)?;
+    writeln!(out, "{}", screen::text(&page.text))?;
     Ok(Exit::Done)
 }
 
@@ -83,7 +83,7 @@ fn why(verdicts: &[Verdict], out: &mut impl std::io::Write) -> Result<Exit> {
         let text: String =
             verdict.text.replace(['\n', '\t'], " ").chars().take(BLOCK_CHARS).collect();
         let word = if verdict.kept { "kept   " } else { "dropped" };
-        writeln!(out, "{word} {:3.0} %  {text}", verdict.chance * 100.0)?;
+        writeln!(out, "{word} {:3.0} %  {}", verdict.chance * 100.0, screen::shown(&text))?;
         let reasons: Vec<String> =
             verdict.reasons.iter().map(|(about, effect)| format!("{about} {effect:+.1}")).collect();
         if !reasons.is_empty() {

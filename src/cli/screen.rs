@@ -1,14 +1,85 @@
-//! What all commands print alike: logs, JSON, tables of facts, numbers.
+//! What all commands print alike: logs, JSON, tables of facts, numbers; and that nothing which
+//! pages say reaches a terminal as a command.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::exit::Exit;
+
+/// Tells whether a terminal may obey a character instead of showing it: control codes of both sets,
+/// and what turns the direction of the text around it.
+/// Source: Unicode Standard Annex 9 (the property `Bidi_Control`), and separators of lines.
+fn is_obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}');
+    let turns = turns || matches!(c, '\u{2066}'..='\u{206F}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Writes some text for a terminal: what it would obey is shown as an escape, but for what `kept`
+/// lets through.
+fn harmless(text: &str, kept: fn(char) -> bool, escape: fn(&mut String, char)) -> Cow<'_, str> {
+    let is_bad = |c: char| is_obeyed(c) && !kept(c);
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_bad(c) { escape(&mut out, c) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// A value that others have written, on one line.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    harmless(
+        text,
+        |_| false,
+        |out, c| {
+            if c.is_whitespace() { out.push(' ') } else { out.extend(c.escape_unicode()) }
+        },
+    )
+}
+
+/// Whole lines.
+pub(super) fn lines(text: &str) -> Cow<'_, str> {
+    harmless(text, |c| matches!(c, '\n' | '\t'), |out, c| out.extend(c.escape_unicode()))
+}
+
+/// JSON, in which the same characters have escapes that mean them.
+pub(super) fn json_lines(text: &str) -> Cow<'_, str> {
+    let escape = |out: &mut String, c: char| {
+        // All of them are of the basic plane.
+        let _ = std::fmt::Write::write_fmt(out, format_args!("\\u{:04x}", u32::from(c)));
+    };
+    harmless(text, |c| c == '\n', escape)
+}
+
+/// A text that was asked for: as it is, unless it goes to a terminal.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    if std::io::stdout().is_terminal() { lines(text) } else { Cow::Borrowed(text) }
+}
+
+/// Standard error for lines of JSON.
+struct JsonLog;
+
+impl std::io::Write for JsonLog {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        std::io::stderr().write_all(json_lines(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Starts the log on standard error. `UNIQCRAWL_LOG` overrides the flags.
 pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
@@ -19,24 +90,29 @@ pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
         (false, _) => "info,uniqcrawl=debug",
     };
     let filter = EnvFilter::try_from_env("UNIQCRAWL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // It would tell of lines that nobody reads with a macro that panics then.
-        .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
-    match super::crash::asked_for() {
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let crash = super::crash::asked_for();
+    if json && crash.is_none() {
+        return log.json().with_writer(|| JsonLog).init();
+    }
+    let fields = debug_fn(|out, field, value| {
+        let value = format!("{value:?}");
+        match field.name() {
+            "message" => write!(out, "{}", shown(&value)),
+            name => write!(out, "{name}={}", shown(&value)),
+        }
+    });
+    let log = log.fmt_fields(fields.delimited(" ")).with_ansi(std::io::stderr().is_terminal());
+    match crash {
         Some(crash) => log.finish().with(crash).init(),
-        None if json => log.json().init(),
         None => log.init(),
     }
 }
 
 /// Prints a value as one JSON document.
 pub(super) fn json(value: &impl Serialize) -> Result<Exit> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
-    writeln!(out)?;
+    let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
+    writeln!(std::io::stdout(), "{}", json_lines(&text))?;
     Ok(Exit::Done)
 }
 
@@ -46,7 +122,7 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> R
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut out = std::io::stdout().lock();
     for (name, value) in facts {
-        writeln!(out, "  {name:<width$}  {value}")?;
+        writeln!(out, "  {name:<width$}  {}", shown(&value))?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use uniqcrawl::store::{self, ReadTables, Store};
 use super::args::SearchArgs;
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
-use super::screen::{self, number};
+use super::screen::{self, number, shown};
 use super::settings;
 
 /// Characters of a title or sentence that are shown.
@@ -296,30 +296,27 @@ impl Desk {
                 Some(copies) => format!("  {} copies", number(copies)),
                 None => String::new(),
             };
-            writeln!(out, "{value:.3}  {}{copies}", text("docId"))?;
+            writeln!(out, "{value:.3}  {}{copies}", shown(text("docId")))?;
             if let Some(at) = hit["number"].as_u64() {
                 writeln!(out, "       sentence {at}: {}", shorter(text("sentence")))?;
             }
-            for line in [shorter(text("title")), text("url").to_owned()] {
+            for line in [shorter(text("title")), shown(text("url")).into_owned()] {
                 if !line.is_empty() {
                     writeln!(out, "       {line}")?;
                 }
             }
             let words = hit["keywords"].as_array().into_iter().flatten();
             let words: Vec<&str> = words.filter_map(|word| word.as_str()).collect();
-            writeln!(out, "       keywords: {}", words.join(" "))?;
+            writeln!(out, "       keywords: {}", shown(&words.join(" ")))?;
         }
         Ok(Exit::Done)
     }
 }
 
-/// One line of some text, cut where it is too long. Control characters do not reach the terminal.
+/// One line of some text, cut where it is too long.
 fn shorter(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut chars = text.chars().map(plain);
-    let mut line: String = chars.by_ref().take(SHOWN_CHARS).collect();
-    if chars.next().is_some() {
-        line += " ...";
-    }
-    line
+    let mut chars = text.chars();
+    let line: String = chars.by_ref().take(SHOWN_CHARS).collect();
+    let more = if chars.next().is_some() { " ..." } else { "" };
+    format!("{}{more}", shown(&line))
 }

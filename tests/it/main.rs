@@ -78,6 +78,7 @@ mod soft404;
 mod standing;
 mod store;
 mod support;
+mod terminal;
 mod terms;
 mod tidy;
 mod trap_crawls;
