@@ -137,7 +137,7 @@ fn a_head_counts_at_once_though_its_body_does_not_arrive() {
     let crawled = Crawled::new();
     let mut config = config();
     config.frontier.retries_max = 0;
-    config.fetch.total_timeout = Time::from_millis(1_500);
+    config.fetch.total_timeout = Time::from_millis(8_000);
     crawled.run(&config, &web.seeds());
     let found = crawled.explain(&web.seeds()[0]);
     assert_eq!((found.state, web.asked("/")), ("stored", 2), "busy is no failure");
