@@ -122,6 +122,11 @@ fn move_content(
     if came_again {
         // Which copy it was is not known: it may be one that has moved.
         note_again(tables, document, last)?;
+    } else {
+        // The newest copy may have moved: the newest of those that are left will be found.
+        let mut left = must_read(tables, from)?;
+        left.last_arrival = left.first_arrival;
+        write_document(tables, from, &left)?;
     }
     recount(tables, document, now)?;
     Ok(moved)

@@ -166,7 +166,7 @@ fn no_group_is_contacted_inside_its_gap_after_a_kill() {
         names.iter().map(|name| named(&web.web, name, 0).to_string()).collect();
     let resolve: Vec<String> = names.iter().map(|name| format!("\"{name}=127.77.0.1\"")).collect();
     let settings = format!(
-        "[frontier]\ndelay_ms = 900\naddress_delay_ms = 900\n[fetch]\nresolve = [{}]\n",
+        "[frontier]\ndelay = \"900ms\"\naddress_delay = \"900ms\"\n[fetch]\nresolve = [{}]\n",
         resolve.join(",")
     );
     std::fs::write(folder.path().join("seeds.txt"), seeds.join("\n")).unwrap();

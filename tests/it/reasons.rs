@@ -187,7 +187,7 @@ fn the_log_tells_visits_refusals_and_hosts_that_are_left_alone() {
     let web = Web::one(odd_site());
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("s.txt"), web.web.url(0)).unwrap();
-    let settings = "[crawl]\nidle_wait_ms_max = 500\n[frontier]\nbusy_delay_ms = 20\n\
+    let settings = "[crawl]\nidle_wait_max = \"500ms\"\n[frontier]\nbusy_delay = \"20ms\"\n\
         retries_max = 0\nbusy_retries_max = 1\n";
     std::fs::write(folder.path().join("c.toml"), settings).unwrap();
     let run = |level: &[&str], store: &str| {

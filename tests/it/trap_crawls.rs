@@ -243,7 +243,7 @@ fn explain_reads_addresses_by_the_rules_of_the_store() {
     let web = Web::one(Site::new().html("/", page("Front", &text(1), &["/a?b=2&a=1"])));
     let folder = tempfile::tempdir().unwrap();
     let rules = "[urls]\nsort_parameters = true\ndrop_tracking_parameters = false\n[fetch]\n\
-                 allow_private = true\n[frontier]\ndelay_ms = 0\n";
+                 allow_private = true\n[frontier]\ndelay = \"0s\"\n";
     std::fs::write(folder.path().join("rules.toml"), rules).unwrap();
     let seeds = format!("{}?utm_b=1&a=2\n", web.web.url(0));
     std::fs::write(folder.path().join("seeds.txt"), seeds).unwrap();
