@@ -59,6 +59,7 @@ mod reasons;
 mod recrawl;
 mod robots;
 mod rules;
+mod script;
 mod search;
 mod search_index;
 mod serve;
