@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
+use super::documents::answer;
 use super::problem::Problem;
-use super::query::Params;
+use super::query::{Params, segment};
 use super::{Service, batch, body, guard};
-use crate::intake::{Found, Receipt};
+use crate::intake::{Found, Receipt, Standing, standing};
 
 /// `POST /v1/articles`.
 pub(super) async fn send(
@@ -48,6 +49,27 @@ pub(super) async fn send(
     let headers =
         [(header::CONTENT_TYPE, "application/json".to_owned()), (header::LOCATION, place)];
     Ok((status, headers, Body::from(in_words(receipt).to_string())).into_response())
+}
+
+/// `GET /v1/articles/{nid}`: which document an article belongs to now.
+pub(super) async fn receipt(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    Params::parse(uri.query(), &[])?;
+    let nid = segment(uri.path().split('/').nth(3).unwrap_or_default())?;
+    let told = service.read(move |service, tables| match standing(tables, &nid, &service.rules)? {
+        Standing::Known(receipt) => Ok(answer(&in_words(&receipt))),
+        Standing::Removed => {
+            let detail = "its document has been removed since: it has expired";
+            Err(Problem::new(StatusCode::GONE, "document_gone", detail))
+        }
+        Standing::Unknown => {
+            let detail = "no article with this `nid` was sent";
+            Err(Problem::new(StatusCode::NOT_FOUND, "unknown_article", detail))
+        }
+    });
+    told.await
 }
 
 /// A receipt as it is told.

@@ -83,7 +83,7 @@ fn desk(service: &Service) -> Result<&Desk, Problem> {
 
 /// The name in an address such as `/v1/jobs/{name}/runs`.
 fn name(uri: &Uri) -> Result<String, Problem> {
-    super::query::unescape(uri.path().split('/').nth(3).unwrap_or_default())
+    super::query::segment(uri.path().split('/').nth(3).unwrap_or_default())
 }
 
 fn unknown() -> Problem {

@@ -87,6 +87,11 @@ pub(super) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     parts.map(|part| part.split_once('=').unwrap_or((part, "")))
 }
 
+/// Decodes a segment of a path, in which `+` stands for itself.
+pub(super) fn segment(text: &str) -> Result<String, Problem> {
+    unescape(&text.replace('+', "%2B"))
+}
+
 /// Decodes `+` and `%XX`.
 ///
 /// # Errors

@@ -18,14 +18,16 @@ use super::{
 };
 
 /// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 27] = [
+pub const ROUTES: [(&str, &[&str]); 29] = [
     ("/docId/getDocId", &["get", "post"]),
     ("/v1/articles", &["post"]),
+    ("/v1/articles/{nid}", &["get"]),
     ("/v1/documents", &["get"]),
     ("/v1/documents/{docId}", &["get"]),
     ("/v1/documents/{docId}/copies", &["get"]),
     ("/v1/documents/{docId}/copy", &["get"]),
     ("/v1/documents/{docId}/similar", &["get"]),
+    ("/v1/facets", &["get"]),
     ("/v1/counts", &["get"]),
     ("/v1/trending", &["get"]),
     ("/v1/search", &["get", "post"]),
@@ -65,11 +67,13 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
     match path {
         "/docId/getDocId" => get(doc_id::ask).post(doc_id::ask),
         "/v1/articles" => post(articles::send),
+        "/v1/articles/{nid}" => get(articles::receipt),
         "/v1/documents" => get(lists::documents),
         "/v1/documents/{docId}" => get(documents::document),
         "/v1/documents/{docId}/copies" => get(documents::copies),
         "/v1/documents/{docId}/copy" => get(documents::copy),
         "/v1/documents/{docId}/similar" => get(documents::similar),
+        "/v1/facets" => get(lists::facets),
         "/v1/counts" => get(times::counts),
         "/v1/trending" => get(times::trending),
         "/v1/search" => get(search::search).post(search::search),

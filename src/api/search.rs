@@ -15,14 +15,14 @@ use super::query::Params;
 use super::{Service, body};
 use crate::documents::{DocId, read_document};
 use crate::export;
-use crate::search::{Error, Search};
+use crate::search::{Error, ORDERED_MAX, Order, Search};
 use crate::store::ReadTables;
 
 /// Most bytes of a text that is searched for.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Most rows of an answer.
-const ROWS_MAX: usize = 200;
+const ROWS_MAX: usize = ORDERED_MAX;
 
 /// Rows without a limit of their own.
 const ROWS: usize = 20;
@@ -33,6 +33,7 @@ const MODES: [&str; 3] = ["text", "sentence", "words"];
 struct Question {
     text: String,
     mode: &'static str,
+    order: Order,
     limit: usize,
 }
 
@@ -42,6 +43,7 @@ struct Question {
 struct Posted {
     text: String,
     mode: Option<String>,
+    sort: Option<String>,
     limit: Option<usize>,
 }
 
@@ -68,14 +70,15 @@ pub(super) async fn search(
 }
 
 fn asked(query: Option<&str>) -> Result<Question, Problem> {
-    let params = Params::parse(query, &["q", "mode", "limit"])?;
+    let params = Params::parse(query, &["q", "mode", "sort", "limit"])?;
     let text = params.text("q").unwrap_or_default().to_owned();
     if text.trim().is_empty() {
         return Err(Problem::bad("missing_parameter", "`q`, what to search for, is missing"));
     }
     check_length("q", &text)?;
     let mode = params.word("mode", &MODES)?;
-    Ok(Question { text, mode, limit: params.number("limit", ROWS, ROWS_MAX)? })
+    let order = order(params.word("sort", &Order::ALL.map(|(name, _)| name))?);
+    Ok(Question { text, mode, order, limit: params.number("limit", ROWS, ROWS_MAX)? })
 }
 
 async fn posted(service: &Service, request: Request) -> Result<Question, Problem> {
@@ -108,18 +111,28 @@ async fn posted(service: &Service, request: Request) -> Result<Question, Problem
     }
     check_length("text", &posted.text)?;
     let bad = |detail: String| Problem::bad("bad_field", detail);
-    let mode = match &posted.mode {
-        None => MODES[0],
-        Some(mode) => MODES
-            .into_iter()
-            .find(|known| known == mode)
-            .ok_or_else(|| bad(format!("`mode`: it is one of {}", MODES.join(", "))))?,
+    let word = |name: &str, given: &Option<String>, known: [&'static str; 3]| match given {
+        None => Ok(known[0]),
+        Some(word) => {
+            let found = known.into_iter().find(|known| known == word);
+            found.ok_or_else(|| bad(format!("`{name}`: it is one of {}", known.join(", "))))
+        }
     };
+    let mode = word("mode", &posted.mode, MODES)?;
+    let order = order(word("sort", &posted.sort, Order::ALL.map(|(name, _)| name))?);
     let limit = posted.limit.unwrap_or(ROWS);
     if !(1..=ROWS_MAX).contains(&limit) {
         return Err(bad(format!("`limit`: it is a number from 1 to {ROWS_MAX}")));
     }
-    Ok(Question { text: posted.text, mode, limit })
+    Ok(Question { text: posted.text, mode, order, limit })
+}
+
+fn order(name: &str) -> Order {
+    Order::ALL
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, order)| order)
+        .unwrap_or_default()
 }
 
 fn check_length(name: &str, text: &str) -> Result<(), Problem> {
@@ -137,20 +150,23 @@ fn rows(
     tables: &ReadTables,
     question: &Question,
 ) -> Result<Vec<Value>, Problem> {
-    let mut most = question.limit;
+    let wanted = question.order.looked_at(question.limit);
+    let mut most = wanted;
     loop {
         let hits = hits(search, question, most)?;
         let found = hits.len();
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for hit in hits {
-            if rows.len() < question.limit
+            if rows.len() < wanted
                 && let Some(row) = row(service, tables, hit, &mut seen)?
             {
                 rows.push(row);
             }
         }
         // Of those that may not be shown, others take the place.
-        if rows.len() == question.limit || found < most || most >= ROWS_MAX * 8 {
+        if rows.len() == wanted || found < most || most >= ROWS_MAX * 8 {
+            question.order.arrange(&mut rows, |row| row["copies"].as_u64().unwrap_or_default());
+            rows.truncate(question.limit);
             return Ok(rows);
         }
         most *= 4;

@@ -12,6 +12,7 @@ use uniqcrawl::units::Time;
 use uniqcrawl::urls::ScopeKind;
 
 use super::robots::RobotsCommand;
+use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
 use super::upkeep::{ExpireArgs, IdfArgs};
 use super::verdicts::VerdictsCommand;
@@ -292,51 +293,6 @@ pub(crate) struct InspectArgs {
     pub store: StoreArg,
     /// The document: a docId, or the address of any copy
     pub document: String,
-}
-
-#[derive(Debug, ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(crate) struct SearchArgs {
-    #[command(flatten)]
-    pub store: StoreArg,
-    /// Search these files of lines `{"id","title","url","text"}` and no store; plain, gzip or zstd
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "no_update"])]
-    pub corpus: Vec<PathBuf>,
-    /// Keep the index of the files in this folder; alone: search the index that is there
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "no_update"])]
-    pub index: Option<PathBuf>,
-    /// Settings file, of which the section `search` is used
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Find the documents that have the sentence most like the query
-    #[arg(long)]
-    pub sentence: bool,
-    /// Find the documents that have most of these words
-    #[arg(long, conflicts_with = "sentence")]
-    pub words: bool,
-    /// Read lines `{"id","text"}`; print a line `{"id","hits"}` for each, in order
-    #[arg(long, conflicts_with_all = ["query", "file"])]
-    pub jsonl: bool,
-    /// Threads that answer lines; 0 for one per core
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "jsonl")]
-    pub threads: usize,
-    /// Number of answers
-    #[arg(short, value_name = "N", default_value_t = 10)]
-    pub n: usize,
-    /// Least cosine of an answer, 0 to 1
-    #[arg(long, value_name = "X", conflicts_with = "words")]
-    pub min_cosine: Option<f64>,
-    /// Ask the index as it is, also while a crawl is writing the store
-    #[arg(long)]
-    pub no_update: bool,
-    /// Make the index anew from the store or the files; no query is needed
-    #[arg(long, conflicts_with = "no_update")]
-    pub rebuild: bool,
-    /// Read the text that is looked for from this file, `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "query")]
-    pub file: Option<PathBuf>,
-    /// The text, sentence or words that are looked for
-    pub query: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, Result, anyhow};
+use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::documents::{DocId, read_document};
-use uniqcrawl::search::{self, Entry, Search, Updated};
+use uniqcrawl::search::{self, Entry, Order, Search, Updated};
 use uniqcrawl::store::{self, ReadTables, Store};
 
-use super::args::SearchArgs;
+use super::args::StoreArg;
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
 use super::screen::{self, number, shown};
@@ -22,6 +23,55 @@ use super::settings;
 
 /// Characters of a title or sentence that are shown.
 const SHOWN_CHARS: usize = 200;
+
+#[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Search these files of lines `{"id","title","url","text"}` and no store; plain, gzip or zstd
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "no_update"])]
+    pub corpus: Vec<PathBuf>,
+    /// Keep the index of the files in this folder; alone: search the index that is there
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "no_update"])]
+    pub index: Option<PathBuf>,
+    /// Settings file, of which the section `search` is used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Find the documents that have the sentence most like the query
+    #[arg(long)]
+    pub sentence: bool,
+    /// Find the documents that have most of these words
+    #[arg(long, conflicts_with = "sentence")]
+    pub words: bool,
+    /// Read lines `{"id","text"}`; print a line `{"id","hits"}` for each, in order
+    #[arg(long, conflicts_with_all = ["query", "file"])]
+    pub jsonl: bool,
+    /// Threads that answer lines; 0 for one per core
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "jsonl")]
+    pub threads: usize,
+    /// Number of answers
+    #[arg(short, value_name = "N", default_value_t = 10)]
+    pub n: usize,
+    /// The best first; or, of the best 200, those of most or of fewest copies
+    #[arg(long, value_name = "ORDER", value_parser = ["best", "copies", "fewest"],
+        default_value = "best", conflicts_with_all = ["corpus", "index"])]
+    pub sort: String,
+    /// Least cosine of an answer, 0 to 1
+    #[arg(long, value_name = "X", conflicts_with = "words")]
+    pub min_cosine: Option<f64>,
+    /// Ask the index as it is, also while a crawl is writing the store
+    #[arg(long)]
+    pub no_update: bool,
+    /// Make the index anew from the store or the files; no query is needed
+    #[arg(long, conflicts_with = "no_update")]
+    pub rebuild: bool,
+    /// Read the text that is looked for from this file, `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    pub file: Option<PathBuf>,
+    /// The text, sentence or words that are looked for
+    pub query: Vec<String>,
+}
 
 /// One answer of any kind, with what the store knows of its document.
 #[derive(Serialize)]
@@ -48,6 +98,7 @@ struct Desk {
     /// The store, unless there is none or it is in use.
     tables: Option<(ReadTables, Store)>,
     mode: Mode,
+    order: Order,
     n: usize,
 }
 
@@ -75,7 +126,14 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
     } else {
         of_files(args, &search)?
     };
-    let desk = Desk { search, tables, mode, n: args.n };
+    let order = Order::ALL.into_iter().find(|(name, _)| *name == args.sort);
+    let order = order.map(|(_, order)| order).unwrap_or_default();
+    if order != Order::Best && tables.is_none() {
+        let in_use = "the store is in use, so that its copies cannot be counted: ask the service \
+            that has it (/v1/search?sort=copies), or try again later";
+        return Err(anyhow!(in_use));
+    }
+    let desk = Desk { search, tables, mode, order, n: args.n };
     if args.jsonl {
         let answer: Arc<Answer> = Arc::new(move |line: &str| desk.line(line));
         return batch::run(args.threads, &answer);
@@ -257,17 +315,21 @@ impl Desk {
     }
 
     fn hits(&self, query: &str) -> Result<serde_json::Value, search::Error> {
-        let Self { search, n, .. } = self;
+        let search = &self.search;
+        let n = self.order.looked_at(self.n);
         Ok(match self.mode {
-            Mode::Text => self.found(search.text(query, *n)?, |hit| &hit.doc_id),
-            Mode::Sentence => self.found(search.sentence(query, *n)?, |hit| &hit.doc_id),
-            Mode::Words => self.found(search.words(query, *n)?, |hit| &hit.doc_id),
+            Mode::Text => self.found(search.text(query, n)?, |hit| &hit.doc_id),
+            Mode::Sentence => self.found(search.sentence(query, n)?, |hit| &hit.doc_id),
+            Mode::Words => self.found(search.words(query, n)?, |hit| &hit.doc_id),
         })
     }
 
     fn found<T: Serialize>(&self, hits: Vec<T>, id: impl Fn(&T) -> &str) -> serde_json::Value {
         let hits = hits.into_iter().map(|hit| Found { copies: self.copies(id(&hit)), hit });
-        serde_json::json!(hits.collect::<Vec<_>>())
+        let mut hits: Vec<_> = hits.collect();
+        self.order.arrange(&mut hits, |found| found.copies.unwrap_or_default());
+        hits.truncate(self.n);
+        serde_json::json!(hits)
     }
 
     fn line(&self, line: &str) -> String {

@@ -25,7 +25,7 @@ pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document, Key};
 pub use sent::{Found, Sent, sent_content};
 pub use tallies::{
-    Arrivals, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival, split_ranking_key,
+    Arrivals, GROWTH_KEPT, HOUR, Place, by_copies, growth_since, note_arrival, split_ranking_key,
     take_back_arrival,
 };
 

@@ -14,6 +14,7 @@
 //! value: copies that joined the document in that hour.
 
 use std::collections::HashMap;
+use std::ops::Bound;
 
 use redb::ReadableTable;
 
@@ -80,14 +81,19 @@ pub(super) fn place(
     Ok(())
 }
 
-/// Returns the documents of two copies and more, those of most copies first and among equals the
-/// newest: from below the place that is given as copies and number of a document.
+/// A place in the order of copies: copies and number of a document.
+pub type Place = (u64, u64);
+
+/// Returns the documents of two copies and more, those of fewest copies first and among equals the
+/// oldest: those between two places.
 pub fn by_copies(
     ranking: &impl ReadableTable<&'static [u8], ()>,
-    below: Option<(u64, u64)>,
-) -> Result<impl Iterator<Item = Result<(u64, u64), Error>>, Error> {
-    let end = below.map_or([u8::MAX; 16], |(copies, document)| pair(copies, document));
-    let rows = ranking.range(..end.as_slice())?.rev();
+    (above, below): (Option<Place>, Option<Place>),
+) -> Result<impl DoubleEndedIterator<Item = Result<Place, Error>>, Error> {
+    let (above, below) = (above.map(|(a, b)| pair(a, b)), below.map(|(a, b)| pair(a, b)));
+    let from = above.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));
+    let to = below.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));
+    let rows = ranking.range::<&[u8]>((from, to))?;
     Ok(rows.map(|row| Ok(split_ranking_key(row?.0.value())?)))
 }
 

@@ -23,7 +23,7 @@ use crate::dedup::{self, Finder};
 use crate::documents::DocId;
 use crate::features::Signer;
 use crate::store::{self, Store};
-use crate::urls::Normalize;
+use crate::urls::{Normalize, PageUrl};
 
 pub use crate::documents::{Found, Sent};
 use submission::Ready;
@@ -87,6 +87,34 @@ pub struct Intake {
     normalize: Normalize,
     limits: Limits,
     clock: Clock,
+}
+
+/// What is known of an article that may have been sent.
+#[derive(Debug, Clone)]
+pub enum Standing {
+    /// No such article was sent.
+    Unknown,
+    /// Its document has been removed since.
+    Removed,
+    /// What it got, with the document of now.
+    Known(Receipt),
+}
+
+/// Returns what is known of the article that was sent with this `nid`; or, if none was, of the one
+/// that was sent without any from the address that stands in its place.
+pub fn standing(
+    tables: &store::ReadTables,
+    nid: &str,
+    rules: &Normalize,
+) -> Result<Standing, store::Error> {
+    let address = PageUrl::parse_with(nid, rules).ok().map(|url| url.to_string());
+    for name in [Some(submission::name_of(nid)), address].into_iter().flatten() {
+        if let Some(sent) = Sent::read(&tables.sent, &name)? {
+            let found = writer::receipt((&tables.contents, &tables.documents), nid, &sent)?;
+            return Ok(found.map_or(Standing::Removed, |(receipt, _)| Standing::Known(receipt)));
+        }
+    }
+    Ok(Standing::Unknown)
 }
 
 impl Intake {

@@ -176,7 +176,7 @@ impl Submission {
 }
 
 /// The name of an article that has a `nid`, which is never the address of another one.
-fn name_of(nid: &str) -> String {
+pub(super) fn name_of(nid: &str) -> String {
     let is_address = ["http:", "https:", NID].iter().any(|start| nid.starts_with(start));
     if is_address { format!("{NID}{nid}") } else { nid.to_owned() }
 }

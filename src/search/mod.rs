@@ -33,6 +33,43 @@ use folder::{Fields, Payload};
 pub use ask::{Hit, Keyword, SentenceHit, WordHit};
 pub use update::{Entry, PART_DOCUMENTS, Updated};
 
+/// Best answers that are looked at if they are wanted in another order.
+pub const ORDERED_MAX: usize = 200;
+
+/// The order of answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The best first.
+    #[default]
+    Best,
+    /// Those of most copies first, of the best [`ORDERED_MAX`].
+    Copies,
+    /// Those of fewest copies first, of the same.
+    Fewest,
+}
+
+impl Order {
+    /// Every order, by its name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("best", Self::Best), ("copies", Self::Copies), ("fewest", Self::Fewest)];
+
+    /// Returns how many answers have to be looked at for so many.
+    #[must_use]
+    pub fn looked_at(self, wanted: usize) -> usize {
+        if self == Self::Best { wanted } else { wanted.max(ORDERED_MAX) }
+    }
+
+    /// Puts answers that are given with the best first into this order. Among equals, the best are
+    /// first.
+    pub fn arrange<T>(self, answers: &mut [T], copies: impl Fn(&T) -> u64) {
+        match self {
+            Self::Best => {}
+            Self::Copies => answers.sort_by_key(|answer| std::cmp::Reverse(copies(answer))),
+            Self::Fewest => answers.sort_by_key(copies),
+        }
+    }
+}
+
 /// How similar texts are found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

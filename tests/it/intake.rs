@@ -238,11 +238,16 @@ fn documents_stand_in_the_order_of_copies_and_hours_are_counted() {
     }
     let tables = desk.store.read().unwrap();
     let order: Vec<(u64, u64)> =
-        by_copies(&tables.ranking, None).unwrap().map(Result::unwrap).collect();
-    assert_eq!(order, [(4, 2), (3, 3), (2, 1)]);
-    let rest: Vec<_> =
-        by_copies(&tables.ranking, Some((3, 3))).unwrap().map(Result::unwrap).collect();
-    assert_eq!(rest, [(2, 1)]);
+        by_copies(&tables.ranking, (None, None)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(order, [(2, 1), (3, 3), (4, 2)]);
+    for (places, rest) in [
+        ((None, Some((3, 3))), (2, 1)),
+        ((Some((3, 3)), None), (4, 2)),
+        ((Some((2, 1)), Some((4, 2))), (3, 3)),
+    ] {
+        let found = by_copies(&tables.ranking, places).unwrap().map(Result::unwrap);
+        assert_eq!(found.collect::<Vec<_>>(), [rest], "{places:?}");
+    }
     let hour = 1_795_262_400_000 / 3_600_000;
     let grown = |since| growth_since(&tables.growth, since, 100).unwrap().0;
     assert_eq!(grown(hour), [(1, 1), (2, 3), (3, 2)].into());

@@ -8,7 +8,7 @@ use uniqcrawl::api::ROUTES;
 use uniqcrawl::clusters;
 use uniqcrawl::store::Tables;
 
-use crate::service::{Server, article};
+use crate::service::{Server, article, escaped};
 use crate::support::prose;
 
 #[test]
@@ -28,8 +28,12 @@ fn documents_are_listed_sorted_filtered_and_paged() {
     assert_eq!(stories(&server.rows("/v1/documents?sort=oldest&limit=3")), [1, 2, 3]);
     let ranked = [7, 3, 6, 2, 9, 5, 1, 8, 4];
     assert_eq!(stories(&server.rows("/v1/documents?sort=copies")), ranked);
+    let mut fewest = ranked;
+    fewest.reverse();
+    assert_eq!(stories(&server.rows("/v1/documents?sort=fewest")), fewest);
+    let newest = [9, 8, 7, 6, 5, 4, 3, 2, 1];
     for limit in 1..=5 {
-        for (sort, all) in [("copies", ranked), ("newest", [9, 8, 7, 6, 5, 4, 3, 2, 1])] {
+        for (sort, all) in [("copies", ranked), ("fewest", fewest), ("newest", newest)] {
             let (mut seen, mut cursor) = (Vec::new(), String::new());
             loop {
                 let page =
@@ -50,6 +54,9 @@ fn documents_are_listed_sorted_filtered_and_paged() {
     assert_eq!(stories(&server.rows(since)), [4, 3]);
     assert_eq!(server.rows("/v1/documents?media=m1").len(), 0, "no canonical copy is of m1");
     assert_eq!(server.rows("/v1/documents?media=m0").len(), 9);
+    let told = server.get("/v1/facets").json();
+    assert_eq!(told["media"], json!([{"media": "m0", "documents": 9}]));
+    assert_eq!((&told["complete"], told["languages"].is_array()), (&json!(true), true));
     let next = server.get("/v1/documents?limit=1").json()["next"].as_str().unwrap().to_owned();
     server.get(&format!("/v1/documents?sort=copies&cursor={next}")).is(400, "bad_cursor");
     server.lives();
@@ -97,6 +104,36 @@ fn a_document_shows_its_copies_their_media_and_what_is_like_it() {
         (&explained["state"], &explained["url"]),
         (&json!("duplicate"), &json!("http://sohu.example/2"))
     );
+    server.lives();
+}
+
+#[test]
+fn an_article_tells_by_its_nid_which_document_it_belongs_to() {
+    let server = Server::new();
+    let odd = "a/b c+d%?#中";
+    let first = server.send(&article("1", 1, "a"));
+    let second = server.send(&article(odd, 1, "b"));
+    let nameless = json!({"url": "http://c.example/x?y=1", "title": "T", "content": prose(2, 150)});
+    let third = server.send(&nameless);
+    let asked = |nid: &str| server.get(&format!("/v1/articles/{}", escaped(nid)));
+    for (nid, told) in [("1", &first), (odd, &second), ("http://c.example/x?y=1", &third)] {
+        assert_eq!(asked(nid).json(), *told, "{nid}");
+    }
+    assert_eq!(second["docId"], first["docId"]);
+    assert_eq!(server.get("/v1/articles/a%2Fb%20c+d%25%3F%23%E4%B8%AD").json(), second);
+    asked("2").is(404, "unknown_article");
+    server.get("/v1/articles/%zz").is(400, "bad_escape");
+    server.get("/v1/articles/1?limit=2").is(400, "unknown_parameter");
+    server.post("/v1/articles/1", "application/json", b"{}").is(405, "method_not_allowed");
+    // It follows its document into another one.
+    let other = server.send(&article("9", 9, "d"));
+    let txn = server.store.db().begin_write().unwrap();
+    let mut tables = Tables::open(&txn).unwrap();
+    clusters::merge(&mut tables, 3, 1, server.clock.now()).unwrap();
+    drop(tables);
+    txn.commit().unwrap();
+    let told = asked("9").json();
+    assert_eq!((&told["docId"], &told["arrival"]), (&first["docId"], &other["arrival"]));
     server.lives();
 }
 

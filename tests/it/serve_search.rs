@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use uniqcrawl::documents::Key;
 use uniqcrawl::search;
+use uniqcrawl::store::Store;
 use uniqcrawl::units::Time;
 
 use crate::service::{Server, article, escaped};
-use crate::support::{check_clean, prose};
+use crate::support::{check_clean, crawl, prose};
 
 fn server() -> Server {
     Server::with(|settings| settings.api.search_update = Time::from_millis(20))
@@ -70,6 +72,64 @@ fn texts_sentences_and_words_are_found_soon_after_they_came() {
     );
     assert_eq!(server.rows(&format!("/v1/search?q={}", escaped("。！？"))).len(), 0, "no words");
     server.lives();
+}
+
+#[test]
+fn what_is_found_can_be_ordered_by_copies() {
+    let server = server();
+    // Story 1 has one copy, story 2 three, story 3 two; all share a word, the first most often.
+    let mut ids = Vec::new();
+    for (story, copies) in [(1_u64, 1), (2, 3), (3, 2)] {
+        for copy in 0..copies {
+            let mut one = article(&format!("{story}-{copy}"), story, &format!("m{copy}"));
+            let text = format!("{} {}", prose(story, 150), "harbour ".repeat(5 - story as usize));
+            one["content"] = text.into();
+            ids.push(server.send(&one)["docId"].clone());
+        }
+    }
+    let [one, three, two] = [&ids[0], &ids[1], &ids[4]];
+    let words = "/v1/search?mode=words&q=harbour";
+    let whole =
+        |rows: &[Value]| rows.iter().map(|row| row["copies"].as_u64().unwrap()).sum::<u64>() == 6;
+    eventually(&server, words, whole);
+    let found = |rows: &[Value]| rows.iter().map(|row| row["docId"].clone()).collect::<Vec<_>>();
+    let order = |sort: &str| found(&server.rows(&format!("{words}&{sort}")));
+    assert_eq!(order("sort=best"), order(""));
+    assert_eq!(order("sort=copies"), [three, two, one].map(Clone::clone));
+    assert_eq!(order("sort=fewest"), [one, two, three].map(Clone::clone));
+    // Of all that are found, not of the best ones that fit.
+    assert_eq!(order("sort=copies&limit=1"), std::slice::from_ref(three));
+    assert_eq!(order("sort=fewest&limit=1"), std::slice::from_ref(one));
+    let body = json!({"text": "harbour", "mode": "words", "sort": "copies", "limit": 2});
+    let posted = server.post("/v1/search", "application/json", body.to_string().as_bytes()).json();
+    assert_eq!(found(posted["rows"].as_array().unwrap()), [three, two].map(Clone::clone));
+    server.get(&format!("{words}&sort=most")).is(400, "bad_parameter");
+    let body = br#"{"text":"x","sort":"most"}"#;
+    server.post("/v1/search", "application/json", body).is(400, "bad_field");
+    // The same on the command line, once the service has let go of the store.
+    let mut server = server;
+    server.stop();
+    let folder = server.folder.path().to_owned();
+    let other = tempfile::tempdir().unwrap();
+    let empty = Store::open_or_create(other.path(), 1 << 20).unwrap();
+    let store = std::mem::replace(&mut server.store, Arc::new(empty));
+    assert!(uniqcrawl::api::close(store, Duration::from_secs(20)), "nothing holds the store");
+    let store = folder.to_str().unwrap();
+    let said = |arguments: &[&str]| {
+        let all = ["search", "--store", store, "--json", "--words", "harbour"];
+        let out = crawl(&[&all, arguments].concat(), &folder);
+        assert!(out.status.success(), "{out:?}");
+        found(serde_json::from_slice::<Value>(&out.stdout).unwrap().as_array().unwrap())
+    };
+    assert_eq!(said(&["--sort", "copies"]), [three, two, one].map(Clone::clone));
+    assert_eq!(said(&["--sort", "fewest", "-n", "1"]), std::slice::from_ref(one));
+    // Where no copies can be counted, no order is made up.
+    let held = Store::open(&folder, 1 << 20).unwrap();
+    let out = crawl(&["search", "--store", store, "--sort", "copies", "harbour"], &folder);
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(told.contains("store is in use") && told.contains("sort=copies"), "{told}");
+    drop(held);
 }
 
 #[test]
