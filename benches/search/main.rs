@@ -1,8 +1,8 @@
 //! The experiments of the text on Elasticsearch, TF-IDF and cosine: edited documents and edited
 //! sentences must find where they come from. See benches/README.md.
 //!
-//! `search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--misses]`; the folder is one
-//! of `gen_task_a.py`.
+//! `search make FOLDER [DOCUMENTS [QUERIES [SENTENCES]]]` makes texts, edits some and writes both;
+//! `search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--quick] [--misses]` asks.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,8 @@
     reason = "a program for the desk"
 )]
 
+mod made;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -18,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rapidfuzz::distance::lcs_seq;
 use uniqcrawl::clock::thread_time;
 use uniqcrawl::corpus::{Lines, Record};
 use uniqcrawl::dedup::{self, Document, compare};
@@ -44,18 +47,28 @@ struct Item {
     fingerprint: Fingerprint,
     words: Box<[u32]>,
     square: u64,
+    letters: Box<[char]>,
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    if let [make, folder, counts @ ..] = arguments.as_slice()
+        && make == "make"
+    {
+        let count = |at: usize, usual| counts.get(at).map_or(usual, |text| text.parse().unwrap());
+        let counts = (count(0, 10_000), count(1, 500), count(2, 68));
+        made::write(Path::new(folder), counts, sentences);
+        return;
+    }
     let Some(folder) = arguments.first().map(PathBuf::from) else {
+        println!("usage: search make FOLDER [DOCUMENTS [QUERIES [SENTENCES]]]");
         println!(
-            "usage: search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--misses]"
+            "       search FOLDER [--index DIR] [--documents-only] [--keywords-only] [--quick] [--misses]"
         );
         return;
     };
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    let (only, misses) = (has("--keywords-only"), has("--misses"));
+    let (only, misses, quick) = (has("--keywords-only"), has("--misses"), has("--quick"));
     let index = arguments.iter().position(|a| a == "--index").map(|at| &arguments[at + 1]);
     let started = Instant::now();
     // Its name says whether an index is of this corpus.
@@ -81,7 +94,7 @@ fn main() {
         let started = Instant::now();
         let items = items(&texts, &signer, |text| vec![text]);
         let first = started.elapsed().as_secs_f64();
-        rivals((&texts, &by_id), &items, &queries, &signer);
+        rivals((&texts, &by_id), &items, &queries, (&signer, quick));
         let longest = longest_sentences(&texts);
         measure("longest sentence", (&queries, &by_id), |text| {
             longest.get(&longest_of(text)?).map(|at| texts[*at as usize].id.clone())
@@ -99,7 +112,7 @@ fn main() {
     if !only && !has("--documents-only") {
         let items = self::items(&texts, &signer, sentences);
         println!("| ({} sentences) | | | | | | | |", items.len());
-        rivals((&texts, &by_id), &items, &queries, &signer);
+        rivals((&texts, &by_id), &items, &queries, (&signer, quick));
     }
 }
 
@@ -107,7 +120,7 @@ fn rivals(
     (texts, by_id): (&[Entry], &Texts<'_>),
     items: &[Item],
     queries: &[Query],
-    signer: &Signer,
+    (signer, quick): (&Signer, bool),
 ) {
     for most in DISTANCES {
         measure(&format!("simhash, distance {most}"), (queries, by_id), |text| {
@@ -117,8 +130,13 @@ fn rivals(
             (best.0 <= most).then(|| texts[best.1.document as usize].id.clone())
         });
     }
-    for most in DISTANCES {
-        measure(&format!("simhash, distance {most}, + cosine"), (queries, by_id), |text| {
+    let all = if quick { &[][..] } else { &[64] };
+    for most in DISTANCES.iter().chain(all) {
+        let name = match most {
+            64 => "cosine over all".to_owned(),
+            most => format!("simhash, distance {most}, + cosine"),
+        };
+        measure(&name, (queries, by_id), |text| {
             let asked = signer.sign(text, "").fingerprint;
             let words = words(text);
             let square = square(&words);
@@ -126,7 +144,7 @@ fn rivals(
             for word in &words {
                 *counts.entry(*word).or_default() += 1;
             }
-            let near = items.iter().filter(|item| item.fingerprint.distance(asked) <= most);
+            let near = items.iter().filter(|item| item.fingerprint.distance(asked) <= *most);
             let cosine = |item: &Item| {
                 let product: u64 = item.words.iter().filter_map(|word| counts.get(word)).sum();
                 product as f64 / ((item.square as f64).sqrt() * (square as f64).sqrt()).max(1e-9)
@@ -135,6 +153,16 @@ fn rivals(
             best.map(|(_, item)| texts[item.document as usize].id.clone())
         });
     }
+    if quick {
+        return;
+    }
+    measure("longest common subsequence over all", (queries, by_id), |text| {
+        let asked = lcs_seq::BatchComparator::new(text.chars());
+        let share = |item: &Item| asked.normalized_similarity(item.letters.iter().copied());
+        let all = items.iter().map(|item| (share(item), item));
+        let best = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(texts[best.1.document as usize].id.clone())
+    });
 }
 
 fn heading() {
@@ -280,6 +308,7 @@ fn items(texts: &[Entry], signer: &Signer, parts: impl Fn(&str) -> Vec<&str> + S
                                 fingerprint: signer.sign(part, "").fingerprint,
                                 square: square(&words),
                                 words: words.into(),
+                                letters: part.chars().collect(),
                             });
                         }
                     }
