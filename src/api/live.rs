@@ -60,6 +60,7 @@ pub(super) fn counts(live: &Live) -> Value {
         "new": read(&live.new),
         "duplicates": read(&live.duplicates),
         "failed": read(&live.failed),
+        "errors": read(&live.errors),
         "bytes": read(&live.bytes),
         "queued": read(&live.queued),
         "inFlight": read(&live.in_flight),
@@ -185,12 +186,20 @@ pub(super) async fn reasons(
             let Some(key) = name.value().strip_prefix(DUPLICATES) else { break };
             duplicates.insert(key.to_owned(), count.value());
         }
+        // What nobody named as a page is none that was not stored.
+        let is_own =
+            |name: &str| Reason::ALL.iter().any(|one| one.is_own() && one.as_str() == name);
+        let counts = Report::refused_counts(tables)?;
+        let (own, refused): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            counts.into_iter().partition(|(name, _)| is_own(name));
         let waiting = tables.counters.get("addresses.queued")?.map_or(0, |row| row.value());
         Ok(answer(&json!({
             "documents": tables.documents.len()?,
             "copies": tables.copies.len()?,
             "duplicates": duplicates,
-            "refused": Report::refused_counts(tables)?,
+            "refused": refused,
+            "own": own,
+            "errors": Report::errors(&tables.counters)?,
             "waiting": waiting,
         })))
     });

@@ -13,16 +13,19 @@ use super::metrics::Sizes;
 use super::problem::Problem;
 use super::query::Params;
 use super::{OPENAPI, Service};
-use crate::explain;
+use crate::explain::{self, Language};
 use crate::store::ReadTables;
 use crate::urls::{Normalize, PageUrl};
 
-/// `GET /v1/explain?url=`.
+/// `GET /v1/explain?url=&language=`.
 pub(super) async fn explain(
     State(service): State<Arc<Service>>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let params = Params::parse(uri.query(), &["url"])?;
+    let params = Params::parse(uri.query(), &["url", "language"])?;
+    let language = params.word("language", &Language::ALL.map(|(code, _)| code))?;
+    let language = Language::ALL.into_iter().find(|(code, _)| *code == language);
+    let language = language.map(|(_, language)| language).unwrap_or_default();
     let Some(text) = params.text("url").filter(|text| !text.is_empty()) else {
         return Err(Problem::bad("missing_parameter", "`url` is missing"));
     };
@@ -32,7 +35,7 @@ pub(super) async fn explain(
         PageUrl::from_url(plain.url().clone(), &service.rules).map_err(|error| bad(&error))?;
     let told = service.read(move |_, tables| {
         let known = tables.addresses.get(plain.as_str())?.is_some();
-        let found = explain::explain(tables, if known { &plain } else { &normal })?;
+        let found = explain::explain_in(tables, if known { &plain } else { &normal }, language)?;
         let facts = found.facts.iter().map(|(name, value)| json!({"name": name, "value": value}));
         let told = json!({
             "url": found.url, "state": found.state, "reason": found.reason,

@@ -68,6 +68,8 @@ pub(super) struct Ledger<'a> {
     looks: Looks,
     /// How far the look at the end of the run is.
     look: again::Look,
+    /// Pages that could not be had before this run.
+    errors_before: u64,
     /// When the first interrupt was seen.
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
@@ -108,6 +110,7 @@ impl<'a> Ledger<'a> {
             promising: 0,
             looks: Looks::default(),
             look: again::Look::default(),
+            errors_before: 0,
             stopping: None,
             next_due: None,
             shortage: None,
@@ -119,7 +122,10 @@ impl<'a> Ledger<'a> {
         let started = self.context.clock.now();
         let clock = Instant::now();
         let mut frontier = self.start(seeds, feeds)?;
-        let before = Report::refused_counts(&self.store.read()?)?;
+        let tables = self.store.read()?;
+        let before = Report::refused_counts(&tables)?;
+        self.errors_before = Report::errors(&tables.counters)?;
+        drop(tables);
         self.look.begin(&self.store.read()?.meta)?;
         loop {
             let came = if self.is_shared() { self.rest() } else { None };
@@ -238,6 +244,8 @@ impl<'a> Ledger<'a> {
         self.boilerplate.flush(&mut tables)?;
         frontier.flush(&mut tables)?;
         self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
+        let errors = Report::errors(&tables.counters)?.saturating_sub(self.errors_before);
+        self.context.live.errors.store(errors, Ordering::Relaxed);
         drop(tables);
         tracing::trace!(pages, "committing");
         txn.commit().map_err(store::Error::from)?;

@@ -204,10 +204,12 @@ pub struct Live {
     pub queued: AtomicU64,
     /// Requests under way.
     pub in_flight: AtomicU64,
-    /// Requests that failed.
+    /// Requests that got no answer.
     pub failed: AtomicU64,
     /// It waits, because this machine lets no request go.
     pub short: AtomicBool,
+    /// Pages that could not be had, as the reasons of the store count them.
+    pub errors: AtomicU64,
     /// Its pace, once it has begun.
     pub pace: OnceLock<frontier::Config>,
 }

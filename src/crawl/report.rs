@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use redb::{ReadableTable, ReadableTableMetadata as _};
 use serde::Serialize;
 
 use crate::clock::Timestamp;
@@ -228,6 +228,16 @@ impl Report {
             }
         }
         Ok(counts)
+    }
+
+    /// Returns how many pages could not be had.
+    pub fn errors(counters: &impl ReadableTable<&'static str, u64>) -> Result<u64, store::Error> {
+        let mut all = 0;
+        for reason in Reason::ALL.iter().filter(|reason| reason.is_error()) {
+            let name = State::Refused(*reason).counter();
+            all += counters.get(name.as_str())?.map_or(0, |row| row.value());
+        }
+        Ok(all)
     }
 
     pub(super) fn make(

@@ -4,42 +4,64 @@ use crate::documents::{Copy, Document, read_copy};
 use crate::frontier::{Address, State};
 use crate::store::{Error, ReadTables};
 
+use super::words::{self, Language, Said, said};
+
 /// Says which address the page of a copy names as canonical, and whether that is followed; none if
 /// it names no other one.
 pub fn declared(
     tables: &ReadTables,
-    (number, document): (u64, &Document),
+    of: (u64, &Document),
     copy: &Copy,
 ) -> Result<Option<String>, Error> {
+    Ok(named(tables, of, copy)?.map(|said| said.in_language(Language::English)))
+}
+
+/// The same in all languages.
+pub(super) fn named(
+    tables: &ReadTables,
+    (number, document): (u64, &Document),
+    copy: &Copy,
+) -> Result<Option<Said>, Error> {
     let named = &copy.declared;
     if named.is_empty() {
         return Ok(None);
     }
-    let what = if let Some(other) = read_copy(&tables.copies, number, named)? {
-        if *named == document.canonical {
-            "followed".to_owned()
+    let canonical = &document.canonical;
+    let Said { en, zh } = if let Some(other) = read_copy(&tables.copies, number, named)? {
+        if named == canonical {
+            said!("followed", "已遵循")
         } else if other.popularity < document.popularity {
-            format!("a copy of the same document, less popular than {}", document.canonical)
+            said!(
+                "a copy of the same document, less popular than {canonical}",
+                "同一文档的副本，热度低于 {canonical}"
+            )
         } else {
-            format!("a copy of the same document; {} stands for both", document.canonical)
+            said!(
+                "a copy of the same document; {canonical} stands for both",
+                "同一文档的副本；两者以 {canonical} 为准"
+            )
         }
     } else {
-        format!("not followed: {}", why_not(tables, named)?)
+        let Said { en, zh } = why_not(tables, named)?;
+        said!("not followed: {en}", "未遵循：{zh}")
     };
-    Ok(Some(format!("{named} ({what})")))
+    Ok(Some(said!("{named} ({en})", "{named}（{zh}）")))
 }
 
-fn why_not(tables: &ReadTables, named: &str) -> Result<String, Error> {
+fn why_not(tables: &ReadTables, named: &str) -> Result<Said, Error> {
     let Some(address) = Address::read(&tables.addresses, named)? else {
-        return Ok("it was never found as a link".to_owned());
+        return Ok(said!("it was never found as a link", "从未作为链接出现"));
     };
     Ok(match address.state {
-        State::Stored(_) => "it is another document".to_owned(),
-        State::Queued => "it was not visited yet".to_owned(),
-        State::Redirect(target) => format!("it redirects to {target}"),
+        State::Stored(_) => said!("it is another document", "它是另一个文档"),
+        State::Queued => said!("it was not visited yet", "尚未访问"),
+        State::Redirect(target) => said!("it redirects to {target}", "它重定向到 {target}"),
         State::Skipped { of, .. } | State::Known { of, .. } => {
-            format!("it is not fetched, as the page at {of}")
+            said!("it is not fetched, as the page at {of}", "未抓取，视同 {of} 的页面")
         }
-        State::Refused(reason) => format!("it is not in the corpus: {}", reason.describe()),
+        State::Refused(reason) => {
+            let (en, zh) = (reason.describe(), words::reason(reason));
+            said!("it is not in the corpus: {en}", "它不在语料库中：{zh}")
+        }
     })
 }

@@ -2,6 +2,7 @@
 
 mod canonical;
 mod feeds;
+mod words;
 
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use crate::store::{Error, ReadTables};
 use crate::urls::{PageUrl, pattern};
 
 pub use canonical::declared;
+pub use words::Language;
+use words::{Facts, Said, said};
 
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
@@ -37,31 +40,50 @@ pub struct Explanation {
     pub facts: Vec<(String, String)>,
 }
 
-/// Explains an address.
+/// Explains an address in English.
 pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error> {
-    let mut facts = Vec::new();
+    explain_in(tables, url, Language::English)
+}
+
+/// Explains an address in a language.
+pub fn explain_in(
+    tables: &ReadTables,
+    url: &PageUrl,
+    language: Language,
+) -> Result<Explanation, Error> {
+    let mut facts = Facts::default();
+    let (state, reason, summary) = tell(tables, url, &mut facts)?;
+    let (url, summary) = (url.to_string(), summary.in_language(language));
+    Ok(Explanation { url, state, reason, summary, facts: facts.in_language(language) })
+}
+
+type Told = (&'static str, Option<&'static str>, Said);
+
+fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, Error> {
     let Some(address) = Address::read(&tables.addresses, url.as_str())? else {
         if let Some(document) = sent(tables, url)? {
-            let (state, summary) = stored(tables, url, document, &mut facts)?;
-            facts.push(("found".to_owned(), "it was sent, not crawled".to_owned()));
-            return Ok(Explanation { url: url.to_string(), state, reason: None, summary, facts });
+            let (state, summary) = stored(tables, url, document, facts)?;
+            facts.add("found", said!("it was sent, not crawled", "由请求送入，不是抓取得来"));
+            return Ok((state, None, summary));
         }
-        let summary = "no page that was crawled links to it, and it is no seed".to_owned();
-        host_facts(tables, url, &mut facts)?;
-        room_facts(tables, url, &mut facts)?;
-        let (url, state) = (url.to_string(), "unknown");
-        return Ok(Explanation { url, state, reason: None, summary, facts });
+        host_facts(tables, url, facts)?;
+        room_facts(tables, url, facts)?;
+        let summary = said!(
+            "no page that was crawled links to it, and it is no seed",
+            "抓取过的页面都没有链接到它，它也不是种子"
+        );
+        return Ok(("unknown", None, summary));
     };
     let mut reason = address.trouble.map(Reason::as_str);
     let (state, summary) = match &address.state {
         State::Queued => ("queued", waiting(&address)),
         State::Redirect(target) => {
             reason = None;
-            redirect(tables, (target, address.status), &mut facts)?
+            redirect(tables, (target, address.status), facts)?
         }
         State::Skipped { rule, of } => {
             reason = Some("skipped_by_rule");
-            ("skipped", by_rule(tables, *rule, of, &mut facts)?)
+            ("skipped", by_rule(tables, *rule, of, facts)?)
         }
         State::Known { feed, of } => {
             reason = Some("skipped_by_feed");
@@ -69,29 +91,34 @@ pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error>
         }
         State::Refused(why) => {
             reason = Some(why.as_str());
-            ("refused", format!("not in the corpus: {}", why.describe()))
+            let (en, zh) = (why.describe(), words::reason(*why));
+            ("refused", said!("not in the corpus: {en}", "不在语料库中：{zh}"))
         }
         State::Stored(document) => {
             reason = None;
-            stored(tables, url, *document, &mut facts)?
+            stored(tables, url, *document, facts)?
         }
     };
-    feeds::facts(tables, url, &mut facts)?;
-    address_facts(&address, &mut facts);
+    feeds::facts(tables, url, facts)?;
+    address_facts(&address, facts);
     if let Some(family) = Family::of(&tables.families, url)? {
         let Family { pattern, pages, new, since_new, alike, .. } = family;
-        let alike = match alike {
-            0 => String::new(),
-            some => format!("; the last {some} say the same but for numbers"),
-        };
-        let told =
-            format!("{pattern}: {new} new of {pages} pages, none of the last {since_new}{alike}");
-        facts.push(("kind of address".to_owned(), told));
+        let mut told = said!(
+            "{pattern}: {new} new of {pages} pages, none of the last {since_new}",
+            "{pattern}：{pages} 个页面中有 {new} 个新页面，最近 {since_new} 个都不是"
+        );
+        if alike > 0 {
+            told += said!(
+                "; the last {alike} say the same but for numbers",
+                "；最近 {alike} 个除数字外内容相同"
+            );
+        }
+        facts.add("kind of address", told);
     }
-    list_facts(tables, url, &mut facts)?;
-    host_facts(tables, url, &mut facts)?;
-    room_facts(tables, url, &mut facts)?;
-    Ok(Explanation { url: url.to_string(), state, reason, summary, facts })
+    list_facts(tables, url, facts)?;
+    host_facts(tables, url, facts)?;
+    room_facts(tables, url, facts)?;
+    Ok((state, reason, summary))
 }
 
 /// The document of an article that was sent with this address.
@@ -102,38 +129,38 @@ fn sent(tables: &ReadTables, url: &PageUrl) -> Result<Option<u64>, Error> {
     Ok(read_content(&tables.contents, content)?.map(|content| content.document))
 }
 
-fn waiting(address: &Address) -> String {
-    match (address.trouble, address.not_before) {
-        (Some(trouble), Timestamp(0)) => {
-            format!("waits for another try, after: {}", trouble.describe())
+fn waiting(address: &Address) -> Said {
+    let Some(trouble) = address.trouble else {
+        return said!("waits in the queue of its host", "在其主机的队列中等待");
+    };
+    let (en, zh) = (trouble.describe(), words::reason(trouble));
+    match address.not_before {
+        Timestamp(0) => said!("waits for another try, after: {en}", "等待再试，此前：{zh}"),
+        time => {
+            said!("waits for another try at {time}, after: {en}", "等待在 {time} 再试，此前：{zh}")
         }
-        (Some(trouble), time) => {
-            format!("waits for another try at {time}, after: {}", trouble.describe())
-        }
-        _ => "waits in the queue of its host".to_owned(),
     }
 }
 
-fn by_rule(
-    tables: &ReadTables,
-    number: u64,
-    of: &str,
-    facts: &mut Vec<(String, String)>,
-) -> Result<String, Error> {
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+fn by_rule(tables: &ReadTables, number: u64, of: &str, facts: &mut Facts) -> Result<Said, Error> {
     if let Some(row) = tables.rules.get(number)? {
         let rule = Rule::decode(row.value())?;
-        fact("rule", format!("{number}: {}", rule.change));
-        fact("pairs that held", format!("{} of {}", rule.held, rule.held + rule.failed));
+        let Said { en, zh } = words::change(&rule.change);
+        facts.add("rule", said!("{number}: {en}", "{number}：{zh}"));
+        let all = rule.held + rule.failed;
+        facts.add("pairs that held", said!("{} of {all}", "{all} 中的 {}", rule.held));
     }
     if let Some(Address { state: State::Stored(document), .. }) =
         Address::read(&tables.addresses, of)?
         && let Some(document) = read_document(&tables.documents, document)?
     {
-        fact("docId", document.id.to_string());
-        fact("title", document.title);
+        facts.add("docId", document.id.to_string());
+        facts.add("title", document.title);
     }
-    Ok(format!("not fetched: by a rule learned from duplicates it is the page at {of}"))
+    Ok(said!(
+        "not fetched: by a rule learned from duplicates it is the page at {of}",
+        "未抓取：按从重复页面学得的规则，它就是 {of} 的页面"
+    ))
 }
 
 /// A permanent redirect makes the address another name of the document to which it leads.
@@ -141,10 +168,11 @@ fn by_rule(
 fn redirect(
     tables: &ReadTables,
     (target, status): (&str, u16),
-    facts: &mut Vec<(String, String)>,
-) -> Result<(&'static str, String), Error> {
+    facts: &mut Facts,
+) -> Result<(&'static str, Said), Error> {
     if !matches!(status, 301 | 308) {
-        return Ok(("redirect", format!("for the time being it redirects to {target}")));
+        let summary = said!("for the time being it redirects to {target}", "暂时重定向到 {target}");
+        return Ok(("redirect", summary));
     }
     let mut next = target.to_owned();
     for _ in 0..HOPS_MAX {
@@ -154,224 +182,245 @@ fn redirect(
             Some((State::Redirect(target), 301 | 308)) => next = target,
             Some((State::Stored(number), _)) => {
                 if let Some(document) = read_document(&tables.documents, number)? {
-                    facts.push(("alias of docId".to_owned(), document.id.to_string()));
+                    facts.add("alias of docId", document.id.to_string());
                 }
                 break;
             }
             _ => break,
         }
     }
-    Ok(("redirect", format!("an alias: it redirects for good to {target}")))
+    let summary =
+        said!("an alias: it redirects for good to {target}", "是别名：永久重定向到 {target}");
+    Ok(("redirect", summary))
 }
 
 fn stored(
     tables: &ReadTables,
     url: &PageUrl,
     number: u64,
-    facts: &mut Vec<(String, String)>,
-) -> Result<(&'static str, String), Error> {
+    facts: &mut Facts,
+) -> Result<(&'static str, Said), Error> {
     let Some(document) = read_document(&tables.documents, number)? else {
-        return Ok(("stored", format!("its document {number} is missing: run `crawl check`")));
+        let summary = said!(
+            "its document {number} is missing: run `crawl check`",
+            "它的文档 {number} 缺失：请运行 `crawl check`"
+        );
+        return Ok(("stored", summary));
     };
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
-    fact("docId", document.id.to_string());
-    fact("title", document.title.clone());
-    fact("copies", document.copies.to_string());
+    facts.add("docId", document.id.to_string());
+    facts.add("title", document.title.clone());
+    facts.add("copies", document.copies.to_string());
     let copy = read_copy(&tables.copies, number, url.as_str())?;
     if let Some(copy) = &copy {
-        fact("popularity", copy.popularity.to_string());
-        fact("recognised by", copy.key.as_str().to_owned());
-        fact("distance", format!("{} bits", copy.distance));
+        facts.add("popularity", copy.popularity.to_string());
+        facts.add("recognised by", words::key(copy.key));
+        facts.add("distance", said!("{} bits", "{} 位", copy.distance));
         if copy.terms != Terms::default() {
-            fact("asks for", copy.terms.in_words());
+            facts.add("asks for", copy.terms.in_words());
         }
-        fact("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
+        facts.add("similarity", format!("{:.3}", f64::from(copy.similarity) / 1000.0));
         if copy.left_out > 0 {
-            fact("boilerplate removed", format!("{} blocks", copy.left_out));
+            facts.add("boilerplate removed", said!("{} blocks", "{} 个文本块", copy.left_out));
         }
-        if let Some(declared) = declared(tables, (number, &document), copy)? {
-            fact("names as canonical", declared);
+        if let Some(declared) = canonical::named(tables, (number, &document), copy)? {
+            facts.add("names as canonical", declared);
         }
     }
     if document.canonical == url.as_str() {
-        return Ok(("stored", "it is the canonical copy of its document".to_owned()));
+        let summary = said!("it is the canonical copy of its document", "它是其文档的主副本");
+        return Ok(("stored", summary));
     }
-    fact("canonical popularity", document.popularity.to_string());
-    Ok(("duplicate", format!("a copy of {}", document.canonical)))
+    facts.add("canonical popularity", document.popularity.to_string());
+    Ok(("duplicate", said!("a copy of {}", "{} 的副本", document.canonical)))
 }
 
-fn address_facts(address: &Address, facts: &mut Vec<(String, String)>) {
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
-    fact("discovered", address.discovered.to_string());
+fn address_facts(address: &Address, facts: &mut Facts) {
+    facts.add("discovered", address.discovered.to_string());
     if address.referrer.is_empty() {
-        fact("found", "it is a seed".to_owned());
+        facts.add("found", said!("it is a seed", "它是种子"));
     } else {
-        fact("found on", address.referrer.clone());
+        facts.add("found on", address.referrer.clone());
     }
-    fact("depth", address.place.depth.to_string());
+    facts.add("depth", address.place.depth.to_string());
     if address.hops > 0 {
-        fact("redirects before it", address.hops.to_string());
+        facts.add("redirects before it", address.hops.to_string());
     }
-    fact("linking hosts", address.links.to_string());
+    facts.add("linking hosts", address.links.to_string());
     if address.visited.0 != 0 {
-        fact("visited", address.visited.to_string());
-        fact("status", address.status.to_string());
+        facts.add("visited", address.visited.to_string());
+        facts.add("status", address.status.to_string());
     }
     let again = &address.revisit;
     if again.visits > 0 {
-        fact("changes seen", format!("{} of {} visits", again.changes, again.visits));
+        facts.add(
+            "changes seen",
+            said!("{} of {} visits", "{1} 次访问中 {0} 次", again.changes, again.visits),
+        );
         if again.changed.0 != 0 {
-            fact("last change", again.changed.to_string());
+            facts.add("last change", again.changed.to_string());
         }
-        fact("interval", in_words(Duration::from_millis(again.interval_ms)));
+        facts.add("interval", in_words(Duration::from_millis(again.interval_ms)));
         if again.unmodified > 0 {
-            fact("not modified", format!("{} times in a row", again.unmodified));
+            facts.add("not modified", words::in_a_row(again.unmodified));
         }
         if again.misses > 0 {
-            fact("not found", format!("{} times in a row", again.misses));
+            facts.add("not found", words::in_a_row(again.misses));
         }
     }
     if again.waits {
-        fact("next visit", "it waits in the queue of its host".to_owned());
+        facts.add("next visit", said!("it waits in the queue of its host", "在其主机的队列中等待"));
     } else if again.due.0 != 0 {
-        fact("next visit", format!("{}, if the crawl visits pages again", again.due));
+        let told =
+            said!("{}, if the crawl visits pages again", "{}，如果抓取会再次访问页面", again.due);
+        facts.add("next visit", told);
     }
     if let (Some(trouble), false) = (address.trouble, address.state == State::Queued) {
-        fact("last visit failed", trouble.describe().to_owned());
+        facts.add("last visit failed", words::describe(trouble));
     }
     if address.failures > 0 {
-        fact("failed tries", address.failures.to_string());
+        facts.add("failed tries", address.failures.to_string());
     }
     if address.busy > 0 {
-        fact("busy answers", address.busy.to_string());
+        facts.add("busy answers", address.busy.to_string());
     }
     if address.cut {
-        fact("truncated", "longer than a limit, or it broke off".to_owned());
+        facts.add(
+            "truncated",
+            said!("longer than a limit, or it broke off", "超过长度上限，或中途断开"),
+        );
     }
     if address.links_beyond > 0 {
-        let told = format!("{}, more than the limit of a page", address.links_beyond);
-        fact("links not followed", told);
+        let told =
+            said!("{}, more than the limit of a page", "{} 个，超过每页上限", address.links_beyond);
+        facts.add("links not followed", told);
     }
 }
 
 /// What of its domain and its pattern was let in.
-fn room_facts(
-    tables: &ReadTables,
-    url: &PageUrl,
-    facts: &mut Vec<(String, String)>,
-) -> Result<(), Error> {
+fn room_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let key = url.host_key();
     let domain = key.domain();
     if let Some(hosts) = tables.domains.get(domain.as_str())? {
-        facts.push(("hosts of its domain".to_owned(), format!("{} of {domain}", hosts.value())));
+        let told = said!("{} of {domain}", "{domain} 有 {} 个", hosts.value());
+        facts.add("hosts of its domain", told);
     }
     let Some(host) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
         return Ok(());
     };
     if let Some(count) = tables.patterns.get(pattern_key(host, url).as_slice())? {
-        let value = format!("{} of {}", count.value(), pattern(url));
-        facts.push(("links of its pattern".to_owned(), value));
+        let told = said!("{} of {}", "{1} 有 {0} 个", count.value(), pattern(url));
+        facts.add("links of its pattern", told);
     }
     Ok(())
 }
 
 /// A time in the largest unit of which it has two at least.
-fn in_words(time: Duration) -> String {
+fn in_words(time: Duration) -> Said {
     let seconds = time.as_secs();
-    let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
-    let fits = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    let units = [(86_400, "days", "天"), (3_600, "hours", "小时"), (60, "minutes", "分钟")];
+    let fits = units.into_iter().find(|(unit, ..)| seconds >= 2 * unit);
     fits.map_or_else(
-        || format!("{seconds} seconds"),
-        |(unit, name)| format!("{:.1} {name}", seconds as f64 / f64::from(unit as u32)),
+        || said!("{seconds} seconds", "{seconds} 秒"),
+        |(unit, en, zh)| {
+            let many = seconds as f64 / f64::from(unit as u32);
+            said!("{many:.1} {en}", "{many:.1} {zh}")
+        },
     )
 }
 
 /// What is known of an address as a sitemap or feed.
-fn list_facts(
-    tables: &ReadTables,
-    url: &PageUrl,
-    facts: &mut Vec<(String, String)>,
-) -> Result<(), Error> {
+fn list_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let Some(list) = List::read(&tables.lists, url.as_str())? else { return Ok(()) };
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     let is_feed = list.kind.is_some_and(Kind::is_feed);
     if list.admitted && list.hosts.is_empty() && list.level == 0 {
-        fact("asked for", "as a sitemap at the usual place".to_owned());
+        facts.add("asked for", said!("as a sitemap at the usual place", "作为通常位置的站点地图"));
     } else if !is_feed {
         let word = if list.hosts.len() == 1 { "host" } else { "hosts" };
-        fact("named by", format!("robots.txt of {} {word}", list.hosts.len()));
+        let told = said!("robots.txt of {} {word}", "{} 个主机的 robots.txt", list.hosts.len());
+        facts.add("named by", told);
     }
     let Some(kind) = list.kind else { return Ok(()) };
-    fact("read as", kind.as_str().to_owned());
+    facts.add("read as", words::kind(kind));
     if list.level > 0 {
-        fact("indexes above it", list.level.to_string());
+        facts.add("indexes above it", list.level.to_string());
     }
-    fact("entries", list.entries.to_string());
-    fact("entries queued", list.queued.to_string());
+    facts.add("entries", list.entries.to_string());
+    facts.add("entries queued", list.queued.to_string());
     for (name, count) in [
         ("entries refused", list.refused),
         ("entries of other sites", list.strangers),
         ("entries without address", list.bad),
     ] {
         if count > 0 {
-            fact(name, count.to_string());
+            facts.add(name, count.to_string());
         }
     }
     if let Some(cut) = list.cut {
-        fact("not read to its end", cut.as_str().to_owned());
+        facts.add("not read to its end", words::cut(cut));
     }
     Ok(())
 }
 
-fn host_facts(
-    tables: &ReadTables,
-    url: &PageUrl,
-    facts: &mut Vec<(String, String)>,
-) -> Result<(), Error> {
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+fn host_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let key = url.host_key();
     let Some(number) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
-        fact("host", format!("{key} is not known"));
+        facts.add("host", said!("{key} is not known", "{key} 未知"));
         return Ok(());
     };
     let Some(row) = tables.hosts.get(number)? else { return Ok(()) };
     let host = Host::decode(row.value())?;
-    fact("host", host.key.clone());
-    fact("host queue", host.queued.to_string());
+    facts.add("host", host.key.clone());
+    facts.add("host queue", host.queued.to_string());
     if host.next_allowed.0 != 0 {
-        fact("host next request", host.next_allowed.max(host.blocked_until).to_string());
+        facts.add("host next request", host.next_allowed.max(host.blocked_until).to_string());
     }
     if let Some(trouble) = host.trouble {
-        fact("host left alone", format!("until {}: {}", host.blocked_until, trouble.describe()));
+        let (until, en, zh) = (host.blocked_until, trouble.describe(), words::reason(trouble));
+        facts.add("host left alone", said!("until {until}: {en}", "直到 {until}：{zh}"));
     }
     if host.breaker_open {
-        let tries = format!("open after {} failures in a row", host.failures);
-        fact("host circuit breaker", format!("{tries}; its queue is kept, one request tests it"));
+        let told = said!(
+            "open after {} failures in a row; its queue is kept, one request tests it",
+            "连续 {} 次失败后断开；队列保留，由单个请求试探",
+            host.failures
+        );
+        facts.add("host circuit breaker", told);
     }
     if host.busy > 0 {
-        fact("host busy answers", format!("{}, forgiven when none came for long", host.busy));
+        let told = said!(
+            "{}, forgiven when none came for long",
+            "{} 次，长时间没有再出现则不计",
+            host.busy
+        );
+        facts.add("host busy answers", told);
     }
     if host.crawl_delay_ms > 0 {
-        let lane = if host.slow_lane { ": it is in the slow lane" } else { "" };
-        fact("crawl delay", format!("{} ms{lane}", host.crawl_delay_ms));
+        let mut told = words::ms(host.crawl_delay_ms);
+        if host.slow_lane {
+            told += said!(": it is in the slow lane", "：在慢车道中");
+        }
+        facts.add("crawl delay", told);
     }
     if host.response_ms > 0 {
-        fact("host response time", format!("{} ms", host.response_ms));
+        facts.add("host response time", words::ms(host.response_ms));
     }
     if let Some(address) = host.address {
-        fact("host IP address", address.to_string());
+        facts.add("host IP address", address.to_string());
     }
     if let Some(copy) = RobotsCopy::read(&tables.robots, number)? {
-        let kind = match &copy.body {
-            None => "unreachable",
-            Some(body) if body.is_empty() => "allows everything",
-            Some(_) => "has rules",
+        let mut told = match &copy.body {
+            None => said!("unreachable", "无法取得"),
+            Some(body) if body.is_empty() => said!("allows everything", "允许一切"),
+            Some(_) => said!("has rules", "有规则"),
         };
-        let cut = copy.cut_after();
-        let cut = cut.map_or(String::new(), |bytes| {
-            format!("; it was cut after {bytes} bytes, rules beyond do not hold")
-        });
-        fact("robots.txt", format!("{kind} (status {}, {}){cut}", copy.status, copy.fetched));
+        told += said!(" (status {}, {})", "（状态码 {}，{}）", copy.status, copy.fetched);
+        if let Some(bytes) = copy.cut_after() {
+            told += said!(
+                "; it was cut after {bytes} bytes, rules beyond do not hold",
+                "；在 {bytes} 字节处截断，其后的规则无效"
+            );
+        }
+        facts.add("robots.txt", told);
     }
     Ok(())
 }

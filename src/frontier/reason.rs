@@ -102,6 +102,36 @@ impl Reason {
 }
 
 impl Reason {
+    /// Tells whether nobody named it as a page: the crawler asked for it of itself, to learn how
+    /// the host answers, or as a list of pages.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Probe | Self::NoSitemap | Self::Sitemap | Self::Feed)
+    }
+
+    /// Tells whether the page was asked for and could not be had.
+    #[must_use]
+    pub fn is_error(self) -> bool {
+        matches!(
+            self,
+            Self::Dns
+                | Self::Connect
+                | Self::Tls
+                | Self::Timeout
+                | Self::BadResponse
+                | Self::BadEncoding
+                | Self::Bomb
+                | Self::RobotsUnreachable
+                | Self::Proxy
+                | Self::HttpError
+                | Self::Busy
+                | Self::BadRedirect
+                | Self::TooManyRedirects
+                | Self::SoftNotFound
+                | Self::Gone
+        )
+    }
+
     /// Tells whether another visit is not likely to find anything better.
     #[must_use]
     pub fn is_lasting(self) -> bool {

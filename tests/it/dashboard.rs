@@ -5,7 +5,7 @@ use uniqcrawl::units::Time;
 
 use serde_json::{Value, json};
 
-use crate::browser::Tab;
+use crate::browser::{PATIENCE, Tab};
 use crate::service::{Server, article, escaped};
 use crate::support::prose;
 
@@ -63,18 +63,35 @@ fn articles_are_listed_filtered_and_paged() {
     // Back to the first page, as with any page.
     tab.eval("history.back()");
     tab.shows("南京长江大桥恢复通车");
+    // Media and languages are chosen from those that there are.
+    let options = |name: &str| {
+        tab.eval(&format!("[...document.querySelector('select[name={name}]').options].map((one) => one.textContent)"))
+    };
+    assert_eq!(options("media"), json!(["all", "wire (28)", "odd (1)", "sina (1)"]));
+    assert_eq!(options("language").as_array().unwrap()[0], "all");
+    assert!(options("language").as_array().unwrap().contains(&json!("zh (1)")));
     tab.eval("document.querySelector('[name=media]').value = 'sina'");
     tab.eval("document.querySelector('.filters button').click()");
     tab.until("document.querySelectorAll('.article').length === 1");
-    tab.eval("document.querySelector('[name=media]').value = 'nobody'");
-    tab.eval("document.querySelector('.filters button').click()");
+    tab.until("document.querySelector('[name=media]')?.value === 'sina'");
+    // What an address asks for is kept, also if there is none of it.
+    tab.go(&url(&server, "#/articles?media=nobody"));
     tab.shows("No article fits.");
-    assert!(tab.eval("location.hash").as_str().unwrap().contains("media=nobody"));
+    assert_eq!(tab.eval("document.querySelector('[name=media]').value"), "nobody");
+    // Of too many, any can be named.
+    let many = json!([{"media": "sina", "documents": 9}]);
+    tab.give("/v1/facets", 200, json!({"media": many, "languages": [], "complete": false}));
+    tab.go(&url(&server, "#/articles?media=sin"));
+    tab.until("document.querySelector('input[name=media]')?.value === 'sin'");
+    assert_eq!(tab.eval("document.querySelector('[name=media]').list.options[0].value"), "sina");
+    tab.give("/v1/facets", 503, json!({"status": 503, "code": "busy", "detail": "x"}));
+    tab.go(&url(&server, "#/articles?media=sina&sort=fewest"));
+    tab.until("document.querySelector('.article h3')?.textContent.includes('大桥')");
     tab.go(&url(&server, "#/articles?until=2026-11-20"));
     tab.shows("No article fits.");
     tab.go(&url(&server, "#/articles?until=2026-11-21&sort=copies&since=2026-11-21"));
     tab.until("document.querySelector('.article h3')?.textContent.includes('大桥')");
-    tab.is_content(&[]);
+    tab.is_content(&["503"]);
 }
 
 #[test]
@@ -101,7 +118,7 @@ fn a_document_shows_its_copies_and_how_two_of_them_differ() {
         &server,
         &format!("#/document/{id}?left=http://xn--efvu43b.example/b1&right=http://sohu.example/b3"),
     ));
-    tab.eval("location.reload()");
+    tab.reload();
     tab.shows("Difference");
     let none = "0000000000000000-0000000000000000";
     tab.go(&url(&server, &format!("#/document/{none}")));
@@ -115,7 +132,7 @@ fn a_document_shows_its_copies_and_how_two_of_them_differ() {
 fn search_finds_by_text_sentence_and_words() {
     let (server, id) = filled();
     let path = format!("/v1/search?q={}", escaped(BRIDGE));
-    let end = std::time::Instant::now() + Duration::from_mins(1);
+    let end = std::time::Instant::now() + PATIENCE;
     while server.get(&path).json()["rows"][0]["docId"] != json!(id) {
         assert!(std::time::Instant::now() < end, "the index follows");
         std::thread::sleep(Duration::from_millis(50));
@@ -134,6 +151,15 @@ fn search_finds_by_text_sentence_and_words() {
     tab.shot("search-zh");
     tab.go(&url(&server, "#/search?mode=words&q=quoted"));
     tab.until("document.querySelector('.article a')?.textContent.includes('quoted')");
+    // By copies: the bridge has three, and the word is in a title that is a better match.
+    tab.go(&url(&server, "#/search?mode=words&q=quoted%20大桥"));
+    tab.until("document.querySelectorAll('.article').length === 2");
+    let first = "document.querySelector('.article a').textContent";
+    for (order, title) in [("copies", "南京长江大桥恢复通车"), ("fewest", ODD)] {
+        tab.eval(&format!("document.querySelector('[name=sort]').value = '{order}'"));
+        tab.eval("document.querySelector('form button').click()");
+        tab.until(&format!("location.hash.includes('sort={order}') && document.querySelector('.article') && {first} === {}", json!(title)));
+    }
     tab.go(&url(&server, "#/search?q=zzzzzz"));
     tab.shows("没有找到相似内容");
     // A text that is longer than an address may be.
@@ -176,7 +202,7 @@ fn charts_and_growth_show_the_counts_of_the_service() {
 
 /// What a service with a crawl and jobs says.
 fn give_live(tab: &Tab) {
-    let run = json!({"outcome": "done", "reason": null, "trigger": "schedule", "planned": "2026-11-21T06:00:00Z",
+    let run = json!({"outcome": "seeds_failed", "reason": "limit of 5120 pages; 2 seeds not crawled", "trigger": "schedule", "planned": "2026-11-21T06:00:00Z",
         "started": "2026-11-21T06:00:01Z", "ended": "2026-11-21T06:40:00Z",
         "counts": {"pages": 5120, "new": 1200, "duplicates": 3100, "bytes": 90_000_000, "failed_seeds": 0, "documents": 9000, "queued": 3}});
     give_pages(tab, 1000, "2026-11-21T12:00:00Z");
@@ -185,7 +211,8 @@ fn give_live(tab: &Tab) {
         200,
         json!({"documents": 1234, "copies": 5678, "waiting": 321,
         "duplicates": {"exact_content": 3000, "near_content": 900, "near_title": 44},
-        "refused": {"robots_disallowed": 120, "http_error": 60, "some_new_reason": 7}}),
+        "refused": {"robots_disallowed": 120, "http_error": 60, "dns": 3, "some_new_reason": 7},
+        "own": {"probe": 9, "no_sitemap": 8}, "errors": 63}),
     );
     let host = |name: &str, state: &str, trouble: Value| {
         json!({"host": name, "state": state, "nextVisit": "2026-11-21T12:00:05Z", "queued": 100,
@@ -193,7 +220,7 @@ fn give_live(tab: &Tab) {
     };
     tab.give("/v1/hosts", 200, json!({"rows": [
         host("https://news.example", "ready", Value::Null), host("https://slow.example", "waiting", Value::Null),
-        host("https://busy.example", "blocked", json!("HTTP 503")), host("https://down.example", "broken", json!("no connection to the host")),
+        host("https://busy.example", "blocked", json!("busy")), host("https://down.example", "broken", json!("connect")),
     ], "next": "abcd"}));
     tab.give("/v1/jobs", 200, json!({"enabled": true, "rows": [
         {"name": "daily news", "schedule": "0 6 * * *", "next": "2026-11-22T06:00:00Z", "state": "idle", "last": run},
@@ -205,7 +232,7 @@ fn give_live(tab: &Tab) {
 fn give_pages(tab: &Tab, pages: u64, now: &str) {
     tab.give("/v1/live", 200, json!({"now": now, "crawls": [{"job": "forums", "store": "news",
         "started": "2026-11-21T11:50:00Z", "state": "running", "pages": pages, "requests": pages + 50,
-        "new": 300, "duplicates": 650, "failed": 50, "bytes": 123_456_789, "queued": 4321, "inFlight": 17}]}));
+        "new": 300, "duplicates": 650, "failed": 2, "errors": 63, "bytes": 123_456_789, "queued": 4321, "inFlight": 17}]}));
 }
 
 #[test]
@@ -226,20 +253,48 @@ fn live_shows_crawls_with_their_pace_reasons_and_hosts() {
         "some_new_reason",
         "https://busy.example",
         "left alone",
-        "HTTP 503",
+        "server stayed busy",
         "not answering",
         "1.5 sec",
     ] {
         tab.shows(text);
     }
+    // Errors are those of the table below, which leaves out what the crawler asked for of itself.
+    let figures = "[...document.querySelectorAll('dl.figures div')].filter((one) => \
+        one.querySelector('dt').textContent === 'Errors').map((one) => one.querySelector('dd').textContent)";
+    assert_eq!(tab.eval(figures), json!(["63", "63"]));
+    let table = |caption: &str| {
+        let find = format!(
+            "[...document.querySelectorAll('caption')].find((one) => one.textContent === {})",
+            json!(caption)
+        );
+        tab.eval(&format!(
+            "[...{find}.parentElement.tBodies[0].rows].map((row) => row.cells[0].textContent)"
+        ))
+    };
+    assert_eq!(
+        table("Pages that were not stored, by reason"),
+        json!(["robots.txt forbids it", "error status", "some_new_reason", "name not resolved"])
+    );
+    assert_eq!(
+        table("Requests of the crawler itself"),
+        json!(["probe of the error page", "no sitemap there"])
+    );
     // 50 pages in 2 seconds.
     give_pages(&tab, 1050, "2026-11-21T12:00:02Z");
     tab.until("document.querySelector('.crawl dd')?.textContent === '25'");
     tab.shot("live-en");
     assert_eq!(tab.eval("document.querySelector('.pager a').hash"), "#/live?cursor=abcd");
     tab.eval("document.getElementById('language').click()");
-    for text in ["正在运行的抓取", "正文完全相同", "暂不打扰", "页/秒", "robots.txt 禁止"]
-    {
+    for text in [
+        "正在运行的抓取",
+        "正文完全相同",
+        "暂不打扰",
+        "页/秒",
+        "robots.txt 禁止",
+        "抓取程序自身的请求",
+        "无法连接",
+    ] {
         tab.shows(text);
     }
     tab.shot("live-zh");
@@ -274,12 +329,32 @@ fn jobs_are_listed_started_and_stopped() {
     tab.shows("5,120");
     tab.shot("runs-en");
     tab.eval("document.getElementById('language').click()");
+    tab.shows("种子失败（已达 5120 页的上限；2 个种子未抓取）");
     tab.go(&url(&server, "#/jobs"));
     tab.shows("运行中");
     tab.shot("jobs-zh");
     tab.give("/v1/jobs", 200, json!({"enabled": false, "rows": []}));
     tab.shows("任务功能未启用");
     tab.is_content(&["409"]);
+}
+
+#[test]
+fn an_address_is_explained_in_the_language_of_the_reader() {
+    let (server, _) = filled();
+    let tab = open(&server, "zh-CN", "#/explain?url=http://sohu.example/b3", "已知信息");
+    tab.shows("重复");
+    tab.shows("http://sina.example/b2 的副本");
+    for text in ["识别依据", "正文完全相同", "由请求送入，不是抓取得来", "副本数"]
+    {
+        tab.shows(text);
+    }
+    let english = "document.querySelector('main').innerText.match(/\\b(copy|canonical|sent|found|bits|text)\\b/g)";
+    assert_eq!(tab.eval(english), Value::Null, "{}", tab.text());
+    tab.shot("explain-zh");
+    tab.eval("document.getElementById('language').click()");
+    tab.shows("it was sent, not crawled");
+    tab.shows("a copy of http://sina.example/b2");
+    tab.is_content(&[]);
 }
 
 #[test]
@@ -302,7 +377,7 @@ fn what_the_service_does_not_offer_or_cannot_answer_is_told() {
     tab.shows("What is known of it");
     tab.shot("explain-en");
     tab.go(&url(&server, "#/explain?url=nowhere"));
-    tab.shows("The service could not answer:");
+    tab.shows("This is not a web address.");
     tab.go(&url(&server, "#/nothing"));
     tab.shows("There is no such view.");
     tab.shows("Service ready · 30 documents");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::clock::Timestamp;
-use uniqcrawl::explain::explain;
+use uniqcrawl::explain::{Explanation, Language, explain, explain_in};
 use uniqcrawl::frontier::{
     Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State, Told,
 };
@@ -70,8 +70,57 @@ fn every_reason_is_counted_and_explained_in_words() {
         let found = explain(&tables, &url(reason)).unwrap();
         assert_eq!((found.state, found.reason), ("refused", Some(reason.as_str())));
         assert!(found.summary.contains(reason.describe()), "{}", found.summary);
+        is_told_in_chinese(&found, &explain_in(&tables, &url(reason), Language::Chinese).unwrap());
         let counter = format!("addresses.refused.{reason}");
         assert_eq!(tables.counters.get(counter.as_str()).unwrap().unwrap().value(), 1, "{reason}");
+    }
+}
+
+/// What is told in Chinese is the same, and has no words of ours in English.
+#[track_caller]
+fn is_told_in_chinese(english: &Explanation, chinese: &Explanation) {
+    assert_eq!((&english.url, english.state), (&chinese.url, chinese.state));
+    assert_eq!((english.reason, english.facts.len()), (chinese.reason, chinese.facts.len()));
+    let names = "robots.txt docId HTML HTTP IP RSS Atom JSON nofollow --max-depth `crawl check`";
+    let is_ours = |word: &&str| {
+        let is_address = word.contains(['/', '?']) || word.trim_end_matches('.').contains('.');
+        let is_time = word.starts_with(|c: char| c.is_ascii_digit());
+        word.contains(|c: char| c.is_ascii_alphabetic())
+            && !is_address
+            && !is_time
+            && !names.contains(word)
+    };
+    let no_english = |text: &str| {
+        let words = text.split(|c: char| c.is_whitespace() || !c.is_ascii());
+        let ours: Vec<&str> = words.filter(is_ours).collect();
+        assert!(ours.is_empty(), "{ours:?} in {text}");
+    };
+    no_english(&chinese.summary);
+    for ((name, _), (chinese_name, value)) in english.facts.iter().zip(&chinese.facts) {
+        no_english(chinese_name);
+        // These are not our words.
+        if !["title", "docId", "alias of docId", "asks for"].contains(&name.as_str()) {
+            no_english(value);
+        }
+    }
+}
+
+#[test]
+fn every_fact_that_is_told_has_a_name_in_chinese() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/explain");
+    let read = |file: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(file.unwrap().path()).unwrap()
+    };
+    let source: String = std::fs::read_dir(folder).unwrap().map(read).collect();
+    let calls = source.split("facts.add(").skip(1).map(str::trim_start);
+    let direct = calls.filter_map(|call| call.strip_prefix('"')?.split_once('"'));
+    let lists = source.lines().filter_map(|line| line.trim().strip_prefix("(\"entries "));
+    let listed =
+        lists.filter_map(|line| line.split_once('"')).map(|(name, _)| format!("entries {name}"));
+    let names: BTreeSet<String> = direct.map(|(name, _)| name.to_owned()).chain(listed).collect();
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        assert!(source.contains(&format!("(\"{name}\", \"")), "`{name}` has no Chinese name");
     }
 }
 
@@ -158,6 +207,11 @@ fn the_sums_of_the_report_are_the_addresses_of_the_store() {
         }
         assert_eq!(sum, refused);
         refused_before = refused;
+        for row in tables.addresses.iter().unwrap() {
+            let url = PageUrl::parse(row.unwrap().0.value()).unwrap();
+            let told = |language| explain_in(&tables, &url, language).unwrap();
+            is_told_in_chinese(&told(Language::English), &told(Language::Chinese));
+        }
     }
     let reasons: Vec<&str> = refused_before.keys().map(String::as_str).collect();
     assert_eq!(

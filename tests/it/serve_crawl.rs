@@ -321,10 +321,9 @@ fn one_crawl_at_a_time_is_stopped_by_request_and_when_the_service_stops() {
     check_clean(&store);
 }
 
-#[test]
-fn hosts_are_listed_in_pages_and_reasons_are_those_of_the_report() {
-    let hosts = 5;
-    let web = Web::start(hosts, |urls| {
+/// Hosts that link to each other, each with some pages, a copy, and pages that cannot be stored.
+fn hosts_of_all_kinds(hosts: usize) -> Web {
+    Web::start(hosts, |urls| {
         let site = |host: usize| {
             let links: Vec<String> = (0..=host).map(|number| format!("/p/{number}")).collect();
             let mut links: Vec<&str> = links.iter().map(String::as_str).collect();
@@ -345,16 +344,34 @@ fn hosts_are_listed_in_pages_and_reasons_are_those_of_the_report() {
             )
         };
         (0..hosts).map(site).collect()
-    });
+    })
+}
+
+#[test]
+fn hosts_are_listed_in_pages_and_reasons_are_those_of_the_report() {
+    let hosts = 5;
+    let web = hosts_of_all_kinds(hosts);
     let server = Server::with(|settings| settings.clock = Clock::System);
     let seeds = web.seeds();
-    let report =
-        crawl::run(&server.store, &config().settings(), &seeds, &Context::default()).unwrap();
+    let mut config = config();
+    config.crawl.limits.probe_error_page = true;
+    config.frontier.discover.usual_place = true;
+    let context = Context::default();
+    let report = crawl::run(&server.store, &config.settings(), &seeds, &context).unwrap();
     let told = server.get("/v1/reasons").json();
     assert_eq!(told["documents"], json!(report.documents));
     assert_eq!(told["copies"], json!(report.copies));
     assert_eq!(told["duplicates"], json!(report.duplicates));
-    assert_eq!(told["refused"], json!(report.refused));
+    // What the crawler asked for of itself is no page that was not stored.
+    assert_eq!(told["own"], json!({"no_sitemap": hosts, "probe": hosts}));
+    let mut refused = report.refused.clone();
+    refused.retain(|name, _| told["own"].get(name).is_none());
+    assert_eq!(told["refused"], json!(refused));
+    // Errors are the same wherever they are counted; a status that is an error is one.
+    assert_eq!(told["refused"]["http_error"], json!(hosts));
+    assert_eq!(told["errors"], json!(hosts));
+    assert_eq!(context.live.errors.load(Ordering::Relaxed), hosts as u64);
+    assert_eq!(context.live.failed.load(Ordering::Relaxed), 0, "each request got an answer");
     assert_eq!(told["waiting"], json!(report.queued));
     assert!(report.duplicates_total() >= 4 && report.refused.len() >= 2, "{report:?}");
 

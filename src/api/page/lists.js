@@ -20,13 +20,36 @@ function filters(view, controls, read) {
 const dayAfter = (day) => new Date(Date.parse(`${day}T00:00:00Z`) + 86400000).toISOString().slice(0, 10);
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
+// The controls for media and language: what there is, and how often. Where not all media are listed,
+// any name can be given.
+function choices(told, media, of) {
+  const options = (rows, name, value) => {
+    const known = rows.map((row) => [row[name], t('choice', { name: row[name], n: number(row.documents) })]);
+    return [['', t('allOfThem')], ...(value && !rows.some((row) => row[name] === value) ? [[value, value]] : []), ...known];
+  };
+  const some = () => {
+    const list = h('datalist', { id: 'all-media' }, told.media.map((row) => h('option', { value: row.media })));
+    const control = h('input', { type: 'text', name: 'media', value: media, list: list.id, placeholder: t('anotherMedia') });
+    return put(field(t('media'), control), [list]);
+  };
+  return [
+    told.complete ? field(t('media'), select('media', media, options(told.media, 'media', media))) : some(),
+    field(t('language'), select('language', of, options(told.languages, 'language', of))),
+  ];
+}
+
 async function articlesView(box, { parameters, signal }) {
   const { sort = 'newest', media = '', language: of = '', since = '', until = '', cursor = '' } = parameters;
-  const input = (type, name, value, extra) => h('input', { type, name, value, ...extra });
+  const input = (type, name, value) => h('input', { type, name, value });
+  const facets = await api('/v1/facets', { signal }).catch((error) => {
+    if (error.name === 'AbortError' || error.status === 401) throw error;
+    // Then nothing can be chosen, and any name can be given.
+    return { media: [], languages: [], complete: false };
+  });
+  const [media_, language_] = choices(facets, media, of);
   box.append(filters('articles', [
-    field(t('order'), select('sort', sort, [['newest', t('newest')], ['oldest', t('oldest')], ['copies', t('mostCopies')]])),
-    field(t('media'), input('text', 'media', media, { placeholder: t('anyMedia') })),
-    field(t('language'), input('text', 'language', of, { size: 4, placeholder: 'zh, en' })),
+    field(t('order'), select('sort', sort, [['newest', t('newest')], ['oldest', t('oldest')], ['copies', t('mostCopies')], ['fewest', t('fewestCopies')]])),
+    media_, language_,
     field(t('since'), input('date', 'since', since)),
     field(t('until'), input('date', 'until', until)),
     h('div', { class: 'field' }, h('a', { href: place('articles') }, t('clear'))),
@@ -66,6 +89,7 @@ let longText = '';
 
 async function searchView(box, { parameters, signal }) {
   const mode = ['text', 'sentence', 'words'].includes(parameters.mode) ? parameters.mode : 'text';
+  const sort = ['copies', 'fewest'].includes(parameters.sort) ? parameters.sort : 'best';
   const text = parameters.q ?? (parameters.long ? longText : '');
   const note = h('p', { class: 'bad', role: 'alert', id: 'search-note' });
   const area = h('textarea', { name: 'q', rows: '4', dir: 'auto', 'aria-describedby': 'search-note', '.value': text });
@@ -80,16 +104,18 @@ async function searchView(box, { parameters, signal }) {
         const asked = form.get('q').trim();
         if (!asked) { note.textContent = t('searchEmpty'); area.focus(); return; }
         note.textContent = '';
-        if (asked.length <= 1500) go(place('search', '', { mode: form.get('mode'), q: asked }));
-        else { longText = asked; go(place('search', '', { mode: form.get('mode'), long: Date.now() })); }
+        const how = { mode: form.get('mode'), sort: form.get('sort') === 'best' ? '' : form.get('sort') };
+        if (asked.length <= 1500) go(place('search', '', { ...how, q: asked }));
+        else { longText = asked; go(place('search', '', { ...how, long: Date.now() })); }
       },
     },
   }, field(t('searchFor'), area), h('fieldset', {}, h('legend', {}, t('mode')), radios, h('p', { class: 'quiet' }, t('modeHelp'))),
+  field(t('order'), select('sort', sort, [['best', t('best')], ['copies', t('mostCopies')], ['fewest', t('fewestCopies')]])),
   note, h('p', {}, h('button', { type: 'submit', class: 'main' }, t('find')))));
   if (!text) { signal.throwIfAborted(); return; }
   const list = h('section', { 'aria-label': t('results') }, waiting());
   box.append(list);
-  const told = await api('/v1/search', { method: 'POST', body: { text, mode, limit: 30 }, signal });
+  const told = await api('/v1/search', { method: 'POST', body: { text, mode, sort, limit: 30 }, signal });
   const all = number(told.documents ?? 0);
   const words = told.rows.length ? t('foundN', { n: number(told.rows.length), all }) : t('nothingFound', { n: all });
   announce(words);

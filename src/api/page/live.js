@@ -87,7 +87,7 @@ function showCrawls(box, told, before) {
     const figures = [
       ['perSecond', number(pace, { maximumFractionDigits: pace < 10 ? 1 : 0 })], ['pagesRead', number(crawl.pages)], ['queued', number(crawl.queued)],
       ['inFlight', number(crawl.inFlight)], ['newDocs', number(crawl.new)], ['duplicates', number(crawl.duplicates)],
-      ['failedPages', number(crawl.failed)], ['requests', number(crawl.requests)], ['bytes', bytes(crawl.bytes)],
+      ['failedPages', number(crawl.errors)], ['requests', number(crawl.requests)], ['bytes', bytes(crawl.bytes)],
     ];
     return h('article', { class: 'crawl' }, h('h3', {}, crawl.job ?? `${t('crawl')} (${t('noJob')})`, ' ', stateOf(crawl.state)),
       h('p', { class: 'quiet' }, t('pair', { name: t('started'), value: '' }), moment(crawl.started), ' · ', crawl.store),
@@ -96,7 +96,7 @@ function showCrawls(box, told, before) {
 }
 
 function showVerdicts(box, told) {
-  const sums = [['documents', told.documents], ['copies', told.copies], ['waiting', told.waiting]];
+  const sums = [['documents', told.documents], ['copies', told.copies], ['waiting', told.waiting], ['failedPages', told.errors]];
   const reasons = (caption, counts) => {
     const rows = Object.entries(counts ?? {}).filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one);
     if (!rows.length) return null;
@@ -109,21 +109,21 @@ function showVerdicts(box, told) {
     return table(caption, [t('reason'), t('count'), ''], rows.map(([name, count]) => [code(name), number(count), share(count)]), { numeric: [1] });
   };
   fill(box, h('dl', { class: 'figures' }, sums.map(([name, value]) => h('div', {}, h('dt', {}, t(name)), h('dd', {}, number(value))))),
-    h('div', { class: 'pair' }, reasons(t('duplicatesBy'), told.duplicates), reasons(t('refusedBy'), told.refused)));
+    h('div', { class: 'pair' }, reasons(t('duplicatesBy'), told.duplicates), reasons(t('refusedBy'), told.refused), reasons(t('ownBy'), told.own)));
 }
 
 function showHosts(box, told) {
   if (!told.rows.length) { fill(box, empty(t('noHosts'))); return; }
-  const heads = [t('host'), t('state'), t('nextVisit'), t('queued'), t('answered'), t('failedPages'), t('delay'), t('trouble')];
+  const heads = [t('host'), t('state'), t('nextVisit'), t('queued'), t('answered'), t('noAnswer'), t('delay'), t('trouble')];
   fill(box, table(t('hosts'), heads, told.rows.map((row) => [
     h('span', { dir: 'auto' }, row.host), stateOf(row.state), moment(row.nextVisit, { dateStyle: 'short', timeStyle: 'medium' }), number(row.queued), number(row.answered),
-    number(row.failed), seconds(row.delayMs), row.trouble ?? '–',
+    number(row.failed), seconds(row.delayMs), row.trouble ? code(row.trouble) : '–',
   ]), { unseen: true, numeric: [3, 4, 5, 6] }));
 }
 
 function outcomeOf(run) {
   if (!run) return h('span', { class: 'quiet' }, '–');
-  return h('span', {}, code(run.outcome), run.reason ? ` (${run.reason})` : '', ' ', moment(run.ended ?? run.started ?? run.planned));
+  return h('span', {}, code(run.outcome), run.reason ? t('inBrackets', { what: runReason(run.reason) }) : '', ' ', moment(run.ended ?? run.started ?? run.planned));
 }
 
 async function jobsView(box, { argument, signal }) {
@@ -165,7 +165,7 @@ async function runsView(box, name, signal) {
   box.lastChild.remove();
   const heads = [t('started'), t('ended'), t('outcome'), t('trigger'), t('pagesRead'), t('newDocs'), t('duplicates'), t('bytes')];
   box.append(h('div', { class: 'card' }, told.rows.length ? table(t('runsOf', { name }), heads, told.rows.map((run) => [
-    moment(run.started ?? run.planned), moment(run.ended), [code(run.outcome), run.reason ? ` (${run.reason})` : ''], code(run.trigger),
+    moment(run.started ?? run.planned), moment(run.ended), [code(run.outcome), run.reason ? t('inBrackets', { what: runReason(run.reason) }) : ''], code(run.trigger),
     number(run.counts?.pages), number(run.counts?.new), number(run.counts?.duplicates), bytes(run.counts?.bytes),
   ]), { numeric: [4, 5, 6, 7] }) : empty(t('noRuns'))));
 }
@@ -181,12 +181,12 @@ async function explainView(box, { parameters, signal }) {
   const body = h('section', { class: 'card' }, waiting());
   box.append(body);
   try {
-    const told = await api(`/v1/explain?${new URLSearchParams({ url })}`, { signal });
+    const told = await api(`/v1/explain?${new URLSearchParams({ url, language })}`, { signal });
     announce(told.summary);
     const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
     fill(body, h('h2', { tabindex: '-1', 'data-focus': true }, t('explained')), h('p', {}, webLink(told.url)),
-      h('p', { class: 'summary' }, h('strong', {}, code(told.state)), told.reason ? ` · ${code(told.reason)}` : '', h('br', {}), h('span', { lang: 'en' }, told.summary)),
-      told.facts.length ? table(t('facts'), [t('fact'), t('value')], told.facts.map((fact) => [h('span', { lang: 'en' }, fact.name), h('span', { lang: 'en' }, text(fact.value))]), { unseen: true }) : null);
+      h('p', { class: 'summary' }, h('strong', {}, code(told.state)), told.reason ? ` · ${code(told.reason)}` : '', h('br', {}), told.summary),
+      told.facts.length ? table(t('facts'), [t('fact'), t('value')], told.facts.map((fact) => [fact.name, text(fact.value)]), { unseen: true }) : null);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     fill(body, trouble(error));

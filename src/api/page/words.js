@@ -6,7 +6,7 @@ const WORDS = {
     skip: 'Skip to the content', views: 'Views', other: '中文', otherName: 'Switch to Chinese: 中文',
     live: 'Live', charts: 'Charts', articles: 'Articles', growing: 'Growing', search: 'Search',
     document: 'Document', jobs: 'Jobs', explain: 'Explain',
-    pair: '{name}: {value}', loading: 'Loading…', apply: 'Apply', clear: 'Clear', more: 'Next page', first: 'First page',
+    pair: '{name}: {value}', inBrackets: ' ({what})', loading: 'Loading…', apply: 'Apply', clear: 'Clear', more: 'Next page', first: 'First page',
     pages_: 'Pages', none: 'none', unknown: 'unknown', untitled: '(no title)',
     // Failures.
     unreachable: 'The service cannot be reached. It may have stopped; this page tries again when you reload it.',
@@ -14,7 +14,7 @@ const WORDS = {
     notAvailable: 'Not available: this service does not offer this view.',
     notReady: 'The index of the search is still being made. Try again in a moment.',
     busy: 'The service is busy. Try again in a moment.',
-    noDocument: 'There is no such document.', gone: 'No address carries this document any more.',
+    noDocument: 'There is no such document.', badUrl: 'This is not a web address.', gone: 'No address carries this document any more.',
     withheld: 'The pages of this document ask not to be shown.',
     failed: 'The service could not answer: {detail}',
     notFound: 'There is no such view.', toLive: 'Go to the live view',
@@ -28,9 +28,9 @@ const WORDS = {
     duplicates: 'Duplicates', failedPages: 'Errors', bytes: 'Downloaded', requests: 'Requests', started: 'Started', state: 'State',
     verdicts: 'What became of the pages', noVerdicts: 'Nothing has been decided yet.',
     documents: 'Documents', copies: 'Copies', waiting: 'Waiting', reason: 'Reason', count: 'Number',
-    duplicatesBy: 'Duplicates by the key that found them', refusedBy: 'Pages that were not stored, by reason',
+    duplicatesBy: 'Duplicates by the key that found them', refusedBy: 'Pages that were not stored, by reason', ownBy: 'Requests of the crawler itself', noAnswer: 'No answer',
     hosts: 'Hosts', noHosts: 'No host is known yet.', host: 'Host', nextVisit: 'Next visit', answered: 'Answered',
-    delay: 'Delay', trouble: 'Last error', sort: 'Sort by', byQueued: 'Queue', byAnswered: 'Answers', byFailed: 'Errors', byName: 'Name',
+    delay: 'Delay', trouble: 'Last error', sort: 'Sort by', byQueued: 'Queue', byAnswered: 'Answers', byFailed: 'No answer', byName: 'Name',
     pause: 'Pause', resume: 'Go on', paused: 'Paused', nCrawls: '{n} crawls running', now: 'now',
     stateRunning: 'running', stateStopping: 'stopping', stateReady: 'ready', stateWaiting: 'waiting', stateBlocked: 'left alone',
     stateBroken: 'not answering', stateDone: 'done', stateIdle: 'idle',
@@ -39,8 +39,8 @@ const WORDS = {
     arrivals: 'Arrivals by time', time: 'Time', noArrivals: 'Nothing came in this time.', total: 'Total',
     chartLabel: '{what}: bar chart from {from} to {to}; the most is {most}. The figures are in the table below.',
     // Articles.
-    newest: 'Newest first', oldest: 'Oldest first', mostCopies: 'Most copies first', order: 'Order',
-    media: 'Media', language: 'Language', since: 'From day', until: 'To day', filter: 'Filter', anyMedia: 'exact name',
+    newest: 'Newest first', oldest: 'Oldest first', mostCopies: 'Most copies first', fewestCopies: 'Fewest copies first', best: 'Best first', order: 'Order',
+    media: 'Media', language: 'Language', since: 'From day', until: 'To day', filter: 'Filter', allOfThem: 'all', choice: '{name} ({n})', anotherMedia: 'or any other name',
     noArticles: 'No article fits.', noneYet: 'No article of those that were looked at fits; the list goes on.',
     similarN: '{n} similar articles', similar1: '1 similar article', similar0: 'no similar articles', nArticles: '{n} articles on this page',
     // Growing.
@@ -76,14 +76,14 @@ const WORDS = {
     skip: '跳到正文', views: '视图', other: 'English', otherName: '切换为英文：English',
     live: '实时', charts: '图表', articles: '文章', growing: '增长', search: '搜索',
     document: '文档', jobs: '任务', explain: '解释',
-    pair: '{name}：{value}', loading: '正在加载…', apply: '应用', clear: '清除', more: '下一页', first: '第一页',
+    pair: '{name}：{value}', inBrackets: '（{what}）', loading: '正在加载…', apply: '应用', clear: '清除', more: '下一页', first: '第一页',
     pages_: '分页', none: '无', unknown: '未知', untitled: '（无标题）',
     unreachable: '无法连接服务。它可能已停止；请重新加载本页再试。',
     retrying: '服务暂时没有回应。下面是最后一次的状态；每隔几秒会再次询问。',
     notAvailable: '不可用：此服务没有提供这个视图。',
     notReady: '搜索索引仍在建立，请稍后再试。',
     busy: '服务繁忙，请稍后再试。',
-    noDocument: '没有这个文档。', gone: '已没有任何地址载有此文档。',
+    noDocument: '没有这个文档。', badUrl: '这不是网页地址。', gone: '已没有任何地址载有此文档。',
     withheld: '此文档的网页要求不予显示。',
     failed: '服务无法回答：{detail}',
     notFound: '没有这个视图。', toLive: '前往实时视图',
@@ -95,17 +95,17 @@ const WORDS = {
     duplicates: '重复', failedPages: '错误', bytes: '已下载', requests: '请求', started: '开始', state: '状态',
     verdicts: '页面的结果', noVerdicts: '还没有任何结果。',
     documents: '文档', copies: '副本', waiting: '等待', reason: '原因', count: '数量',
-    duplicatesBy: '重复页面（按发现依据）', refusedBy: '未保存的页面（按原因）',
+    duplicatesBy: '重复页面（按发现依据）', refusedBy: '未保存的页面（按原因）', ownBy: '抓取程序自身的请求', noAnswer: '无回应',
     hosts: '主机', noHosts: '还没有已知的主机。', host: '主机', nextVisit: '下次访问', answered: '已回应',
-    delay: '间隔', trouble: '最近的错误', sort: '排序', byQueued: '队列', byAnswered: '回应', byFailed: '错误', byName: '名称',
+    delay: '间隔', trouble: '最近的错误', sort: '排序', byQueued: '队列', byAnswered: '回应', byFailed: '无回应', byName: '名称',
     pause: '暂停', resume: '继续', paused: '已暂停', nCrawls: '{n} 个抓取正在运行', now: '现在',
     stateRunning: '运行中', stateStopping: '正在停止', stateReady: '就绪', stateWaiting: '等待中', stateBlocked: '暂不打扰',
     stateBroken: '无回应', stateDone: '完成', stateIdle: '空闲',
     by: '步长', hour: '按小时（最近 48 小时）', day: '按天（最近 30 天）', newDocuments: '新文档', furtherCopies: '已知文档的新副本',
     arrivals: '按时间的到达数', time: '时间', noArrivals: '这段时间没有新内容。', total: '合计',
     chartLabel: '{what}：柱状图，从 {from} 到 {to}，最多为 {most}。数字见下表。',
-    newest: '最新在前', oldest: '最旧在前', mostCopies: '副本最多在前', order: '顺序',
-    media: '媒体', language: '语言', since: '起始日', until: '截止日', filter: '筛选', anyMedia: '准确名称',
+    newest: '最新在前', oldest: '最旧在前', mostCopies: '副本最多在前', fewestCopies: '副本最少在前', best: '最佳在前', order: '顺序',
+    media: '媒体', language: '语言', since: '起始日', until: '截止日', filter: '筛选', allOfThem: '全部', choice: '{name}（{n}）', anotherMedia: '或其他名称',
     noArticles: '没有符合的文章。', noneYet: '已查看的文章都不符合；列表还有后续。',
     similarN: '{n} 篇相似文章', similar1: '1 篇相似文章', similar0: '没有相似文章', nArticles: '本页 {n} 篇文章',
     window: '时间段', growth: '新增 {n} 个副本', growth1: '新增 1 个副本', noGrowth: '这段时间没有文档出现新副本。',
@@ -158,6 +158,7 @@ const CODES = {
   first: ['first copy', '首个副本'], exact_content: ['equal text', '正文完全相同'], exact: ['equal text', '正文完全相同'],
   near_title: ['similar title', '标题相似'], title: ['similar title', '标题相似'], near_content: ['similar text', '正文相似'], near: ['similar text', '正文相似'],
   content: ['similar text', '正文相似'], long_sentence: ['long sentences', '长句相同'], sentence: ['long sentences', '长句相同'], shingles: ['runs of words', '词串相同'], merged: ['merged', '合并'],
+  skipped_by_rule: ['skipped by a learned rule', '按学得的规则跳过'], skipped_by_feed: ['skipped by a feed of verdicts', '按信息源跳过'],
   nid: ['same nid', 'nid 相同'], url: ['same address', '地址相同'],
   running: ['running', '运行中'], done: ['done', '完成'], seeds_failed: ['seeds failed', '种子失败'], failed: ['failed', '失败'], stopped: ['stopped', '已停止'],
   interrupted: ['interrupted', '被中断'], refused: ['refused', '被拒绝'], missed: ['missed', '错过'],
@@ -177,4 +178,22 @@ function t(key, parts = {}) {
 function code(name) {
   const words = Object.hasOwn(CODES, name) ? CODES[name] : null;
   return words ? words[language === 'zh' ? 1 : 0] : String(name ?? '');
+}
+
+// Why a run of a job ended as it did, in Chinese; what is not here, such as a message of the system, is shown as it is.
+const RUN_REASONS = [
+  [/^nothing left to visit$/, '没有可访问的地址了'], [/^limit of (\d+) pages$/, '已达 $1 页的上限'], [/^time_max of (\S+) is over$/, '已超过 time_max（$1）'],
+  [/^(\d+) addresses wait, the next until (\S+)$/, '$1 个地址在等待，最近的到 $2'], [/^(\d+) seeds not crawled$/, '$1 个种子未抓取'], [/^asked to stop$/, '被要求停止'],
+  [/^a run of the job is under way$/, '此任务正在运行'], [/^an earlier moment of the job still waits for its run$/, '此任务较早的时刻仍在等待运行'],
+  [/^no scheduler ran at that time$/, '当时没有调度程序在运行'], [/^a later run makes up for it$/, '由之后的一次运行补上'], [/^another process runs the job$/, '另一个进程正在运行此任务'],
+  [/^another process uses the store (.+)$/, '另一个进程正在使用存储 $1'], [/^a crawl of the store (.+) is under way$/, '存储 $1 正在被抓取'],
+  [/^the process died$/, '进程意外终止'], [/^the program is wrong: see the log$/, '程序出错：见日志'],
+];
+
+function runReason(text) {
+  if (language !== 'zh') return text;
+  return text.split('; ').map((part) => {
+    const found = RUN_REASONS.find(([pattern]) => pattern.test(part));
+    return found ? part.replace(...found) : part;
+  }).join('；');
 }
