@@ -4,7 +4,7 @@ use std::path::Path;
 
 use redb::ReadableDatabase as _;
 
-use super::file::{caught, open_overlay};
+use super::file::{caught, close, open_overlay};
 use super::{Error, ReadTables, tables};
 
 /// Reads every row of a store, and returns the tables that have some that cannot be read, each with
@@ -33,9 +33,10 @@ pub fn damaged_tables(folder: &Path) -> Result<Vec<(&'static str, String)>, Erro
             };
             damaged.push((table, detail));
             // A panic may have left locks behind that nobody can take any more.
-            db = open()?;
+            close(std::mem::replace(&mut db, open()?));
         }
     }
+    close(db);
     Ok(damaged)
 }
 

@@ -139,6 +139,12 @@ pub(super) fn caught<T>(
     })
 }
 
+/// Drops a database, which writes to it and so may meet a damage as well. Returns whether it was
+/// closed.
+pub(super) fn close<T>(db: T) -> bool {
+    catch_unwind(AssertUnwindSafe(|| drop(db))).is_ok()
+}
+
 pub(super) fn check_magic(path: &Path) -> Result<(), Error> {
     let mut start = [0u8; 9];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
@@ -170,4 +176,20 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "it cannot be read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_cannot_be_closed_is_no_panic() {
+        struct Damaged;
+        impl Drop for Damaged {
+            fn drop(&mut self) {
+                panic!("the pages make no sense");
+            }
+        }
+        assert!(!close(Damaged) && close(()));
+    }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use redb::Database;
 
-use super::file::{open_database, open_nothing, open_overlay};
+use super::file::{close, open_database, open_nothing, open_overlay};
 use super::{Error, Store};
 
 /// Bytes that must find room beside the store before it is said to be ready.
@@ -115,14 +115,14 @@ impl Store {
     /// Puts another database in the place of the one that failed, which has to be closed first.
     fn replace(&self, open: impl FnOnce(&Self) -> Result<Database, Error>) -> Result<(), Error> {
         let mut db = self.db.write().unwrap_or_else(PoisonError::into_inner);
-        let mut old = std::mem::replace(&mut *db, Arc::new(open_nothing()?));
+        let Some(mut old) = db.replace(Arc::new(open_nothing()?)) else { return Ok(()) };
         let began = Instant::now();
         // Whoever has it only begins a transaction.
         let old = loop {
             match Arc::try_unwrap(old) {
                 Ok(old) => break old,
                 Err(held) if began.elapsed() > HELD_MAX => {
-                    *db = held;
+                    *db = Some(held);
                     return Err(Error::InUse(self.path.clone()));
                 }
                 Err(held) => old = held,
@@ -130,8 +130,8 @@ impl Store {
             thread::sleep(Duration::from_millis(1));
         };
         self.health.readable.store(false, Ordering::SeqCst);
-        drop(old);
-        *db = Arc::new(open(self)?);
+        close(old);
+        *db = Some(Arc::new(open(self)?));
         Ok(())
     }
 

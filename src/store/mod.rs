@@ -24,7 +24,7 @@ pub use file::open_small;
 pub use tables::{ReadTables, Tables, read_number};
 pub use turns::Turn;
 
-use file::{caught, check_magic, make, open_database, open_error, open_overlay};
+use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
 use mend::Health;
 use turns::Turns;
 
@@ -211,7 +211,8 @@ from_redb!(StorageError, TableError, TransactionError, CommitError);
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    db: RwLock<Arc<Database>>,
+    /// There is one until the store is dropped.
+    db: RwLock<Option<Arc<Database>>>,
     path: PathBuf,
     cache_bytes: usize,
     turns: Turns,
@@ -275,7 +276,7 @@ impl Store {
             Mode::Read => open_overlay(&path, cache_bytes)?.0,
         };
         let store = Self {
-            db: RwLock::new(Arc::new(db)),
+            db: RwLock::new(Some(Arc::new(db))),
             path,
             cache_bytes,
             turns: Turns::default(),
@@ -294,7 +295,8 @@ impl Store {
     /// Returns the database for transactions.
     #[must_use]
     pub fn db(&self) -> Arc<Database> {
-        self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let db = self.db.read().unwrap_or_else(PoisonError::into_inner).clone();
+        db.expect("a store that is used is not dropped")
     }
 
     /// Waits for its turn to write. To be held over the transaction by whoever writes again and
@@ -317,7 +319,8 @@ impl Store {
 
     /// Lets redb check every page of the file. Returns false if it had to be repaired.
     pub fn check_pages(&mut self) -> Result<bool, Error> {
-        let db = Arc::get_mut(self.db.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let db = self.db.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let db = db.as_mut().and_then(Arc::get_mut);
         let db = db.ok_or_else(|| Error::InUse(self.path.clone()))?;
         let path = || self.path.clone();
         caught(path, || db.check_integrity().map_err(|error| open_error(path(), error)))
@@ -383,5 +386,14 @@ impl Store {
             return Err(Error::NewerFormat { path: self.path.clone(), found });
         }
         Ok(found)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let db = self.db.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if !close(db) {
+            tracing::error!(store = %self.path.display(), "the store is damaged: it was left open");
+        }
     }
 }
