@@ -90,7 +90,11 @@ pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
         (false, _) => "info,uniqcrawl=debug",
     };
     let filter = EnvFilter::try_from_env("UNIQCRAWL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // It would tell of lines that nobody reads with a macro that panics then.
+        .log_internal_errors(false);
     let crash = super::crash::asked_for();
     if json && crash.is_none() {
         return log.json().with_writer(|| JsonLog).init();
