@@ -122,7 +122,7 @@ impl Idf {
         Self(None)
     }
 
-    /// Reads a table that was made by [`DocumentFrequencies::write`].
+    /// Reads a table that was made by [`DocumentFrequencies`].
     pub fn read(path: &Path) -> Result<Self, BadIdf> {
         let text = fs::read_to_string(path)
             .map_err(|source| BadIdf::Io { path: path.to_owned(), source })?;
