@@ -20,6 +20,10 @@ use super::verdicts::VerdictsCommand;
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
 #[derive(Debug, Parser)]
 #[command(name = "crawl", version, args_conflicts_with_subcommands = true)]
+#[command(
+    override_usage = "crawl [OPTIONS] <URL>...\n       crawl [OPTIONS] --seeds <FILE>\n       \
+    crawl <COMMAND>"
+)]
 #[command(after_help = "Exit codes: 0 done; 1 failed; 2 bad usage or input; 3 finished, but some \
     seeds could not be crawled; 130 interrupted and safely stopped.")]
 pub(crate) struct Args {
@@ -51,8 +55,11 @@ pub(crate) struct StoreArg {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CrawlArgs {
-    /// File of addresses to start from, one a line, `#` for comments, `-` for standard input
-    #[arg(long, value_name = "FILE", required = true)]
+    /// Addresses to start from; `https://` may be left out
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// File of further addresses, one a line, `#` for comments, `-` for standard input
+    #[arg(long, value_name = "FILE")]
     pub seeds: Vec<PathBuf>,
     #[command(flatten)]
     pub store: StoreArg,

@@ -1,4 +1,4 @@
-//! `crawl --seeds`.
+//! `crawl URL...`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,16 +21,18 @@ use super::door::{Answering, Door};
 use super::exit::Exit;
 use super::progress::Progress;
 use super::screen::{self, number};
-use super::{seeds, settings};
+use super::seeds::{self, Reading};
+use super::settings;
 
-/// `crawl --seeds FILE`.
+/// `crawl URL...`, and `crawl --seeds FILE`.
 pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let mut config = settings::effective(&args.overrides)?.config;
     if let Some(listen) = args.serve {
         config.api.listen = listen.unwrap_or(config.api.listen);
         api::check(&config.api)?;
     }
-    let seeds = seeds::read(&args.seeds, &config.urls)?;
+    let read = Reading { rules: &config.urls, quiet };
+    let seeds = seeds::all(&args.urls, &args.seeds, read)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
         eprintln!("note: set --contact, so that webmasters can reach you and not only block you");
     }

@@ -11,7 +11,7 @@ use uniqcrawl::explain;
 use uniqcrawl::export::{self, Format, Unsettled};
 use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
 use uniqcrawl::store::{ReadTables, Store};
-use uniqcrawl::urls::{Normalize, PageUrl};
+use uniqcrawl::urls::{Normalize, PageUrl, Typed};
 
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
@@ -55,7 +55,8 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
 }
 
 fn parse_plain(text: &str) -> Result<PageUrl> {
-    PageUrl::parse_with(text, Normalize::none()).map_err(|error| Usage(error.to_string()).into())
+    let typed = Typed::parse(text, Normalize::none());
+    typed.map(|typed| typed.url).map_err(|error| Usage(error.to_string()).into())
 }
 
 /// Brings an address into the normal form of the store; one that stands in it is left as it is.
@@ -154,11 +155,11 @@ pub(super) fn find(
         let number = tables.doc_ids.get(id.0)?.map(|row| row.value());
         return Ok((number.ok_or_else(unknown)?, None));
     }
-    if !text.contains("://") {
+    let Ok(plain) = parse_plain(text) else {
         let detail = format!("`{text}` is neither a docId nor an address");
         return Err(Usage(detail).into());
-    }
-    let url = in_form_of(store, tables, parse_plain(text)?)?;
+    };
+    let url = in_form_of(store, tables, plain)?;
     match Address::read(&tables.addresses, url.as_str())? {
         Some(Address { state: State::Stored(number), .. }) => Ok((number, Some(url))),
         _ => Err(unknown().into()),

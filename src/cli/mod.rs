@@ -39,6 +39,12 @@ pub(crate) fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
+            if error.use_stderr()
+                && let Some(word) = seeds::misspelt_command()
+            {
+                eprintln!("error: {}", seeds::misspelt(&word));
+                return Exit::Usage.into();
+            }
             // Help and version are no errors to clap's own exit code.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             let _ = error.print();

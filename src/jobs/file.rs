@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::export::Format;
 use crate::units::Time;
-use crate::urls::PageUrl;
+use crate::urls::{Normalize, Typed};
 
 use super::plan::{CatchUp, Rule};
 use super::schedule::Schedule;
@@ -353,8 +353,8 @@ fn seeds(reader: &mut Reader) -> Option<Seeds> {
     }
     let mut seeds = Vec::new();
     for text in reader.texts("seeds")? {
-        match PageUrl::parse(&text) {
-            Ok(url) => seeds.push(url),
+        match Typed::parse(&text, &Normalize::default()) {
+            Ok(typed) => seeds.push(typed.url),
             Err(error) => reader.fault("seeds", error.to_string()),
         }
     }

@@ -10,6 +10,7 @@ mod pattern;
 mod scope;
 mod sessions;
 mod shape;
+mod typed;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,6 +27,7 @@ pub use normal::Normalize;
 pub use pattern::pattern;
 pub use scope::{Scope, ScopeKind, registrable_domain};
 pub use shape::{Limits, OddShape};
+pub use typed::Typed;
 
 /// A normalised absolute http or https address without fragment and user information.
 ///
@@ -51,6 +53,9 @@ pub enum ParseError {
     /// An address of another kind, such as `mailto:`.
     #[error("`{0}` is neither http nor https")]
     Scheme(String),
+    /// A single word, which people may have meant as anything.
+    #[error("`{0}` is no address: it has neither a scheme (https://) nor a dot")]
+    Word(String),
 }
 
 impl PageUrl {

@@ -91,13 +91,13 @@ fn bad_usage_ends_with_2_and_names_what_is_wrong() {
 fn lines_that_are_no_addresses_are_named_and_the_rest_goes_on() {
     let web = site();
     let folder = tempfile::tempdir().unwrap();
-    let seeds = format!("# seeds\nexample.com\n{}\nmailto:x@y\n", web.web.url(0));
+    let seeds = format!("# seeds\nexample\n{}\nmailto:x@y\n", web.web.url(0));
     fs::write(folder.path().join("s.txt"), seeds).unwrap();
     let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
     let output = crawl(&arguments, folder.path());
     let text = text(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("s.txt:2: `example.com`") && text.contains("s.txt:4: "), "{text}");
+    assert!(text.contains("s.txt:2: `example`") && text.contains("s.txt:4: "), "{text}");
     assert!(text.contains("3 pages in"), "{text}");
 }
 

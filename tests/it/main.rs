@@ -27,6 +27,7 @@ mod extract;
 mod extractors;
 mod fairness;
 mod features;
+mod first_use;
 mod forest;
 mod full_disk;
 mod groups;

@@ -17,7 +17,8 @@ pub(super) use work::{House, Served};
 
 use super::args::{JobsArg, JobsCommand};
 use super::exit::{Exit, Usage};
-use super::{screen, seeds, settings};
+use super::seeds::{self, Reading};
+use super::{screen, settings};
 
 /// Runs one of the commands.
 pub(super) fn run(command: JobsCommand, json: bool, quiet: bool) -> Result<Exit> {
@@ -102,7 +103,9 @@ pub(super) fn config(job: &Job) -> Result<Config, (String, String)> {
 /// The seeds of a job.
 fn starts(job: &Job, rules: &Normalize) -> Result<Vec<PageUrl>> {
     match &job.seeds {
-        Seeds::File(path) => seeds::read(std::slice::from_ref(path), rules),
+        Seeds::File(path) => {
+            seeds::of_files(std::slice::from_ref(path), Reading { rules, quiet: false })
+        }
         Seeds::List(seeds) => Ok(seeds.clone()),
         Seeds::None => Ok(Vec::new()),
     }
