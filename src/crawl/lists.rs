@@ -63,5 +63,6 @@ fn listed(lease: &Lease, list: &List, cut: bool, (nofollow, settings): (bool, &S
     });
     let entries = entries.collect();
     let cut = if cut { Some(discover::Cut::Bytes) } else { list.cut };
-    Yield::List(Box::new(Listed { kind: list.kind, entries, bad, cut, nofollow }))
+    let (kind, faults) = (list.kind, list.faults);
+    Yield::List(Box::new(Listed { kind, entries, bad, faults, cut, nofollow }))
 }

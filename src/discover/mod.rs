@@ -1,8 +1,9 @@
 //! Lists of addresses: sitemaps (index, set, plain text) and feeds (RSS, Atom, JSON), read as a
 //! stream under limits. Pure: no I/O but from the body that is handed in.
 //!
-//! What was read before a fault or a limit counts, so that a broken or endless list gives what it
-//! has. Entities are never expanded; half an address is never used.
+//! What was read before a limit counts, so that an endless list gives what it has. Faults are read
+//! over and counted. Entities that a list declares are never expanded; half an address is never
+//! used.
 //!
 //! Source: <https://www.sitemaps.org/protocol.html>, RSS 2.0, RSS 1.0, RFC 4287,
 //! <https://www.jsonfeed.org/version/1.1/>.
@@ -62,12 +63,13 @@ impl Default for Config {
 }
 
 /// What a list is. The codes are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// An index of sitemaps.
     Index = 1,
     /// A set of addresses.
+    #[default]
     Set = 2,
     /// Plain text, one address a line.
     Text = 3,
@@ -108,7 +110,7 @@ impl Kind {
     }
 }
 
-/// Why a list was not read to its end. The codes are stored.
+/// Why a list was not read to its end. The codes are stored; 4 was in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cut {
@@ -118,8 +120,6 @@ pub enum Cut {
     Entries = 2,
     /// Its syntax is broken.
     Syntax = 3,
-    /// Its elements are nested beyond measure.
-    Nested = 4,
     /// Its compression is broken, or it breaks off.
     Broken = 5,
     /// It grows beyond measure when unpacked.
@@ -127,8 +127,7 @@ pub enum Cut {
 }
 
 impl Cut {
-    const ALL: [Self; 6] =
-        [Self::Bytes, Self::Entries, Self::Syntax, Self::Nested, Self::Broken, Self::Bomb];
+    const ALL: [Self; 5] = [Self::Bytes, Self::Entries, Self::Syntax, Self::Broken, Self::Bomb];
 
     /// Takes back a stored code.
     #[must_use]
@@ -143,15 +142,62 @@ impl Cut {
             Self::Bytes => "it has more bytes than the limit",
             Self::Entries => "it has more entries than the limit",
             Self::Syntax => "its syntax is broken",
-            Self::Nested => "its elements are nested beyond measure",
             Self::Broken => "it breaks off",
             Self::Bomb => "it grows beyond measure when unpacked",
         }
     }
 }
 
+/// A fault of a list, after which it is read on. The order is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// An end tag of something that is not open.
+    StrayEnd,
+    /// An element without an end, or one that ends before it should.
+    Unclosed,
+    /// An address beside the element that it belongs in.
+    Misplaced,
+    /// An address with an entity that neither XML nor HTML has; the address is not used.
+    Entity,
+    /// Markup of which nothing can be made, or beyond the depth that is told apart.
+    Markup,
+}
+
+impl Fault {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] =
+        [Self::StrayEnd, Self::Unclosed, Self::Misplaced, Self::Entity, Self::Markup];
+
+    /// Returns the words for several of them.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StrayEnd => "end tags of what is not open",
+            Self::Unclosed => "elements without an end",
+            Self::Misplaced => "addresses in the wrong place",
+            Self::Entity => "unknown entities",
+            Self::Markup => "pieces of broken markup",
+        }
+    }
+}
+
+/// How many faults of each kind a list has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Faults(pub [u64; Fault::ALL.len()]);
+
+impl Faults {
+    fn add(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// Returns the kinds that there are, and how many of each.
+    pub fn counts(&self) -> impl Iterator<Item = (Fault, u64)> {
+        Fault::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
+    }
+}
+
 /// What a list names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct List {
     /// What it is.
     pub kind: Kind,
@@ -159,6 +205,8 @@ pub struct List {
     pub entries: Vec<String>,
     /// Entries that have no address, or one that is too long.
     pub bad: u64,
+    /// Faults after which it was read on.
+    pub faults: Faults,
     /// Why it was not read to its end.
     pub cut: Option<Cut>,
 }

@@ -1,14 +1,16 @@
 //! Lists that are no XML: plain text with one address a line, and JSON Feed.
 
+use std::fmt;
 use std::io::{BufRead, Read as _};
 
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use super::{Config, Cut, Kind, List, URL_BYTES_MAX, push};
 
-/// Reads plain text, if its first line is an address: a robots.txt is no sitemap.
+/// Reads plain text, if any line is an address: a robots.txt is no sitemap.
 pub(super) fn text(mut reader: impl BufRead, config: &Config) -> Option<List> {
-    let mut list = List { kind: Kind::Text, entries: Vec::new(), bad: 0, cut: None };
+    let mut list = List { kind: Kind::Text, ..List::default() };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -24,9 +26,6 @@ pub(super) fn text(mut reader: impl BufRead, config: &Config) -> Option<List> {
             continue;
         }
         if !is_address(address) {
-            if list.entries.is_empty() {
-                return None;
-            }
             list.bad += 1;
             continue;
         }
@@ -44,32 +43,81 @@ fn is_address(line: &[u8]) -> bool {
     starts(b"http://") || starts(b"https://")
 }
 
-#[derive(Deserialize)]
-struct Feed {
-    version: String,
-    #[serde(default)]
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    #[serde(default)]
-    url: Option<String>,
-}
-
-/// Reads a JSON Feed. One that breaks off gives nothing.
+/// Reads a JSON Feed. One that breaks off gives the items before that.
 pub(super) fn json(reader: impl BufRead, config: &Config) -> Option<List> {
-    let feed: Feed = serde_json::from_reader(reader).ok()?;
-    if !feed.version.contains("jsonfeed.org/version/") {
+    let mut list = List { kind: Kind::Json, ..List::default() };
+    let mut feed = Feed { list: &mut list, config, named: false };
+    let mut reader = serde_json::Deserializer::from_reader(reader);
+    let read = reader.deserialize_map(&mut feed);
+    if !feed.named {
         return None;
     }
-    let mut list = List { kind: Kind::Json, entries: Vec::new(), bad: 0, cut: None };
-    for item in feed.items {
-        let url = item.url.unwrap_or_default();
-        if push(&mut list, &url, config).is_err() {
-            list.cut = Some(Cut::Entries);
-            break;
-        }
+    if read.is_err() {
+        list.cut = list.cut.or(Some(Cut::Syntax));
     }
     Some(list)
+}
+
+/// A feed while it is read: its items go to the list as they come.
+struct Feed<'a> {
+    list: &'a mut List,
+    config: &'a Config,
+    /// Its version is that of a JSON Feed.
+    named: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Feed<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a JSON Feed")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "version" => {
+                    let version = map.next_value::<Value>()?;
+                    let version = version.as_str().unwrap_or_default();
+                    self.named = version.contains("jsonfeed.org/version/");
+                }
+                "items" => map.next_value_seed(Items { list: self.list, config: self.config })?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The items of a feed. What is no item, or has no address, counts as an entry without one.
+struct Items<'a> {
+    list: &'a mut List,
+    config: &'a Config,
+}
+
+impl<'de> DeserializeSeed<'de> for Items<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, items: D) -> Result<(), D::Error> {
+        items.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the items of a JSON Feed")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element::<Value>()? {
+            let url = item.get("url").and_then(Value::as_str).unwrap_or_default();
+            if let Err(cut) = push(self.list, url, self.config) {
+                self.list.cut = Some(cut);
+                return Err(serde::de::Error::custom(cut.as_str()));
+            }
+        }
+        Ok(())
+    }
 }

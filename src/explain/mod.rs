@@ -355,6 +355,9 @@ fn list_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(
             facts.add(name, count.to_string());
         }
     }
+    if let Some(faults) = words::faults(&list.faults) {
+        facts.add("faults read over", faults);
+    }
     if let Some(cut) = list.cut {
         facts.add("not read to its end", words::cut(cut));
     }

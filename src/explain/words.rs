@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::discover::{Cut, Kind};
+use crate::discover::{Cut, Fault, Faults, Kind};
 use crate::documents::Key;
 use crate::frontier::Reason;
 use crate::rules::Change;
@@ -106,6 +106,7 @@ const NAMES: &[(&str, &str)] = &[
     ("entries queued", "已排队的条目"),
     ("entries refused", "被拒绝的条目"),
     ("entries without address", "没有地址的条目"),
+    ("faults read over", "读过的错误"),
     ("failed tries", "失败次数"),
     ("feed", "信息源"),
     ("feed says", "信息源的说法"),
@@ -250,11 +251,29 @@ pub(super) fn cut(cut: Cut) -> Said {
         Cut::Bytes => "字节数超过上限",
         Cut::Entries => "条目数超过上限",
         Cut::Syntax => "语法错误",
-        Cut::Nested => "元素嵌套过深",
         Cut::Broken => "中途断开",
         Cut::Bomb => "解压后过大",
     };
     Said { en: cut.as_str().to_owned(), zh: zh.to_owned() }
+}
+
+/// Which faults a list has, and how many; none if it has none.
+pub(super) fn faults(faults: &Faults) -> Option<Said> {
+    let each = faults.counts().map(|(fault, count)| {
+        let zh = match fault {
+            Fault::StrayEnd => "多余的结束标签",
+            Fault::Unclosed => "没有结束的元素",
+            Fault::Misplaced => "位置不对的地址",
+            Fault::Entity => "未知的实体",
+            Fault::Markup => "损坏的标记",
+        };
+        Said { en: format!("{count} {}", fault.as_str()), zh: format!("{count} 个{zh}") }
+    });
+    each.reduce(|mut all, one| {
+        all += said!(", ", "，");
+        all += one;
+        all
+    })
 }
 
 pub(super) fn change(change: &Change) -> Said {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use redb::ReadableTable;
 
 use crate::clock::Timestamp;
-use crate::discover::{Cut, Kind};
+use crate::discover::{Cut, Faults, Kind};
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
 use crate::urls::{HostKey, Normalize, PageUrl, registrable_domain};
 
@@ -47,6 +47,8 @@ pub struct List {
     pub strangers: u64,
     /// Entries that are no address.
     pub bad: u64,
+    /// Faults after which it was read on.
+    pub faults: Faults,
     /// Why it was not read to its end.
     pub cut: Option<Cut>,
     /// A page links to it while it waits: depth of the link and 1; 0 for none.
@@ -64,6 +66,8 @@ pub struct Listed {
     pub entries: Vec<PageUrl>,
     /// Entries that are no address.
     pub bad: u64,
+    /// Faults after which it was read on.
+    pub faults: Faults,
     /// Why it was not read to its end.
     pub cut: Option<Cut>,
     /// It asks that its links are not followed.
@@ -80,14 +84,15 @@ struct Naming<'a> {
 
 impl List {
     fn encode(&self) -> Vec<u8> {
-        let mut row = Encoder::new(1)
+        let mut row = Encoder::new(2)
             .number(self.kind.map_or(0, |kind| kind as u64))
             .number(self.level)
             .number(self.hosts.len() as u64);
         for host in &self.hosts {
             row = row.number(*host);
         }
-        row.signed(self.read.0)
+        row = row
+            .signed(self.read.0)
             .number(self.entries)
             .number(self.queued)
             .number(self.refused)
@@ -95,19 +100,19 @@ impl List {
             .number(self.bad)
             .number(self.cut.map_or(0, |cut| cut as u64))
             .number(self.linked)
-            .number(self.admitted)
-            .finish()
+            .number(self.admitted);
+        self.faults.0.into_iter().fold(row, Encoder::number).finish()
     }
 
-    /// Reads a row.
+    /// Reads a row. Those of version 1 have no faults.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("list", 1, row)?;
+        let mut row = Decoder::of("list", 1..=2, row)?;
         let (kind, level) = (Kind::from_code(row.number()?), row.narrow()?);
         let hosts: usize = row.narrow()?;
         if hosts > NAMING_HOSTS_MAX {
             return Err(row.bad("too many hosts name it"));
         }
-        Ok(Self {
+        let mut list = Self {
             kind,
             level,
             hosts: (0..hosts).map(|_| row.narrow()).collect::<Result<_, _>>()?,
@@ -120,7 +125,14 @@ impl List {
             cut: Cut::from_code(row.number()?),
             linked: row.narrow()?,
             admitted: row.number()? != 0,
-        })
+            faults: Faults::default(),
+        };
+        if row.version() >= 2 {
+            for count in &mut list.faults.0 {
+                *count = row.number()?;
+            }
+        }
+        Ok(list)
     }
 
     /// Reads what is known of a list.
@@ -325,7 +337,7 @@ impl Frontier {
         list.kind = Some(found.kind);
         list.read = finished;
         list.entries = found.entries.len() as u64;
-        (list.bad, list.cut) = (found.bad, found.cut);
+        (list.bad, list.faults, list.cut) = (found.bad, found.faults, found.cut);
         (list.queued, list.refused, list.strangers) = (0, 0, 0);
         // Before its entries: it may name itself.
         list.write(tables, &lease.url)?;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use uniqcrawl::discover::{Config, Cut, Kind, List, NotAList, may_be_list, read};
+use uniqcrawl::discover::{Config, Cut, Fault, Kind, List, NotAList, may_be_list, read};
 use uniqcrawl::units::Size;
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -35,6 +35,109 @@ fn check(text: &str, kind: Kind, entries: &[&str]) -> List {
 
 fn owned(entries: &[&str]) -> Vec<String> {
     entries.iter().map(|entry| (*entry).to_owned()).collect()
+}
+
+fn faults(list: &List) -> Vec<(Fault, u64)> {
+    list.faults.counts().collect()
+}
+
+/// A sitemap of a thousand entries, one of which is changed.
+fn thousand(change: impl Fn(usize, String) -> String) -> String {
+    let entry = |n| format!("<url><loc>http://h/{n}</loc><lastmod>2026-01-01</lastmod></url>\n");
+    let entries: String = (0..1_000).map(|n| change(n, entry(n))).collect();
+    format!("<?xml version='1.0'?><urlset>{entries}</urlset>")
+}
+
+#[test]
+fn a_fault_of_one_entry_loses_no_other_and_is_counted() {
+    let only = |at: usize, from: &'static str, to: &'static str| {
+        thousand(move |n, entry| if n == at { entry.replace(from, to) } else { entry })
+    };
+    let each =
+        |from: &'static str, to: &'static str| thousand(move |_, entry| entry.replace(from, to));
+    let (stray, open) = (Fault::StrayEnd, Fault::Unclosed);
+    for (text, entries, bad, expected) in [
+        (only(1, "</url>", "</url></url>"), 1_000, 0, (stray, 1)),
+        (only(5, "</url>", "</url></urlset>"), 1_000, 0, (stray, 1)),
+        (only(5, "<url>", ""), 1_000, 0, (Fault::Misplaced, 1)),
+        (each("</lastmod>", ""), 1_000, 0, (open, 1_000)),
+        (each("</url>", ""), 1_000, 0, (open, 1_000)),
+        (each("</loc>", ""), 1_000, 0, (open, 1_000)),
+        (only(7, "</loc>", "</lok>"), 1_000, 0, (stray, 1)),
+        (each("<loc>", "<loc><url>"), 1_000, 0, (Fault::Misplaced, 1_000)),
+        (each("<loc>", ""), 1_000, 0, (Fault::Misplaced, 1_000)),
+        (only(9, "http://h/", "http://h/&i;"), 999, 1, (Fault::Entity, 1)),
+        (only(9, "http://h/9", "http://h/?a<b"), 999, 1, (open, 2)),
+        (only(9, "<url>", "<!x><url>"), 1_000, 0, (Fault::Markup, 1)),
+    ] {
+        let list = list(text.as_bytes(), &Config::default()).unwrap();
+        let entry = &text[..text.len().min(300)];
+        assert_eq!((list.entries.len(), list.bad, list.cut), (entries, bad, None), "{entry}");
+        assert!(faults(&list).contains(&expected), "{expected:?}: {:?} in {entry}", faults(&list));
+    }
+    let whole = list(thousand(|_, entry| entry).as_bytes(), &Config::default()).unwrap();
+    assert_eq!((whole.entries.len(), faults(&whole)), (1_000, vec![]));
+}
+
+#[test]
+fn addresses_in_the_wrong_place_are_found() {
+    let nested = "<urlset><url><loc><url>http://h/a</url></loc></url></urlset>";
+    let list = check(nested, Kind::Set, &["http://h/a"]);
+    assert_eq!(faults(&list), [(Fault::Misplaced, 1)]);
+    let bare = "<sitemapindex><sitemap>http://h/1.xml</sitemap><sitemap>\n http://h/2.xml\n\
+                </sitemap><sitemap>no</sitemap></sitemapindex>";
+    let list = check(bare, Kind::Index, &["http://h/1.xml", "http://h/2.xml"]);
+    assert_eq!((list.bad, faults(&list)), (1, vec![(Fault::Misplaced, 2)]));
+    // What belongs to images and videos is no entry.
+    let video = "<urlset><url><loc>http://h/a</loc><v:video><v:url>http://h/v</v:url></v:video>\
+                 <lastmod>2026</lastmod></url></urlset>";
+    assert_eq!(faults(&check(video, Kind::Set, &["http://h/a"])), []);
+}
+
+#[test]
+fn entities_of_html_are_known_and_bare_ampersands_stand_for_themselves() {
+    let text = "<urlset><url><loc>http://h/caf&eacute;?a=1&b=2&amp;c=3&#x26;d</loc>\
+        <xhtml:link rel='alternate' href='http://h/de?a=1&b=2&amp;c=3'/>\
+        <xhtml:link rel='alternate' href='http://h/de?a=&nobody;'/></url></urlset>";
+    check(text, Kind::Set, &["http://h/café?a=1&b=2&c=3&d", "http://h/de?a=1&b=2&c=3"]);
+}
+
+#[test]
+fn html_in_a_feed_loses_no_item() {
+    let item = |n| {
+        format!(
+            "<item><title>A&nbsp;B</title><description>a<br>b<br>c<img src='x'><p>d<p>e<b>f\
+             </description><link>http://h/{n}</link><guid>x</guid></item>"
+        )
+    };
+    let items: String = (0..10).map(item).collect();
+    let rss = format!("<rss><channel><image><url>http://h/i</url></image>{items}</channel></rss>");
+    let list = list(rss.as_bytes(), &Config::default()).unwrap();
+    assert_eq!((list.entries.len(), list.bad, list.cut), (10, 0, None));
+    // Two breaks and an image, two paragraphs and a bold word in each.
+    assert_eq!(faults(&list), [(Fault::Unclosed, 60)]);
+    let entry = |n| format!("<entry><summary>a<br>b</summary><link href='/{n}'/></entry>");
+    let entries: String = (0..100).map(entry).collect();
+    let atom = format!("<feed>{entries}</feed>");
+    let atom = read(atom.as_bytes(), atom.len(), &Config::default(), 200).unwrap();
+    assert_eq!(atom.entries.len(), 100);
+}
+
+#[test]
+fn a_json_feed_that_breaks_off_or_has_odd_items_gives_the_others() {
+    let start = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"items\":[";
+    let odd =
+        format!("{start}{{\"url\":\"http://h/a\"}},5,{{\"url\":6}},{{\"url\":\"http://h/b\"}}]}}");
+    assert_eq!(check(&odd, Kind::Json, &["http://h/a", "http://h/b"]).bad, 2);
+    let cut = list(&odd.as_bytes()[..odd.len() - 12], &Config::default()).unwrap();
+    assert_eq!((cut.entries.as_slice(), cut.cut), (&*owned(&["http://h/a"]), Some(Cut::Syntax)));
+}
+
+#[test]
+fn a_list_in_plain_text_is_read_whatever_its_first_line_is() {
+    let list =
+        check("h/a\n# all\nhttp://h/b\nhttp://h/c\n", Kind::Text, &["http://h/b", "http://h/c"]);
+    assert_eq!(list.bad, 2);
 }
 
 #[test]
@@ -70,7 +173,8 @@ fn only_addresses_of_entries_count() {
 fn entities_are_never_expanded() {
     let bomb = "<!DOCTYPE x [<!ENTITY a \"http://h/\"><!ENTITY b \"&a;&a;&a;&a;\">]>\
                 <urlset><url><loc>http://h/&b;</loc></url></urlset>";
-    check(bomb, Kind::Set, &["http://h/&b;"]);
+    let list = check(bomb, Kind::Set, &[]);
+    assert_eq!((list.bad, faults(&list)), (1, vec![(Fault::Entity, 1)]));
 }
 
 #[test]
@@ -174,8 +278,10 @@ fn entries_bytes_and_nesting_have_limits_on_both_sides() {
         let text = format!("<urlset><url><loc>http://h/a</loc></url>{open}{close}</urlset>");
         list(text.as_bytes(), &config).unwrap()
     };
-    assert_eq!(nested(64).cut, None);
-    assert_eq!((nested(65).cut, nested(65).entries.len()), (Some(Cut::Nested), 1));
+    assert_eq!((faults(&nested(64)), nested(64).entries.len()), (vec![], 1));
+    let deep = nested(10_000);
+    assert_eq!((deep.cut, deep.entries.len()), (None, 1));
+    assert!(faults(&deep).contains(&(Fault::Markup, 9_936)), "{:?}", faults(&deep));
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod extractors;
 mod fairness;
 mod features;
 mod first_use;
+mod feeds;
 mod forest;
 mod full_disk;
 mod groups;

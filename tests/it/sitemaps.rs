@@ -14,7 +14,7 @@ use uniqcrawl::urls::{PageUrl, ScopeKind};
 use crate::discover::{gzip, urlset};
 use crate::support::{Crawled, Web, clusters, config, crawl as run, page, prose};
 
-fn text(seed: u64) -> String {
+pub(crate) fn text(seed: u64) -> String {
     prose(seed, 60)
 }
 
@@ -23,7 +23,7 @@ fn xml(text: impl Into<Vec<u8>>) -> Page {
 }
 
 /// A host with a front page without links, and pages that nothing but a list names.
-fn hidden(count: u64) -> Site {
+pub(crate) fn hidden(count: u64) -> Site {
     (1..=count).fold(Site::new().html("/", page("Front", &text(0), &[])), |site, n| {
         site.html(&format!("/p/{n}"), page("P", &text(n), &[]))
     })
@@ -40,7 +40,7 @@ fn fact(explanation: &Explanation, name: &str) -> Option<String> {
 }
 
 #[track_caller]
-fn stored(web: &Web, crawled: &Crawled, paths: &[&str]) {
+pub(crate) fn stored(web: &Web, crawled: &Crawled, paths: &[&str]) {
     for path in paths {
         assert_eq!(crawled.explain(&web.url(0, path)).state, "stored", "{path}");
     }
@@ -125,6 +125,26 @@ fn the_usual_place_is_asked_once_if_robots_txt_names_none() {
     let web = Web::one(hidden(0).robots("Sitemap: /other.xml\n"));
     Crawled::new().run(&config, &web.seeds());
     assert_eq!((web.asked("/sitemap.xml"), web.asked("/other.xml")), (0, 1));
+}
+
+#[test]
+fn faults_of_a_sitemap_cost_no_page_and_are_told() {
+    let web = Web::start(1, |bases| {
+        let map = urlset((0..5).map(|page| format!("{}/p/{page}", bases[0])));
+        let map =
+            map.replacen("</url>", "</url></url>", 1).replacen("</loc></url>\n</", "</loc></", 1);
+        vec![hidden(5).robots("Sitemap: /map.xml\n").page("/map.xml", xml(map))]
+    });
+    let crawled = Crawled::new();
+    crawled.run(&config(), &web.seeds());
+    for page in 0..5 {
+        assert_ne!(crawled.explain(&web.url(0, &format!("/p/{page}"))).state, "unknown", "{page}");
+    }
+    let found = crawled.explain(&web.url(0, "/map.xml"));
+    let faults = "1 end tags of what is not open, 1 elements without an end";
+    assert_eq!(fact(&found, "faults read over").as_deref(), Some(faults));
+    assert_eq!(fact(&found, "entries").as_deref(), Some("5"));
+    assert_eq!(fact(&found, "not read to its end"), None);
 }
 
 #[test]
@@ -385,85 +405,6 @@ fn a_page_that_is_named_as_a_sitemap_is_not_lost() {
     let crawled = Crawled::new();
     crawled.run(&config(), &web.seeds());
     assert_eq!((web.asked("/"), crawled.explain(&web.url(0, "/")).state), (1, "stored"));
-}
-
-#[test]
-fn feeds_are_read_as_what_they_are_and_have_a_limit() {
-    let rss = "<?xml version='1.0'?><rss><channel><item><link>/p/1</link></item></channel></rss>";
-    let atom = "<feed><entry><link href='/p/2'/></entry></feed>";
-    let json = "{\"version\":\"https://jsonfeed.org/version/1\",\"items\":[{\"url\":\"/p/3\"}]}";
-    let feeds = |count: usize| -> String {
-        (0..count)
-            .map(|n| format!("<link rel=alternate type='Application/RSS+xml' href='/c{n}'>"))
-            .collect()
-    };
-    let head = "<link rel='alternate' type='application/rss+xml' href='/rss'>\
-        <link rel='alternate home' type='application/atom+xml' href='/atom'>";
-    let front = page("Front", &text(9), &["/plain.xml", "/json"]);
-    let front = front.replace("</head>", &format!("{head}{}</head>", feeds(9)));
-    let site = hidden(5)
-        .html("/", front)
-        .page("/rss", Page::bytes("application/rss+xml", rss))
-        .page("/atom", Page::bytes("text/html", atom))
-        .page("/json", Page::bytes("application/feed+json", json))
-        .page("/plain.xml", Page::bytes("text/xml", rss.replace("/p/1", "/p/4")))
-        .page(
-            "/c0",
-            Page::bytes("application/rss+xml", rss.replace("/p/1", "/p/5"))
-                .header("X-Robots-Tag", "nofollow"),
-        )
-        .page("/c1", Page::bytes("application/rss+xml", "<html><p>none</p></html>"));
-    let web = Web::one(site);
-    let crawled = Crawled::new();
-    crawled.run(&config(), &web.seeds());
-    stored(&web, &crawled, &["/p/1", "/p/2", "/p/3", "/p/4"]);
-    assert_eq!(crawled.clusters().len(), 5);
-    for path in ["/rss", "/atom", "/json", "/plain.xml"] {
-        assert_eq!(crawled.explain(&web.url(0, path)).reason, Some("feed"), "{path}");
-    }
-    assert_eq!(crawled.explain(&web.url(0, "/p/5")).reason, Some("nofollow"));
-    assert_eq!(crawled.explain(&web.url(0, "/c1")).reason, Some("not_a_page"));
-    // Ten feeds of a host, and eleven are linked to.
-    assert_eq!((web.asked("/c7"), web.asked("/c8")), (1, 0));
-    assert_eq!(crawled.explain(&web.url(0, "/c8")).reason, Some("feed_limit"));
-    let mut config = config();
-    config.frontier.discover.feeds = false;
-    web.web.forget();
-    Crawled::new().run(&config, &web.seeds());
-    assert_eq!((web.asked("/rss"), web.asked("/p/4")), (0, 0));
-}
-
-#[test]
-fn the_heads_of_pages_lead_on() {
-    let heads = [
-        ("next", "<link rel='NEXT' href='next'>"),
-        ("prev", "<link rel=prev href=prev>"),
-        ("de", "<link rel='alternate' hreflang='de' href='de'>"),
-        ("canonical", "<link rel=canonical href='canonical'>"),
-        ("r1", "<meta http-equiv=Refresh content='5; URL = \"r1\" '>"),
-        ("r2", "<meta http-equiv='refresh' content='0;r2'>"),
-        ("r3", "<meta http-equiv='refresh' content='0.5 , url=r3'>"),
-    ];
-    let none = "<link rel=alternate media=print href=print><link rel=stylesheet href=style>\
-        <meta http-equiv=refresh content=30><meta name=refresh content='0;url=name'>";
-    let head: String = heads.iter().map(|(_, tag)| *tag).collect();
-    let html = page("Front", &text(1), &["link"]);
-    let html = html
-        .replace("<head>", &format!("<head><base href='/below/'><base href='/x/'>{head}{none}"));
-    let site =
-        heads.iter().enumerate().fold(Site::new().html("/", html), |site, (n, (name, _))| {
-            site.html(&format!("/below/{name}"), page(name, &text(n as u64 + 10), &[]))
-        });
-    let odd = page("Odd", &text(2), &["/end"]).replace("<head>", "<head><base href='data:x'>");
-    let site = site.html("/below/link", odd).html("/end", page("End", &text(3), &[]));
-    let web = Web::one(site);
-    let crawled = Crawled::new();
-    crawled.run(&config(), &web.seeds());
-    for (name, _) in heads {
-        stored(&web, &crawled, &[&format!("/below/{name}")]);
-    }
-    stored(&web, &crawled, &["/below/link", "/end"]);
-    assert_eq!(web.web.targets(0).len(), 3 + heads.len() + 1, "{:?}", web.web.targets(0));
 }
 
 #[test]
