@@ -68,9 +68,9 @@ pub(crate) fn line(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stdout(), "{}", screen::lines(&text.to_string()));
 }
 
-/// Prints a line on standard error. Work goes on if nobody reads it.
+/// Prints a line on standard error, in the form of the log. Work goes on if nobody reads it.
 pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{}", screen::lines(&text.to_string()));
+    let _ = writeln!(std::io::stderr(), "{}", screen::aside(&text.to_string()));
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {

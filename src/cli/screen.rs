@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use uniqcrawl::clock::Clock;
 
 use super::exit::Exit;
 
@@ -67,6 +69,25 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     if std::io::stdout().is_terminal() { lines(text) } else { Cow::Borrowed(text) }
 }
 
+/// The log is in JSON, and so is all else on standard error.
+static JSON_LOG: AtomicBool = AtomicBool::new(false);
+
+/// A line for standard error that is no event of the log: as it is, or in the form of an event.
+pub(super) fn aside(text: &str) -> Cow<'_, str> {
+    if !JSON_LOG.load(Ordering::Relaxed) {
+        return lines(text);
+    }
+    let levels = [("error: ", "ERROR"), ("warning: ", "WARN"), ("note: ", "INFO")];
+    let level =
+        levels.into_iter().find_map(|(word, level)| Some((level, text.strip_prefix(word)?)));
+    let (level, message) = level.unwrap_or(("INFO", text));
+    let timestamp = Clock::default().now().to_string();
+    let event = serde_json::json!({
+        "timestamp": timestamp, "level": level, "fields": {"message": message}, "target": "crawl",
+    });
+    Cow::Owned(json_lines(&event.to_string()).into_owned())
+}
+
 /// Standard error for lines of JSON.
 struct JsonLog;
 
@@ -97,6 +118,7 @@ pub(super) fn start_log(verbose: u8, quiet: bool, json: bool) {
         .log_internal_errors(false);
     let crash = super::crash::asked_for();
     if json && crash.is_none() {
+        JSON_LOG.store(true, Ordering::Relaxed);
         return log.json().with_writer(|| JsonLog).init();
     }
     let fields = debug_fn(|out, field, value| {

@@ -228,3 +228,27 @@ fn keys_of(value: &Value, keys: &mut Vec<String>) {
         _ => {}
     }
 }
+
+/// With a log in JSON, whoever reads standard error finds nothing else: notes, warnings, and the
+/// error that ends a command.
+#[test]
+fn all_of_standard_error_is_json_when_the_log_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("c.toml"), "[crawl]\nidle_wait_ms_max = 2000\n").unwrap();
+    fs::write(folder.path().join("s.txt"), "ftp://127.0.0.1/\n").unwrap();
+    let arguments = ["--seeds", "s.txt", "--config", "c.toml", "--store", "s", "--log-json"];
+    let output = crawl(&arguments, folder.path());
+    let text = String::from_utf8(output.stderr).unwrap();
+    let events: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let [level, message] = [&event["level"], &event["fields"]["message"]];
+            let start: String = message.as_str().unwrap().chars().take(10).collect();
+            assert!(event["timestamp"].is_string() && event["target"].is_string(), "{event}");
+            format!("{} {start}", level.as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(told, ["INFO c.toml: `c", "WARN s.txt:1: `", "ERROR s.txt has "], "{text}");
+}
