@@ -143,6 +143,7 @@ fn failed(failure: Failure) -> Yield {
         Failure::Timeout(_) => (Reason::Timeout, true),
         Failure::BadResponse(_) => (Reason::BadResponse, true),
         Failure::Exhausted(want) => return Yield::Unsent(want),
+        Failure::Panicked => (Reason::Unreadable, false),
     };
     Yield::Settled(Settlement::Failed { reason, again })
 }

@@ -1,11 +1,13 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
+use futures_util::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Timestamp;
@@ -53,56 +55,101 @@ impl Visitor {
                 Purpose::Sitemap => Arc::clone(&self.sitemaps).acquire_owned().await.ok(),
                 _ => None,
             };
-            let want = match lease.purpose {
-                Purpose::Page => Want::Page,
-                Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
-                Purpose::Robots { .. } => Want::Robots(self.robots_bytes_max),
-                Purpose::Lookup => {
-                    let address = self.fetcher.look_up(&lease.url).await;
-                    let finished = self.context.clock.now_rounded_up();
-                    let (answer, told) = (Answer::Address(address), Told::default());
-                    if self
-                        .visits
-                        .send(Visit { lease, answer, told, finished, permit })
-                        .await
-                        .is_err()
-                    {
-                        return;
-                    }
-                    continue;
-                }
-            };
-            self.fetcher.ready().await;
-            let started = Instant::now();
-            let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
-            let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
-            let took = started.elapsed();
-            let took_ms = took.as_millis() as u64;
+            // What breaks the client is the outcome of one request. A visitor that ended here would
+            // take its lease with it, and the crawl would wait for it for ever.
+            let outcome = AssertUnwindSafe(self.visit(&lease)).catch_unwind().await;
+            let (answer, told) = outcome
+                .unwrap_or_else(|_| (Answer::Response(Err(Failure::Panicked)), Told::default()));
             let finished = self.context.clock.now_rounded_up();
-            let live = &self.context.live;
-            live.requests.fetch_add(1, Ordering::Relaxed);
-            let mut told = Told { took, ..Told::default() };
-            told.address = self.fetcher.known_address(&lease.url);
-            match &answer {
-                Ok(response) => {
-                    let bytes = response.body.len() as u64;
-                    live.bytes.fetch_add(bytes, Ordering::Relaxed);
-                    let status = response.status;
-                    let (etag, date) = (&response.etag, &response.last_modified);
-                    told.validators = Validators::new(etag.as_deref(), date.as_deref());
-                    told.status = status;
-                    tracing::debug!(url = %lease.url, status, bytes, took_ms, "visited");
-                }
-                Err(failure) => {
-                    let own = matches!(failure, Failure::Exhausted(_));
-                    live.failed.fetch_add(u64::from(!own), Ordering::Relaxed);
-                    tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
-                }
-            }
-            let answer = Answer::Response(answer.map(Box::new));
             if self.visits.send(Visit { lease, answer, told, finished, permit }).await.is_err() {
                 return;
             }
         }
+    }
+
+    /// Sends the request of a lease.
+    async fn visit(&self, lease: &Lease) -> (Answer, Told) {
+        let want = match lease.purpose {
+            Purpose::Page => Want::Page,
+            Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
+            Purpose::Robots { .. } => Want::Robots(self.robots_bytes_max),
+            Purpose::Lookup => {
+                let address = self.fetcher.look_up(&lease.url).await;
+                return (Answer::Address(address), Told::default());
+            }
+        };
+        self.fetcher.ready().await;
+        let started = Instant::now();
+        let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
+        let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
+        let took = started.elapsed();
+        let took_ms = took.as_millis() as u64;
+        let live = &self.context.live;
+        live.requests.fetch_add(1, Ordering::Relaxed);
+        let mut told = Told { took, ..Told::default() };
+        told.address = self.fetcher.known_address(&lease.url);
+        match &answer {
+            Ok(response) => {
+                let bytes = response.body.len() as u64;
+                live.bytes.fetch_add(bytes, Ordering::Relaxed);
+                let status = response.status;
+                let (etag, date) = (&response.etag, &response.last_modified);
+                told.validators = Validators::new(etag.as_deref(), date.as_deref());
+                told.status = status;
+                tracing::debug!(url = %lease.url, status, bytes, took_ms, "visited");
+            }
+            Err(failure) => {
+                let own = matches!(failure, Failure::Exhausted(_));
+                live.failed.fetch_add(u64::from(!own), Ordering::Relaxed);
+                tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
+            }
+        }
+        (Answer::Response(answer.map(Box::new)), told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::fetch;
+    use crate::urls::PageUrl;
+
+    fn lease(purpose: Purpose) -> Lease {
+        Lease::of(PageUrl::parse("http://127.0.0.1:1/").expect("an address"), purpose)
+    }
+
+    /// A log that panics stands for whatever may break while a request is under way.
+    #[test]
+    fn a_panic_while_a_request_is_under_way_is_the_outcome_of_that_request() {
+        let broken = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(|| -> io::Sink { panic!("the log is broken") })
+            .finish();
+        let _log = tracing::subscriber::set_default(broken);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let (leases, handed) = async_channel::bounded(2);
+            let (visits, visited) = async_channel::bounded(2);
+            let config = fetch::Config { allow_private: true, ..fetch::Config::default() };
+            let visitor = Visitor {
+                fetcher: Fetcher::new(config).expect("a client"),
+                context: Context::default(),
+                leases: handed,
+                visits,
+                robots_bytes_max: 100,
+                sitemap_bytes_max: 100,
+                sitemaps: Arc::new(Semaphore::new(1)),
+            };
+            tokio::spawn(visitor.run());
+            for purpose in [Purpose::Page, Purpose::Sitemap] {
+                leases.send(lease(purpose)).await.expect("a visitor");
+                let visit = visited.recv().await.expect("an outcome");
+                assert_eq!(visit.lease.purpose, purpose);
+                let panicked = matches!(visit.answer, Answer::Response(Err(Failure::Panicked)));
+                assert!(panicked, "{:?}", visit.answer);
+            }
+        });
     }
 }

@@ -27,6 +27,8 @@ pub enum Failure {
     /// Nothing was sent for want of something of this machine, such as open files: it says nothing
     /// of the host.
     Exhausted(String),
+    /// The client broke on it: a fault of ours, of which the log tells.
+    Panicked,
 }
 
 impl Failure {

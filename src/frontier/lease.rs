@@ -36,6 +36,16 @@ pub struct Lease {
     pub(super) groups: Keys,
 }
 
+#[cfg(test)]
+impl Lease {
+    /// A lease that no frontier gave.
+    pub(crate) fn of(url: PageUrl, purpose: Purpose) -> Self {
+        let (host, place, hops, groups) = (0, None, 0, Keys::default());
+        let validators = Validators::default();
+        Self { host, place, purpose, url, hops, validators, after_commit: false, groups }
+    }
+}
+
 /// What the head of a host's queue comes to.
 enum Head {
     Lease(Lease),
