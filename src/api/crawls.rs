@@ -19,7 +19,7 @@ use super::query::Params;
 use super::{Service, body, live};
 use crate::clock::Timestamp;
 use crate::crawl::{self, Begun, Context};
-use crate::fetch::guard::Guard;
+use crate::fetch::guard::{Class, Guard};
 use crate::urls::PageUrl;
 
 /// Crawls that are remembered.
@@ -148,7 +148,11 @@ fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
             _ => None,
         };
         if let Some(Err(refused)) = address.map(|address| guard.check(address)) {
-            return Err(Problem::bad("address_refused", format!("{text}: {refused}")));
+            let advice = match refused.class {
+                Class::Private(_) => "; `allow_private` in [fetch] allows it",
+                Class::Never(_) => "",
+            };
+            return Err(Problem::bad("address_refused", format!("{text}: {refused}{advice}")));
         }
         seeds.push(seed);
     }

@@ -180,7 +180,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     ])?;
     show_hosts(report);
     for seed in &report.failed_seeds {
-        println!("seed not crawled: {} ({})", seed.url, seed.reason);
+        println!("seed not crawled: {} ({}: {})", seed.url, seed.reason, seed.why);
     }
     Ok(())
 }
@@ -220,7 +220,7 @@ fn show_hosts(report: &Report) {
             number(host.answered),
             number(host.failed),
             number(host.queued),
-            host.trouble
+            host.why
         );
     }
 }

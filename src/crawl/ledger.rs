@@ -74,6 +74,8 @@ pub(super) struct Ledger<'a> {
     stopping: Option<Instant>,
     /// When the next request is due, as of the last look.
     next_due: Option<Timestamp>,
+    /// The same of requests that are worth waiting for.
+    worth_waiting: Option<Timestamp>,
     /// This machine lets no request go.
     shortage: Option<shortage::Shortage>,
 }
@@ -113,6 +115,7 @@ impl<'a> Ledger<'a> {
             errors_before: 0,
             stopping: None,
             next_due: None,
+            worth_waiting: None,
             shortage: None,
         }
     }

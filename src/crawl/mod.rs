@@ -262,6 +262,7 @@ pub fn run(
     let (signed, news) = sync_channel(signers * 16);
 
     let sitemaps = Arc::new(tokio::sync::Semaphore::new(SITEMAPS_AT_A_TIME));
+    let hosts = Arc::new(seeds.iter().map(PageUrl::host_key).collect());
     for _ in 0..requests {
         let visitor = visitor::Visitor {
             fetcher: fetcher.clone(),
@@ -271,6 +272,7 @@ pub fn run(
             robots_bytes_max: settings.frontier.robots_size_max.bytes().saturating_add(1),
             sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
             sitemaps: Arc::clone(&sitemaps),
+            seeds: Arc::clone(&hosts),
         };
         runtime.spawn(visitor.run());
     }

@@ -132,6 +132,8 @@ pub struct SeedFailure {
     pub url: String,
     /// Code of the reason.
     pub reason: String,
+    /// The reason as a sentence.
+    pub why: &'static str,
 }
 
 /// One line of the table of hosts.
@@ -147,6 +149,8 @@ pub struct HostLine {
     pub failed: u64,
     /// Why it is left alone at the moment; empty for no such reason.
     pub trouble: String,
+    /// The same as a sentence.
+    pub why: &'static str,
 }
 
 /// What a run has done.
@@ -340,12 +344,12 @@ fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailur
             address = Address::read(&tables.addresses, &target)?;
         }
         let reason = match address {
-            Some(Address { state: State::Refused(reason), .. }) => reason.to_string(),
+            Some(Address { state: State::Refused(reason), .. }) => reason,
             Some(Address { state: State::Queued, host, trouble, .. }) => {
                 let row = tables.hosts.get(host)?;
                 let host = row.map(|row| Host::decode(row.value())).transpose()?;
                 match trouble.or(host.and_then(|host| host.trouble)) {
-                    Some(trouble) => trouble.to_string(),
+                    Some(trouble) => trouble,
                     // It merely waits its turn; the run was ended by a limit.
                     None => continue,
                 }
@@ -354,8 +358,9 @@ fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailur
         };
         // A page that was fetched and asks not to be stored, or a list, did not fail.
         let fine = [Reason::Noindex, Reason::NoText, Reason::Sitemap, Reason::Feed];
-        if fine.iter().all(|fine| fine.as_str() != reason) {
-            failed.push(SeedFailure { url: seed.to_string(), reason });
+        if !fine.contains(&reason) {
+            let (reason, why) = (reason.to_string(), reason.describe());
+            failed.push(SeedFailure { url: seed.to_string(), reason, why });
         }
     }
     Ok(failed)
@@ -374,6 +379,7 @@ fn worst_hosts(tables: &ReadTables) -> Result<Vec<HostLine>, store::Error> {
             answered: host.answered,
             failed: host.failed,
             trouble: host.trouble.map_or(String::new(), |reason| reason.to_string()),
+            why: host.trouble.map_or("", Reason::describe),
         });
         if worst.len() > HOSTS_MAX * 10 {
             keep_worst(&mut worst);

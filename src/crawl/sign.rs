@@ -135,7 +135,7 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
 
 fn failed(failure: Failure) -> Yield {
     let (reason, again) = match failure {
-        Failure::Refused(_) => (Reason::AddressRefused, false),
+        Failure::Refused(_) | Failure::Private(_) => (Reason::AddressRefused, false),
         Failure::Dns(_) => (Reason::Dns, true),
         Failure::Connect(_) => (Reason::Connect, true),
         Failure::Proxy(_) => (Reason::Proxy, true),

@@ -1,5 +1,6 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::clock::Timestamp;
 use crate::fetch::{Failure, Fetcher, Response, Want};
 use crate::frontier::{Lease, Purpose, Told, Validators};
+use crate::urls::HostKey;
 
 use super::Context;
 
@@ -46,6 +48,8 @@ pub(super) struct Visitor {
     pub sitemap_bytes_max: usize,
     /// Sitemaps may be large: only so many are in memory at a time.
     pub sitemaps: Arc<Semaphore>,
+    /// Hosts of the seeds: that one of them cannot be had is told at once.
+    pub seeds: Arc<HashSet<HostKey>>,
 }
 
 impl Visitor {
@@ -75,6 +79,9 @@ impl Visitor {
             Purpose::Robots { .. } => Want::Robots(self.robots_bytes_max),
             Purpose::Lookup => {
                 let address = self.fetcher.look_up(&lease.url).await;
+                if let Err(failure) = &address {
+                    self.tell_of_seed(lease, failure);
+                }
                 return (Answer::Address(address), Told::default());
             }
         };
@@ -102,9 +109,37 @@ impl Visitor {
                 let own = matches!(failure, Failure::Exhausted(_));
                 live.failed.fetch_add(u64::from(!own), Ordering::Relaxed);
                 tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
+                self.tell_of_seed(lease, failure);
             }
         }
         (Answer::Response(answer.map(Box::new)), told)
+    }
+
+    /// Warns that a host of a seed cannot be had: whoever waits for its pages wants to know now.
+    fn tell_of_seed(&self, lease: &Lease, failure: &Failure) {
+        let first = matches!(lease.purpose, Purpose::Lookup | Purpose::Robots { .. });
+        let host = lease.url.host_key();
+        if !first || !self.seeds.contains(&host) {
+            return;
+        }
+        match failure {
+            Failure::Dns(why) => {
+                tracing::warn!(%host, why, "the name of a seed's host cannot be resolved");
+            }
+            Failure::Private(why) => tracing::warn!(
+                %host,
+                why,
+                "a seed's host is not contacted: use --allow-private if it is yours"
+            ),
+            Failure::Refused(why) => {
+                tracing::warn!(%host, why, "a seed's host is never contacted");
+            }
+            // These are our own trouble, which is told elsewhere.
+            Failure::Exhausted(_) | Failure::Panicked => {}
+            failure => {
+                tracing::warn!(%host, why = ?failure, "a seed's host gives no answer");
+            }
+        }
     }
 }
 
@@ -141,6 +176,7 @@ mod tests {
                 robots_bytes_max: 100,
                 sitemap_bytes_max: 100,
                 sitemaps: Arc::new(Semaphore::new(1)),
+                seeds: Arc::default(),
             };
             tokio::spawn(visitor.run());
             for purpose in [Purpose::Page, Purpose::Sitemap] {

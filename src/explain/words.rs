@@ -188,7 +188,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
         Reason::NotASitemap => "被称为站点地图，实际不是",
         Reason::NoSitemap => "通常位置没有站点地图",
         Reason::RobotsDisallowed => "主机的 robots.txt 禁止访问",
-        Reason::AddressRefused => "主机的 IP 地址是私有或保留地址",
+        Reason::AddressRefused => "主机的 IP 地址是私有（见 --allow-private）或保留地址",
         Reason::TooManyRedirects => "到达它的重定向次数超过上限",
         Reason::BadRedirect => "重定向到的不是网页地址",
         Reason::NoYield => "同类地址长期没有新内容",

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use super::guard;
 use super::resolve::ResolveError;
 use crate::system::is_exhausted;
 
@@ -12,6 +13,8 @@ use crate::system::is_exhausted;
 pub enum Failure {
     /// The host has only addresses that must not be contacted; which kind.
     Refused(String),
+    /// The same, and one of them is private: it may be contacted if the operator allows it.
+    Private(String),
     /// The name cannot be resolved.
     Dns(String),
     /// No connection.
@@ -59,10 +62,19 @@ impl Failure {
     }
 }
 
+impl From<guard::Refused> for Failure {
+    fn from(refused: guard::Refused) -> Self {
+        match refused.class {
+            guard::Class::Private(_) => Self::Private(refused.to_string()),
+            guard::Class::Never(_) => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
 impl From<ResolveError> for Failure {
     fn from(error: ResolveError) -> Self {
         match error {
-            ResolveError::Refused(class) => Self::Refused(class),
+            ResolveError::Refused(refused) => Self::from(refused),
             ResolveError::NotFound(detail) => Self::Dns(detail),
             ResolveError::Exhausted(detail) => Self::Exhausted(detail),
         }

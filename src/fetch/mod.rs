@@ -60,7 +60,8 @@ pub struct Config {
     /// Where a webmaster can complain: an address of a page or a mailbox.
     pub contact: String,
     /// IP addresses of names that the system's resolver need not be asked for, each as
-    /// `name=address` or `name=address,address`. The guard looks at them like at any other.
+    /// `name=address` or `name=address,address`. The guard looks at them like at any other. A name
+    /// with nothing behind it has no address.
     pub resolve: Vec<String>,
     /// Longest time to connect, TLS included.
     pub connect_timeout: Time,
@@ -242,7 +243,7 @@ impl Fetcher {
                 let found = found.map_err(Failure::from)?;
                 least(&found).ok_or_else(|| Failure::Dns("no address".to_owned()))
             }
-            Err(_) => Err(Failure::Timeout("the IP address")),
+            Err(_) => Err(Failure::Dns(format!("no answer within {longest:?}"))),
         }
     }
 
@@ -308,7 +309,7 @@ impl Fetcher {
     async fn guard(&self, url: &PageUrl) -> Result<(), Failure> {
         let guard = Guard { allow_private: self.config.allow_private };
         match ip_of(url) {
-            Some(ip) => guard.check(ip).map_err(|refused| Failure::Refused(refused.to_string())),
+            Some(ip) => guard.check(ip).map_err(Failure::from),
             None if self.has_proxy() => {
                 let name = url.url().host_str().unwrap_or_default();
                 self.resolver.look_up(name).await.map(drop).map_err(Failure::from)

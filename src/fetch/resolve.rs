@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::{Config, Error};
 use crate::system;
 
 /// Why a name gave no address.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ResolveError {
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(guard::Refused),
     #[error("{0}")]
     NotFound(String),
     /// The system's resolver could not ask for want of open files.
@@ -68,17 +68,19 @@ impl Resolver {
             self.lock().insert(name, all.clone(), Instant::now());
             all
         };
-        let mut refused = None;
+        let mut refused: Vec<guard::Refused> = Vec::new();
         let mut open = Vec::new();
         for ip in all {
             match guard.check(ip) {
                 Ok(()) => open.push(ip),
-                Err(why) => refused = Some(why.to_string()),
+                Err(why) => refused.push(why),
             }
         }
-        match refused {
+        // A private one is told first: there the operator has a choice.
+        refused.sort_by_key(|refused| matches!(refused.class, guard::Class::Never(_)));
+        match refused.first() {
             _ if !open.is_empty() => Ok(open),
-            Some(why) => Err(ResolveError::Refused(why)),
+            Some(why) => Err(ResolveError::Refused(*why)),
             None => Err(ResolveError::NotFound("no address".to_owned())),
         }
     }
@@ -106,8 +108,9 @@ fn not_found(error: &io::Error) -> ResolveError {
 
 fn entry(text: &str) -> Option<(String, Vec<IpAddr>)> {
     let (name, addresses) = text.split_once('=')?;
-    let addresses: Result<Vec<IpAddr>, _> =
-        addresses.split(',').map(|address| address.trim().parse()).collect();
+    let addresses = Some(addresses.trim()).filter(|addresses| !addresses.is_empty());
+    let each = addresses.into_iter().flat_map(|addresses| addresses.split(','));
+    let addresses: Result<Vec<IpAddr>, _> = each.map(|address| address.trim().parse()).collect();
     Some((name.trim().to_ascii_lowercase(), addresses.ok()?))
 }
 

@@ -102,6 +102,16 @@ impl Hosts {
         }
     }
 
+    /// Returns what is known of a host, without keeping it in memory.
+    pub(super) fn row(&self, tables: &Tables<'_>, number: u32) -> Result<Host, Error> {
+        if let Some(live) = self.live.get(&number) {
+            return Ok(live.row.clone());
+        }
+        let missing =
+            crate::store::BadRow { kind: "host", detail: "a schedule names one without row" };
+        Ok(Host::decode(tables.hosts.get(number)?.ok_or(missing)?.value())?)
+    }
+
     /// Puts the host in the schedule at `due`, or takes it out.
     pub(super) fn schedule(
         &mut self,

@@ -118,18 +118,6 @@ impl Frontier {
         Ok(Some(Lease { host, place, purpose, url, hops: 0, validators, after_commit, groups }))
     }
 
-    /// Returns when the next request may be sent; none if nothing waits.
-    pub fn next_due(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
-        let later = match tables.later.first()? {
-            Some((key, _)) => Some(split_time_key(&key.value()[..12])?.0),
-            None => None,
-        };
-        let host = first_host(tables)?.map(|(due, _)| due);
-        let again = self.next_revisit(tables)?;
-        let group = self.groups.next_due();
-        Ok(later.into_iter().chain(host).chain(group).chain(again).min())
-    }
-
     /// Puts requests that waited long enough into the queues of their hosts.
     ///
     /// Key of `later`: due time (8 bytes), then the queue key (15 bytes), which starts with the
@@ -368,7 +356,7 @@ impl Frontier {
     }
 }
 
-fn first_host(tables: &Tables<'_>) -> Result<Option<(Timestamp, u32)>, Error> {
+pub(super) fn first_host(tables: &Tables<'_>) -> Result<Option<(Timestamp, u32)>, Error> {
     let first = tables.schedule.first()?;
     Ok(first.map(|(key, _)| split_time_key(key.value())).transpose()?)
 }

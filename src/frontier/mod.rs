@@ -24,6 +24,7 @@ mod rows;
 mod seen;
 mod settle;
 mod skip;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

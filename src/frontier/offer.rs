@@ -65,6 +65,9 @@ impl Frontier {
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<Offered, Error> {
+        if offer.rank == Rank::Seed {
+            self.ask_name_again(tables, offer.url)?;
+        }
         self.offer_by(tables, offer, By::Link, now)
     }
 

@@ -54,7 +54,7 @@ reasons! {
     NotASitemap = 25, "not_a_sitemap", "named as a sitemap, and it is none";
     NoSitemap = 26, "no_sitemap", "there is no sitemap at the usual place";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
-    AddressRefused = 21, "address_refused", "the host has a private or reserved IP address";
+    AddressRefused = 21, "address_refused", "a private (see --allow-private) or reserved address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
     BadRedirect = 23, "bad_redirect", "redirects to something that is no web address";
     NoYield = 24, "no_yield", "addresses of its kind have given nothing new for long";

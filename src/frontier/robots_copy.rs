@@ -11,7 +11,7 @@ use crate::robots::AgentRules;
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
 use crate::urls::PageUrl;
 
-use super::rows::{Place, Purpose, Rank, Request};
+use super::rows::{Host, Place, Purpose, Rank, Request};
 use super::{Frontier, Reason};
 
 /// Redirects of a robots.txt that are followed. Source: RFC 9309, 2.3.1.2.
@@ -134,6 +134,13 @@ impl RobotsCopy {
     }
 }
 
+impl Host {
+    /// It is left alone because its robots.txt cannot be had, or not even its address.
+    fn lacks_robots(&self) -> bool {
+        matches!(self.trouble, Some(Reason::RobotsUnreachable | Reason::Dns))
+    }
+}
+
 impl Frontier {
     /// Tells what the robots.txt of `host` says of a path with its query.
     pub(super) fn standing(
@@ -203,8 +210,11 @@ impl Frontier {
                 tables.robots.insert(of, copy.encode().as_slice())?;
                 return self.reschedule(tables, of);
             }
-            RobotsAnswer::Unreachable(_) => {
-                self.unreachable(tables, of, status, now)?;
+            RobotsAnswer::Unreachable(reason) => {
+                // Where the host itself is nowhere, its robots.txt is not what is missing.
+                let nowhere = reason == Reason::Dns && hops == 0;
+                let trouble = if nowhere { reason } else { Reason::RobotsUnreachable };
+                self.unreachable(tables, of, (trouble, status), now)?;
                 return self.reschedule(tables, of);
             }
         };
@@ -218,7 +228,7 @@ impl Frontier {
         let delay = self.config.delay(&live.row);
         // A host that wants a request a week gets a page for each file, not only files.
         let expires = now.after(ttl.max(delay.saturating_mul(2)));
-        if live.row.trouble == Some(Reason::RobotsUnreachable) {
+        if live.row.lacks_robots() {
             live.row.trouble = None;
             live.row.blocked_until = Timestamp(0);
             tracing::info!(host = %live.row.key, "robots.txt is reachable again");
@@ -269,7 +279,7 @@ impl Frontier {
         &mut self,
         tables: &mut Tables<'_>,
         of: u32,
-        status: u16,
+        (trouble, status): (Reason, u16),
         now: Timestamp,
     ) -> Result<(), Error> {
         let never = || RobotsCopy {
@@ -293,14 +303,14 @@ impl Frontier {
         if lost && self.config.robots_lost == RobotsLost::Allow {
             (copy.body, copy.cut) = (Some(Vec::new()), false);
             (live.rules, live.rules_bytes) = (None, 0);
-            if live.row.trouble == Some(Reason::RobotsUnreachable) {
+            if live.row.lacks_robots() {
                 live.row.trouble = None;
                 live.row.blocked_until = Timestamp(0);
             }
         }
         if copy.body.is_none() {
             live.row.blocked_until = live.row.blocked_until.max(copy.expires);
-            live.row.trouble = Some(Reason::RobotsUnreachable);
+            live.row.trouble = Some(trouble);
         } else if let Some((_, expires)) = &mut live.rules {
             *expires = copy.expires;
         }

@@ -81,7 +81,8 @@ fn every_reason_is_counted_and_explained_in_words() {
 fn is_told_in_chinese(english: &Explanation, chinese: &Explanation) {
     assert_eq!((&english.url, english.state), (&chinese.url, chinese.state));
     assert_eq!((english.reason, english.facts.len()), (chinese.reason, chinese.facts.len()));
-    let names = "robots.txt docId HTML HTTP IP RSS Atom JSON nofollow --max-depth `crawl check`";
+    let names = "robots.txt docId HTML HTTP IP RSS Atom JSON nofollow --max-depth --allow-private \
+                 `crawl check`";
     let is_ours = |word: &&str| {
         let is_address = word.contains(['/', '?']) || word.trim_end_matches('.').contains('.');
         let is_time = word.starts_with(|c: char| c.is_ascii_digit());

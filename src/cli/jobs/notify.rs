@@ -49,6 +49,9 @@ pub(super) fn post(webhook: &Webhook, retries: u32, summary: &Value) -> Result<S
             Ok(status @ 200..=299) => return Ok(format!("{host} answered {status}")),
             Ok(status) => (format!("{host} answered {status}"), status == 429 || status >= 500),
             Err(failure @ fetch::Failure::Refused(_)) => (format!("{host}: {failure:?}"), false),
+            Err(fetch::Failure::Private(why)) => {
+                (format!("{host}: {why}; `allow_private` of the webhook allows it"), false)
+            }
             Err(failure) => (format!("{host}: {failure:?}"), true),
         };
         if again == 0 || !may_pass {

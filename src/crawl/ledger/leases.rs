@@ -37,8 +37,14 @@ impl Ledger<'_> {
             }
         }
         self.next_due = frontier.next_due(tables)?;
+        self.worth_waiting = match self.next_due {
+            Some(due) if self.in_flight == 0 && due > now => frontier.next_worth_waiting(tables)?,
+            due => due,
+        };
         if let Some(rest) = self.rests() {
-            self.next_due = self.next_due.map(|due| due.max(now.after(rest)));
+            for due in [&mut self.next_due, &mut self.worth_waiting] {
+                *due = due.map(|due| due.max(now.after(rest)));
+            }
         }
         self.context.live.in_flight.store(self.in_flight as u64, Ordering::Relaxed);
         Ok(())
@@ -72,7 +78,7 @@ impl Ledger<'_> {
         let longest = self.settings.limits.idle_wait_max.duration();
         self.is_full()
             || self.is_starved()
-            || self.next_due.is_none_or(|due| now.until(due) > longest)
+            || self.worth_waiting.is_none_or(|due| now.until(due) > longest)
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -1,0 +1,72 @@
+//! What waits, and whether it is worth waiting for.
+
+use redb::ReadableTable as _;
+
+use crate::clock::Timestamp;
+use crate::store::{Error, Tables};
+use crate::urls::PageUrl;
+
+use super::lease::first_host;
+use super::rows::{Host, split_time_key};
+use super::{Frontier, Reason};
+
+impl Host {
+    /// Its name cannot be resolved, and it has never answered: most likely there is no such host.
+    /// A host that has answered may have lost its name for a while.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        self.trouble == Some(Reason::Dns) && self.answered == 0
+    }
+}
+
+impl Frontier {
+    /// Returns when the next request may be sent; none if nothing waits.
+    pub fn next_due(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
+        let host = first_host(tables)?.map(|(due, _)| due);
+        Ok(self.next_of_others(tables)?.into_iter().chain(host).min())
+    }
+
+    /// Returns the same without hosts that are nowhere. A run that has nothing else to do ends: the
+    /// next one asks for their names again.
+    pub fn next_worth_waiting(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
+        let mut next = self.next_of_others(tables)?;
+        for row in tables.schedule.iter()? {
+            let (due, host) = split_time_key(row?.0.value())?;
+            if next.is_some_and(|next| next <= due) {
+                break;
+            }
+            if !self.hosts.row(tables, host)?.is_nowhere() {
+                next = Some(due);
+            }
+        }
+        Ok(next)
+    }
+
+    /// The same of what is not in the schedule of hosts.
+    fn next_of_others(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
+        let later = match tables.later.first()? {
+            Some((key, _)) => Some(split_time_key(&key.value()[..12])?.0),
+            None => None,
+        };
+        let again = self.next_revisit(tables)?;
+        let group = self.groups.next_due();
+        Ok(later.into_iter().chain(group).chain(again).min())
+    }
+
+    /// Lets the name of a host be asked for at once if it could not be resolved. Whoever names a
+    /// seed again may have mended it, and to ask costs the host nothing.
+    pub(super) fn ask_name_again(
+        &mut self,
+        tables: &mut Tables<'_>,
+        seed: &PageUrl,
+    ) -> Result<(), Error> {
+        let Some(host) = self.hosts.known(tables, &seed.host_key())? else { return Ok(()) };
+        let live = self.hosts.get(tables, host)?;
+        if live.row.trouble == Some(Reason::Dns) && live.row.blocked_until.0 != 0 {
+            live.row.blocked_until = Timestamp(0);
+            live.dirty = true;
+            self.reschedule(tables, host)?;
+        }
+        Ok(())
+    }
+}
