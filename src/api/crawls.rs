@@ -212,7 +212,9 @@ fn run(
     let end = End { id: begun.id, service: &service, told: None };
     match crawl::run(&service.store, settings, seeds, context) {
         Ok(_) if context.stop.asked() > 0 => end.tell("stopped", "asked to stop".to_owned()),
-        Ok(report) if report.failed_seeds.is_empty() => end.tell("done", String::new()),
+        Ok(report) if report.failed_seeds.is_empty() => {
+            end.tell("done", report.why_no_pages().unwrap_or_default());
+        }
         Ok(report) => {
             let failed = report.failed_seeds.len();
             let first = &report.failed_seeds[0];

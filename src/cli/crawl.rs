@@ -163,6 +163,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         facts.push(("peak memory", screen::bytes(peak)));
     }
     screen::facts(facts)?;
+    show_no_pages(report);
     if !report.refused.is_empty() {
         println!("addresses not in the corpus, by reason:");
         let refused = report.refused.iter();
@@ -183,6 +184,21 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         println!("seed not crawled: {} ({}: {})", seed.url, seed.reason, seed.why);
     }
     Ok(())
+}
+
+/// Why no page was read, if none was.
+fn show_no_pages(report: &Report) {
+    if report.no_pages.is_empty() {
+        return;
+    }
+    println!("no page was read:");
+    for why in &report.no_pages {
+        let line = screen::shown(&why.line()).into_owned();
+        match why.addresses {
+            0 | 1 => println!("  {line}"),
+            many => println!("  {line} ({} addresses)", number(many)),
+        }
+    }
 }
 
 /// What further visits have shown.

@@ -22,6 +22,7 @@ use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
 use crate::urls::{PageUrl, Scope};
 
+use super::no_pages;
 use super::report::{Report, Tally};
 use super::sign::{Page, Signed, Yield};
 use super::{Context, Error, Settings};
@@ -138,7 +139,10 @@ impl<'a> Ledger<'a> {
         }
         self.tally.revisits.due = frontier.due();
         let context = (before, started, clock.elapsed());
-        Ok(Report::make(self.store, seeds, self.tally, context, self.next_due)?)
+        let end = self.end();
+        let mut report = Report::make(self.store, seeds, self.tally, context, self.next_due)?;
+        report.no_pages = no_pages::why(&self.store.read()?, &report, seeds, end)?;
+        Ok(report)
     }
 
     fn start(&mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Frontier, Error> {

@@ -11,6 +11,7 @@
 
 mod ledger;
 mod lists;
+mod no_pages;
 mod report;
 mod running;
 mod sign;
@@ -38,6 +39,7 @@ use crate::verdicts;
 
 pub use running::{Begun, Crawls, Running, Totals};
 
+pub use no_pages::NoPages;
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 
 /// Sitemaps that are in memory at a time: each may have 50 MB.
@@ -217,7 +219,7 @@ pub struct Live {
 /// What surrounds a run: its clock, its stop, and where it shows what it does.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The time.
+    /// The time when the run begins; from then on it goes its own way, whatever that is set to.
     pub clock: Clock,
     /// Asked to end the run early.
     pub stop: Stop,
@@ -241,6 +243,7 @@ pub fn run(
     context: &Context,
 ) -> Result<Report, Error> {
     fix_rules(store, &settings.normalize)?;
+    let context = &Context { clock: context.clock.steady(), ..context.clone() };
     let _is_first = context.live.pace.set(settings.frontier.clone());
     let share = Share::of(settings);
     let fetcher = share.fetcher(settings)?;

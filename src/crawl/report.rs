@@ -14,6 +14,8 @@ use crate::frontier::{Address, Fate, Host, Reason, Settlement, State, split_revi
 use crate::store::{self, ReadTables, Store};
 use crate::urls::PageUrl;
 
+use super::no_pages::NoPages;
+
 /// Hosts that a report names.
 const HOSTS_MAX: usize = 10;
 
@@ -205,6 +207,8 @@ pub struct Report {
     pub failed_seeds: Vec<SeedFailure>,
     /// The hosts with most trouble.
     pub hosts: Vec<HostLine>,
+    /// Why no page was read in this run; empty if one was.
+    pub no_pages: Vec<NoPages>,
 }
 
 /// Counters of addresses that are linked to a page unfetched, each with its word: by a rule, and by
@@ -286,6 +290,7 @@ impl Report {
             next_revisit: next_revisit(&tables)?,
             failed_seeds: failed_seeds(&tables, seeds)?,
             hosts: worst_hosts(&tables)?,
+            no_pages: Vec::new(),
         })
     }
 
@@ -332,18 +337,27 @@ fn next_revisit(tables: &ReadTables) -> Result<Option<String>, store::Error> {
     Ok(Some(split_revisit_key(key.value())?.0.to_string()))
 }
 
+/// Returns where a seed leads, and what is known of that; none if nothing is.
+pub(super) fn seed_address(
+    tables: &ReadTables,
+    seed: &PageUrl,
+) -> Result<Option<(String, Address)>, store::Error> {
+    let mut url = seed.as_str().to_owned();
+    let mut address = Address::read(&tables.addresses, &url)?;
+    for _ in 0..SEED_HOPS_MAX {
+        match &address {
+            Some(Address { state: State::Redirect(target), .. }) => url.clone_from(target),
+            _ => break,
+        }
+        address = Address::read(&tables.addresses, &url)?;
+    }
+    Ok(address.map(|address| (url, address)))
+}
+
 fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {
     let mut failed = Vec::new();
     for seed in seeds {
-        let mut address = Address::read(&tables.addresses, seed.as_str())?;
-        for _ in 0..SEED_HOPS_MAX {
-            let target = match &address {
-                Some(Address { state: State::Redirect(target), .. }) => target.clone(),
-                _ => break,
-            };
-            address = Address::read(&tables.addresses, &target)?;
-        }
-        let reason = match address {
+        let reason = match seed_address(tables, seed)?.map(|(_, address)| address) {
             Some(Address { state: State::Refused(reason), .. }) => reason,
             Some(Address { state: State::Queued, host, trouble, .. }) => {
                 let row = tables.hosts.get(host)?;

@@ -13,7 +13,7 @@ use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Field, Input, Signer, Standing};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
-use crate::fetch::http_date::retry_after;
+use crate::fetch::http_date::{http_date, retry_after};
 use crate::fetch::{Failure, Response, canonical_link};
 use crate::frontier::{Lease, Listed, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
@@ -191,8 +191,10 @@ fn target(lease: &Lease, response: &Response, settings: &Settings) -> Option<Pag
     lease.url.join(location, Normalize::none()).ok()
 }
 
+/// A date is one of the server's clock: it tells how long to wait whatever ours shows.
 fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
-    retry_after(response.retry_after.as_deref()?, now)
+    let sent = response.date.as_deref().and_then(|date| http_date(date, now));
+    retry_after(response.retry_after.as_deref()?, sent.unwrap_or(now))
 }
 
 fn page(

@@ -38,6 +38,8 @@ pub struct Response {
     pub location: Option<String>,
     /// `Retry-After`.
     pub retry_after: Option<String>,
+    /// `Date`: what the clock of the server shows.
+    pub date: Option<String>,
     /// `ETag`.
     pub etag: Option<String>,
     /// `Last-Modified`.
@@ -117,6 +119,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
         content_encoding: all("content-encoding").join(", "),
         location: headers.get(header::LOCATION).map(escaped),
         retry_after: text_of(headers, &header::RETRY_AFTER),
+        date: text_of(headers, &header::DATE),
         etag: text_of(headers, &header::ETAG),
         last_modified: text_of(headers, &header::LAST_MODIFIED),
         robots_tags: all("x-robots-tag"),

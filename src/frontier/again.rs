@@ -304,7 +304,7 @@ fn first_due(tables: &Tables<'_>) -> Result<Option<(Timestamp, String)>, Error> 
         .transpose()?)
 }
 
-fn revisit_key(due: Timestamp, url: &str) -> Vec<u8> {
+pub(super) fn revisit_key(due: Timestamp, url: &str) -> Vec<u8> {
     let mut key = due.0.max(0).to_be_bytes().to_vec();
     key.extend_from_slice(url.as_bytes());
     key

@@ -62,6 +62,7 @@ impl Frontier {
         tables: &mut Tables<'_>,
         now: Timestamp,
     ) -> Result<Option<Lease>, Error> {
+        self.wrote_at(now);
         self.wake(tables, now)?;
         self.wake_due(tables)?;
         while let Some(host) = self.candidate(tables, now)? {

@@ -83,7 +83,7 @@ struct Naming<'a> {
 }
 
 impl List {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut row = Encoder::new(2)
             .number(self.kind.map_or(0, |kind| kind as u64))
             .number(self.level)

@@ -9,6 +9,7 @@
 
 mod again;
 mod budgets;
+mod clock;
 mod events;
 mod family;
 mod groups;
@@ -254,6 +255,8 @@ pub struct Frontier {
     hidden_until: Timestamp,
     /// When any host was last contacted, as far as it is known.
     last: Timestamp,
+    /// The latest moment of which anything was written.
+    latest: Timestamp,
     queued: u64,
     recrawl: Recrawl,
     /// Addresses that were due for another visit and were queued.
@@ -286,12 +289,14 @@ impl Frontier {
             opened: now,
             hidden_until: if closed.is_some() { hidden.unwrap_or_default() } else { now },
             last: closed.unwrap_or(now),
+            latest: now,
             queued: tables.later.len()?,
             recrawl: Recrawl::default(),
             due: 0,
             config,
             scope,
         };
+        frontier.follow_clock(tables)?;
         // Hosts that were in flight have no row in the schedule.
         let (mut waiting, mut contacted) = (Vec::new(), false);
         for row in tables.hosts.iter()? {
@@ -333,6 +338,7 @@ impl Frontier {
         self.hosts.flush(tables)?;
         self.rules.flush(tables)?;
         self.known.flush(tables)?;
+        self.flush_latest(tables)?;
         for (name, change) in std::mem::take(&mut self.tally) {
             let now = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
             tables.counters.insert(name.as_str(), now.saturating_add_signed(change))?;

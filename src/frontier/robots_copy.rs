@@ -76,7 +76,7 @@ pub struct RobotsCopy {
 }
 
 impl RobotsCopy {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let body = self.body.as_deref().unwrap_or_default();
         let packed = zstd::bulk::compress(body, 1).expect("compressing into memory cannot fail");
         Encoder::new(1)

@@ -105,6 +105,7 @@ impl Frontier {
         }
         self.groups.end(lease.groups, finished);
         self.last = self.last.max(finished);
+        self.wrote_at(finished);
         self.observe(tables, lease, &told)?;
         self.release(tables, lease, &settlement, finished)?;
         // A host that cannot be found has no robots.txt either.
@@ -400,5 +401,11 @@ impl Frontier {
         let chance = xxhash_rust::xxh3::xxh3_64_with_seed(&now.0.to_be_bytes(), host.into());
         let millis = (millis - span).saturating_add(chance % (2 * span + 1));
         Duration::from_millis(millis.min(self.config.block_time_max.millis()))
+    }
+
+    /// Returns the longest wait that [`Frontier::scattered`] can make of one.
+    pub(super) fn scattered_max(&self, wait: Duration) -> Duration {
+        let most = wait.saturating_add(wait / SCATTER_PART as u32);
+        most.min(self.config.block_time_max.duration())
     }
 }

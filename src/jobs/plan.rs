@@ -1,4 +1,10 @@
 //! Which moments of a job get a run: pure decisions, from the schedule, the policy and the time.
+//!
+//! Moments are those of the clock on the wall, which may be set. Set forward, it has skipped
+//! moments: they are missed. Set back, it comes to a moment again that has had its run: that one
+//! has none again, or a job of 02:00 would run twice in such a night. But if the job would have to
+//! stand still for that, because the clock goes back over several of its moments or by more than
+//! three hours, it starts anew: nobody waits a year because a clock was a year ahead.
 
 use std::time::Duration;
 
@@ -11,8 +17,9 @@ use super::schedule::Schedule;
 /// Missed moments that are counted at most; of a longer time only the newest are.
 const MISSED_MAX: usize = 1_000;
 
-/// If a first moment lies this far ahead, the clock was wrong when it was noted.
-const AHEAD_MAX: Duration = Duration::from_hours(1);
+/// A clock that is set back by more is put right, and moments come again that have had a run.
+/// Source: cron(8) of Vixie cron, "changes of more than 3 hours are considered to be corrections".
+const AHEAD_MAX: Duration = Duration::from_hours(3);
 
 /// Version of the rows of progress.
 const VERSION: u8 = 1;
@@ -91,9 +98,8 @@ impl Progress {
     /// Goes on after a restart: what waited, what was missed, and the moment `cut` whose run was
     /// cut off are one list, which the policy is applied to.
     pub fn restore(&mut self, rule: &Rule, cut: Option<Timestamp>, now: Timestamp) -> Vec<Run> {
-        if self.seen > now.after(AHEAD_MAX) {
-            *self = Self::new(now);
-        }
+        self.follow_clock(rule, now);
+        let cut = cut.filter(|moment| *moment <= now);
         let mut moments: Vec<Timestamp> = self.pending.drain(..).map(|one| one.moment).collect();
         let cut = cut.filter(|_| rule.catch_up != CatchUp::Skip);
         moments.extend(cut);
@@ -101,6 +107,21 @@ impl Progress {
         moments.sort_unstable();
         moments.dedup();
         self.settle(rule, moments, cut, now)
+    }
+
+    /// Starts anew if the clock was ahead when moments were dealt with. Returns whether it was so.
+    pub fn follow_clock(&mut self, rule: &Rule, now: Timestamp) -> bool {
+        if self.seen <= now {
+            return false;
+        }
+        let is_next = rule.schedule.next_after(now, self.anchor) == Some(self.seen);
+        if is_next && now.until(self.seen) <= AHEAD_MAX {
+            return false;
+        }
+        (self.anchor, self.seen) = (now, now);
+        let is_due = |one: &Planned| one.moment <= now || one.trigger == Trigger::Hand;
+        self.pending.retain(is_due);
+        true
     }
 
     /// The moments since the last look, the oldest first.

@@ -223,6 +223,7 @@ impl Runner {
 
     /// Starts what is due.
     fn begin(&mut self, now: Timestamp) -> Result<(), Error> {
+        self.scheduler.follow_clock(now);
         let horizon = self.until.map_or(now, |until| now.min(until));
         for (job, row) in self.scheduler.look(horizon)? {
             self.ended(job, &row);

@@ -116,6 +116,16 @@ impl Scheduler {
         Ok((Self { seats, at_once: at_once.max(1), history, running, _lock: lock }, told))
     }
 
+    /// Takes note of the time, which may be an earlier one than before.
+    pub fn follow_clock(&mut self, now: Timestamp) {
+        for seat in &mut self.seats {
+            if seat.progress.follow_clock(&seat.rule, now) {
+                tracing::warn!(job = %seat.name, %now, "the clock was set back: it starts anew");
+                seat.next = seat.rule.schedule.next_after(seat.progress.seen, seat.progress.anchor);
+            }
+        }
+    }
+
     /// Deals with everything that is due at `now`. Returns rows for moments that get no run.
     pub fn look(&mut self, now: Timestamp) -> Result<Vec<(usize, Run)>, Error> {
         let mut told = Vec::new();

@@ -23,6 +23,8 @@ struct Day<'a> {
     history: History,
     clock: Clock,
     minutes: BTreeMap<&'static str, u32>,
+    /// When the clock is set, and to what, while the scheduler runs.
+    steps: Vec<(Timestamp, Timestamp)>,
     /// Most jobs that were under way at a time.
     most: usize,
 }
@@ -31,7 +33,7 @@ impl<'a> Day<'a> {
     fn new(jobs: &'a Jobs, folder: &Path, start: &str) -> Self {
         let history = History::new(&folder.join("jobs.redb"), 1_000);
         let clock = Clock::hand(at(start));
-        Self { jobs, history, clock, minutes: BTreeMap::new(), most: 0 }
+        Self { jobs, history, clock, minutes: BTreeMap::new(), steps: Vec::new(), most: 0 }
     }
 
     fn open(&self) -> Scheduler {
@@ -56,14 +58,19 @@ impl<'a> Day<'a> {
         let (end, mut scheduler) = (at(end), self.open());
         let mut under_way: Vec<(Timestamp, Start)> = Vec::new();
         loop {
+            if let Some((_, to)) = self.steps.pop_if(|(when, _)| *when <= self.clock.now()) {
+                self.clock = Clock::hand(to);
+            }
             let now = self.clock.now();
             for (_, start) in under_way.extract_if(.., |(ends, _)| *ends <= now) {
                 let run = Run { ended: Some(now), outcome: Outcome::Done, ..start.run.clone() };
                 scheduler.ended(start, &run).unwrap();
             }
-            if now >= end {
+            let step = self.steps.last().map(|(when, _)| *when);
+            if now >= end && step.is_none() {
                 return;
             }
+            scheduler.follow_clock(now);
             scheduler.look(now).unwrap();
             while let Some(start) = scheduler.start(now).unwrap() {
                 let Begun::Run(start) = start else { panic!("{start:?}") };
@@ -73,7 +80,12 @@ impl<'a> Day<'a> {
             }
             self.most = self.most.max(scheduler.running());
             let next = under_way.iter().map(|(ends, _)| *ends).min();
-            let next = next.into_iter().chain(scheduler.next_due(now)).chain([end]).min().unwrap();
+            let next = next
+                .into_iter()
+                .chain(scheduler.next_due(now))
+                .chain([step.unwrap_or(end)])
+                .min()
+                .unwrap();
             assert!(next > now, "what is due was dealt with");
             self.clock.advance(now.until(next));
         }
@@ -257,6 +269,46 @@ fn a_year_of_downtime_of_a_job_of_every_minute_is_bounded() {
     day.clock = Clock::hand(at("2025-01-01T00:10:30Z"));
     day.until("2025-01-01T00:12:30Z");
     assert!(day.rows("all").iter().any(|run| run.planned == at("2025-01-01T00:11:00Z")));
+}
+
+/// Runs until a moment, and sets the clock back there as often as told, while the scheduler runs.
+fn set_back(text: &str, start: &str, steps: &[(&str, &str)], end: &str) -> Vec<String> {
+    let (jobs, folder) = (jobs(text), tempfile::tempdir().unwrap());
+    let mut day = Day::new(&jobs, folder.path(), start);
+    day.steps = steps.iter().map(|(when, to)| (at(when), at(to))).collect();
+    day.until(end);
+    day.rows("a").iter().map(|run| run.planned.to_string()[5..16].to_owned()).collect()
+}
+
+/// A scheduler that saw a moment of next year waited for it, and nothing ran meanwhile.
+#[test]
+fn a_clock_that_is_set_back_lets_no_job_run_twice_or_never() {
+    let daily = job("a", "cron = \"0 2 * * *\"", "skip");
+    let hourly = job("a", "cron = \"0 * * * *\"", "skip");
+    let minutes = job("a", "cron = \"*/20 * * * *\"", "skip");
+    let interval = job("a", "every = \"6h\"", "skip");
+    let (night, morning) = ("2026-05-01T01:30:00Z", "2026-05-01T05:10:00Z");
+    // Back over the moment of the run.
+    let hour = [("2026-05-01T02:10:00Z", "2026-05-01T01:10:00Z")];
+    assert_eq!(
+        set_back(&daily, night, &hour, "2026-05-02T02:30:00Z"),
+        ["05-01T02:00", "05-02T02:00"]
+    );
+    assert_eq!(
+        set_back(&hourly, night, &hour, "2026-05-01T03:30:00Z"),
+        ["05-01T02:00", "05-01T03:00"]
+    );
+    // Back over several: it would stand still for an hour.
+    let runs = set_back(&minutes, night, &hour, "2026-05-01T01:50:00Z");
+    assert_eq!(runs, ["05-01T01:40", "05-01T02:00", "05-01T01:20", "05-01T01:40"]);
+    // From another day or year.
+    for wrong in ["2026-05-02T05:10:00Z", "2027-05-01T05:10:00Z"] {
+        let from = at(wrong).before(Duration::from_hours(6)).to_string();
+        let ahead = [(wrong, morning)];
+        let runs = |text: &str| set_back(text, &from, &ahead, "2026-05-02T02:30:00Z").len();
+        let all = [&daily, &hourly, &minutes, &interval].map(|text| runs(text));
+        assert_eq!(all, [1 + 1, 6 + 21, 18 + 64, 1 + 3], "{wrong}");
+    }
 }
 
 #[test]

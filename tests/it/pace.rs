@@ -1,5 +1,5 @@
-//! The pace of a frontier under any course of events: leases, answers of every kind, crashes and
-//! clean ends, on a clock that the test moves.
+//! The pace of a frontier under any course of events: leases, answers of every kind, crashes,
+//! clean ends and clocks that are set back in between, on a clock that the test moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -35,6 +35,8 @@ enum Step {
     Crash,
     /// It ends well, if nothing is under way.
     Stop,
+    /// It ends without warning, and the clock, if it is ahead, is set back before the next begins.
+    SetBack(u64),
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..8_usize, answer).prop_map(|(request, answer)| Step::End(request, answer)),
         1 => Just(Step::Crash),
         1 => Just(Step::Stop),
+        2 => (60_000..9_000_000_u64).prop_map(Step::SetBack),
     ]
 }
 
@@ -70,6 +73,8 @@ struct Model {
     /// Delays that robots.txt files ask for.
     asked: BTreeMap<u32, u64>,
     visited: BTreeSet<String>,
+    /// What the clock of the frontier is ahead of the time.
+    ahead: Duration,
 }
 
 /// The host of a lease, its IP address and its registrable domain.
@@ -80,7 +85,8 @@ fn names(lease: &Lease) -> [String; 3] {
 }
 
 impl Model {
-    fn begin(&mut self, lease: Lease, now: Timestamp) {
+    fn begin(&mut self, lease: Lease, clock: Timestamp) {
+        let now = clock.before(self.ahead);
         if lease.purpose == Purpose::Lookup {
             return self.under_way.push(lease);
         }
@@ -94,7 +100,8 @@ impl Model {
         self.under_way.push(lease);
     }
 
-    fn end(&mut self, lease: &Lease, now: Timestamp, wait: Duration) {
+    fn end(&mut self, lease: &Lease, clock: Timestamp, wait: Duration) {
+        let now = clock.before(self.ahead);
         let config = frontier::Config::default();
         let asked = self.asked.get(&lease.host).copied().unwrap_or(0);
         let delay = Duration::from_millis(config.delay.millis().max(asked)).max(wait);
@@ -110,15 +117,17 @@ impl Model {
 struct Course {
     crawled: Crawled,
     frontier: Option<Frontier>,
+    /// What its clock shows.
     now: Timestamp,
     model: Model,
 }
 
 impl Course {
-    fn new() -> Self {
-        let now = Timestamp(1_800_000_000_000);
-        let mut new =
-            Self { crawled: Crawled::new(), frontier: None, now, model: Model::default() };
+    fn new(ahead_ms: u64) -> Self {
+        let ahead = Duration::from_millis(ahead_ms);
+        let now = Timestamp(1_800_000_000_000).after(ahead);
+        let model = Model { ahead, ..Model::default() };
+        let mut new = Self { crawled: Crawled::new(), frontier: None, now, model };
         new.write(|frontier, tables, now, _| {
             for (name, _) in HOSTS {
                 for page in 0..PAGES {
@@ -193,6 +202,7 @@ impl Course {
                     told.took = Duration::from_millis(took_ms);
                     wait = told.took * frontier::Config::default().response_factor;
                     if is_robots {
+                        model.asked.remove(&lease.host);
                         Settlement::Robots(RobotsAnswer::None)
                     } else {
                         Settlement::Refused(Reason::NotAPage)
@@ -211,14 +221,17 @@ impl Course {
         });
     }
 
-    /// Requests that were under way end with the process.
-    fn crash(&mut self) {
+    /// Requests that were under way end with the process; the clock is set back for the next.
+    fn crash(&mut self, back: Duration) {
         for lease in std::mem::take(&mut self.model.under_way) {
             if lease.purpose != Purpose::Lookup {
                 self.model.end(&lease, self.now, Duration::ZERO);
             }
         }
         self.frontier = None;
+        let back = back.min(self.model.ahead);
+        (self.model.ahead, self.now) =
+            (self.model.ahead.saturating_sub(back), self.now.before(back));
         self.write(|_, _, _, _| {});
     }
 
@@ -240,15 +253,17 @@ proptest! {
 
     #[test]
     fn no_host_address_or_domain_is_ever_contacted_too_soon(
+        ahead_ms in 0..200_000_000_u64,
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let mut course = Course::new();
+        let mut course = Course::new(ahead_ms);
         for step in steps {
             match step {
                 Step::Wait(ms) => course.now = course.now.after(Duration::from_millis(ms)),
                 Step::Lease => course.lease(),
                 Step::End(number, answer) => course.settle(number, &answer),
-                Step::Crash => course.crash(),
+                Step::Crash => course.crash(Duration::ZERO),
+                Step::SetBack(ms) => course.crash(Duration::from_millis(ms)),
                 Step::Stop => course.stop(),
             }
         }

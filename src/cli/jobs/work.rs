@@ -219,6 +219,10 @@ fn end(
         }
         _ => "nothing left to visit".to_owned(),
     };
+    let reason = match report.why_no_pages() {
+        Some(why) => format!("{reason}; {why}"),
+        None => reason,
+    };
     match report.failed_seeds.len() {
         0 => (Outcome::Done, reason),
         failed => (Outcome::SeedsFailed, format!("{reason}; {failed} seeds not crawled")),

@@ -8,6 +8,7 @@ use crate::frontier::{Frontier, Lease, Purpose};
 use crate::store::Tables;
 
 use super::super::Error;
+use super::super::no_pages::End;
 use super::Ledger;
 
 impl Ledger<'_> {
@@ -79,6 +80,16 @@ impl Ledger<'_> {
         self.is_full()
             || self.is_starved()
             || self.worth_waiting.is_none_or(|due| now.until(due) > longest)
+    }
+
+    /// How the run ends.
+    pub(super) fn end(&self) -> End {
+        End {
+            now: self.context.clock.now(),
+            stopped: self.context.stop.asked() > 0,
+            starved: self.is_starved(),
+            recrawl: self.settings.recrawl.enabled,
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
