@@ -289,7 +289,7 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
     let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
     let (url, clock) = (web.seeds()[0].clone(), Clock::hand(Timestamp(1_800_000_000_000)));
     let mut config = config();
-    config.fetch.first_byte_timeout = Time::from_millis(60);
+    config.fetch.first_byte_timeout = Time::from_millis(500);
     config.frontier.connections_per_host = 3;
     config.frontier.host_failures_max = 3;
     config.frontier.retries_max = 1;
