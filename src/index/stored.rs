@@ -18,7 +18,7 @@
 //! interleave, many entries a row, and the content number with each so that equal fingerprints
 //! do not overwrite each other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use redb::{ReadableTable, Table};
 
@@ -213,11 +213,11 @@ pub fn probe(
     k: u32,
 ) -> Result<Vec<Near>, Error> {
     assert!(k <= K_MAX, "four tables find at most {K_MAX} differing bits");
-    let mut found = BTreeMap::new();
+    let mut found = BTreeSet::new();
     let mut meet = |fingerprint: Fingerprint, number: u32| {
         let distance = fingerprint.distance(query);
         if distance <= k {
-            found.insert((distance, number), fingerprint);
+            found.insert((distance, number, fingerprint));
         }
     };
     let first = if field == Field::Title { TABLES } else { 0 };
@@ -243,12 +243,11 @@ pub fn probe(
             }
         }
     }
-    let all = found.into_iter().map(|((distance, number), fingerprint)| Near {
-        number,
-        fingerprint,
-        distance,
-    });
-    Ok(all.filter(|near| !removed.contains(&(near.fingerprint, near.number))).collect())
+    found.retain(|(_, number, fingerprint)| !removed.contains(&(*fingerprint, *number)));
+    let near = |(distance, number, fingerprint)| Near { number, fingerprint, distance };
+    let mut all: Vec<Near> = found.into_iter().map(near).collect();
+    all.dedup_by_key(|near| (near.distance, near.number));
+    Ok(all)
 }
 
 /// Returns what is wrong with the tables, each fault with the name of its table: rows that cannot

@@ -126,6 +126,15 @@ fn the_log_is_folded_when_it_has_outgrown_the_tables() {
     assert!(!log(1 << 16) && !log((1 << 16) - 1) && log(1));
 }
 
+/// One number has two fingerprints at one distance, and the later one goes again.
+#[test]
+fn a_removal_hides_its_own_fingerprint_only() {
+    let store = Crawled::new();
+    let of = |bit: u32, removed| change(Field::Title, 1 << bit, 3, removed);
+    write(&store, &[(vec![of(0, false)], false), (vec![of(43, false), of(43, true)], false)]);
+    assert_eq!(probe(&store, Field::Title, 0, 3), [(1, 3)]);
+}
+
 type Step = (u8, Vec<u32>, u32);
 
 /// Fingerprints near `base`, with what is done to them.
