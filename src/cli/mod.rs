@@ -97,8 +97,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Simhash(simhash)) => simhash::simhash(&simhash, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Completions { shell }) => {
-            let out = &mut std::io::stdout();
-            clap_complete::generate(shell, &mut Args::command(), "crawl", out);
+            // What writes the script panics if nobody reads it.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "crawl", &mut script);
+            std::io::stdout().write_all(&script)?;
             Ok(Exit::Done)
         }
     }

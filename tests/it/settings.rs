@@ -164,7 +164,10 @@ fn nobody_who_reads_on_is_no_panic() {
     fs::write(path.join("s.txt"), format!("mailto:x\n{}\n", web.web.url(0))).unwrap();
     fs::write(path.join("old.toml"), "[frontier]\ndelay_ms = 0\n").unwrap();
     let crawling = ["--seeds", "s.txt", "--allow-private", "--config", "old.toml"];
-    let lines: [&[&str]; 9] = [
+    let lines: [&[&str]; 12] = [
+        &["completions", "bash"],
+        &["completions", "zsh"],
+        &["completions", "fish"],
         &["--help"],
         &["--nonsense"],
         &["config", "--config", "old.toml"],
