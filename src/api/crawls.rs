@@ -20,7 +20,7 @@ use super::{Service, body, live};
 use crate::clock::Timestamp;
 use crate::crawl::{self, Begun, Context};
 use crate::fetch::guard::{Class, Guard};
-use crate::urls::PageUrl;
+use crate::urls::{Filter, PageUrl, Pattern};
 
 /// Crawls that are remembered.
 const KEPT_MAX: usize = 100;
@@ -34,6 +34,12 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 struct Wish {
     seeds: Vec<String>,
     pages_max: Option<u64>,
+    /// Patterns that include, instead of the general ones of the settings.
+    #[serde(default)]
+    include: Vec<Pattern>,
+    /// Patterns that exclude, beside those of the settings.
+    #[serde(default)]
+    exclude: Vec<Pattern>,
 }
 
 /// A crawl that was asked for.
@@ -119,7 +125,7 @@ pub(super) async fn start(
         Problem::bad(if is_data { "bad_field" } else { "bad_json" }, error.to_string())
     })?;
     let seeds = seeds(&service, &wish)?;
-    let row = begin(&service, seeds, wish.pages_max)?;
+    let row = begin(&service, seeds, wish)?;
     Ok((StatusCode::ACCEPTED, answer(&row)).into_response())
 }
 
@@ -160,13 +166,16 @@ fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
 }
 
 /// Begins a crawl in a thread of its own.
-fn begin(
-    service: &Arc<Service>,
-    seeds: Vec<PageUrl>,
-    pages_max: Option<u64>,
-) -> Result<Value, Problem> {
+fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Value, Problem> {
     let mut settings = service.crawl.clone();
-    settings.limits.pages_max = pages_max.unwrap_or(settings.limits.pages_max);
+    settings.limits.pages_max = wish.pages_max.unwrap_or(settings.limits.pages_max);
+    if !wish.include.is_empty() {
+        settings.filter.include = wish.include;
+    }
+    settings.filter.exclude.extend(wish.exclude);
+    if let Err(error) = Filter::new(&settings.filter) {
+        return Err(Problem::bad("bad_field", error.to_string()));
+    }
     let context = Context {
         clock: service.clock.clone(),
         finder: Some(service.finder.clone()),

@@ -9,7 +9,7 @@ use uniqcrawl::dedup::Preset;
 use uniqcrawl::features::Extractor;
 use uniqcrawl::index::layout::Kind;
 use uniqcrawl::units::Time;
-use uniqcrawl::urls::ScopeKind;
+use uniqcrawl::urls::{Pattern, ScopeKind};
 
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
@@ -83,6 +83,13 @@ pub(crate) struct Overrides {
     /// How far to go from the seeds
     #[arg(long, value_name = "KIND")]
     pub scope: Option<ScopeArg>,
+    /// Let in only addresses that a pattern of this kind matches: a glob of the whole address, in
+    /// which `*` is any text, or a regular expression after `re:`. Seeds are visited in any case
+    #[arg(long, value_name = "PATTERN")]
+    pub include: Vec<Pattern>,
+    /// Keep out addresses that the pattern matches, whatever includes them
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<Pattern>,
     /// Visit at most this many pages in this run
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,

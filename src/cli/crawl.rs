@@ -13,7 +13,7 @@ use uniqcrawl::features::Signer;
 use uniqcrawl::fetch::HOME;
 use uniqcrawl::outputs;
 use uniqcrawl::store::Store;
-use uniqcrawl::urls::PageUrl;
+use uniqcrawl::urls::{Filter, PageUrl};
 use uniqcrawl::verdicts::Reader;
 
 use super::args::CrawlArgs;
@@ -116,6 +116,7 @@ pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
     // Before a store is made that nobody can use.
     config.dedup.check()?;
     drop(config.settings().fetcher()?);
+    drop(Filter::new(&config.filter)?);
     for feed in &config.frontier.verdicts.known {
         drop(Reader::open(feed, &config.urls)?);
     }
@@ -168,6 +169,11 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         println!("addresses not in the corpus, by reason:");
         let refused = report.refused.iter();
         screen::facts(refused.map(|(reason, count)| (reason.as_str(), count.to_string())))?;
+    }
+    if !report.kept_out.is_empty() {
+        println!("kept out by the filter:");
+        let kept_out = report.kept_out.iter();
+        screen::facts(kept_out.map(|(name, count)| (name.as_str(), number(*count))))?;
     }
     println!("the store {} has", folder.display());
     let waiting = match &report.next_due {

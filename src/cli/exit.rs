@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{api, config, corpus, crawl, dedup, features, fetch, search, store, verdicts};
+use uniqcrawl::{
+    api, config, corpus, crawl, dedup, features, fetch, search, store, urls, verdicts,
+};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
                 Some(api::Error::Open(_) | api::Error::Token { .. })
             )
             || cause.is::<config::Error>()
+            || cause.is::<urls::FilterError>()
+            || matches!(cause.downcast_ref(), Some(crawl::Error::Filter(_)))
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))

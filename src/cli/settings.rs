@@ -34,6 +34,14 @@ fn overlay(config: &mut Config, flags: &Overrides) {
     if let Some(scope) = flags.scope {
         config.crawl.scope = scope.into();
     }
+    let filter = &mut config.filter;
+    for (given, list) in
+        [(&flags.include, &mut filter.include), (&flags.exclude, &mut filter.exclude)]
+    {
+        if !given.is_empty() {
+            list.clone_from(given);
+        }
+    }
     if let Some(pages) = flags.max_pages {
         config.crawl.limits.pages_max = pages;
     }

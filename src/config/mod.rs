@@ -14,7 +14,7 @@ use toml::{Table, Value};
 
 use crate::crawl::{Limits, Settings};
 use crate::units::{Size, Time};
-use crate::urls::{Normalize, ScopeKind};
+use crate::urls::{FilterConfig, Normalize, ScopeKind};
 use crate::{api, boilerplate, dedup, export, extract, fetch, frontier, jobs, search};
 
 /// The settings as they stand in a file.
@@ -23,6 +23,8 @@ use crate::{api, boilerplate, dedup, export, extract, fetch, frontier, jobs, sea
 pub struct Config {
     /// The scope and limits of a run.
     pub crawl: Crawl,
+    /// Which addresses are kept out.
+    pub filter: FilterConfig,
     /// Normal form of addresses.
     pub urls: Normalize,
     /// Queues and pace.
@@ -255,6 +257,7 @@ impl Config {
     pub fn settings(&self) -> Settings {
         Settings {
             scope: self.crawl.scope,
+            filter: self.filter.clone(),
             normalize: self.urls.clone(),
             frontier: self.frontier.clone(),
             fetch: self.fetch.clone(),

@@ -20,7 +20,7 @@ use crate::documents::{read_copy, sent_content};
 use crate::frontier::{Address, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State};
 use crate::index::stored::{self, Change};
 use crate::store::{self, Store, Tables};
-use crate::urls::{PageUrl, Scope};
+use crate::urls::PageUrl;
 
 use super::no_pages;
 use super::report::{Report, Tally};
@@ -31,6 +31,7 @@ mod again;
 mod errors;
 mod leases;
 mod shortage;
+mod start;
 
 use errors::{answer_of, is_front};
 use leases::is_page;
@@ -40,9 +41,6 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Longest time for which it does not look, with a transaction open, whether another one wants it.
 const SHARE_LOOK: Duration = Duration::from_millis(2);
-
-/// Seeds that are offered in one transaction.
-const SEEDS_PER_BATCH: usize = 10_000;
 
 /// Owns the frontier and every write.
 pub(super) struct Ledger<'a> {
@@ -138,42 +136,12 @@ impl<'a> Ledger<'a> {
             }
         }
         self.tally.revisits.due = frontier.due();
+        self.tally.kept_out.clone_from(frontier.kept_out());
         let context = (before, started, clock.elapsed());
         let end = self.end();
         let mut report = Report::make(self.store, seeds, self.tally, context, self.next_due)?;
         report.no_pages = no_pages::why(&self.store.read()?, &report, seeds, end)?;
         Ok(report)
-    }
-
-    fn start(&mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Frontier, Error> {
-        let scope = Scope::new(self.settings.scope, seeds);
-        let now = self.context.clock.now_rounded_up();
-        let turn = self.store.turn();
-        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
-        let mut tables = Tables::open(&txn)?;
-        let config = self.settings.frontier.clone();
-        let mut frontier = Frontier::open(&mut tables, config, scope, now)?
-            .with_recrawl(self.settings.recrawl.clone())
-            .with_known(&mut tables, feeds)?;
-        frontier.flush(&mut tables)?;
-        drop(tables);
-        txn.commit().map_err(store::Error::from)?;
-        drop(turn);
-        for some in seeds.chunks(SEEDS_PER_BATCH) {
-            let _turn = self.store.turn();
-            let txn = self.store.db().begin_write().map_err(store::Error::from)?;
-            let mut tables = Tables::open(&txn)?;
-            for url in some {
-                let rank = Rank::Seed;
-                let offer = Offer { url, depth: 0, rank, hops: 0, from: None, nofollow: false };
-                frontier.offer(&mut tables, &offer, now)?;
-            }
-            tracing::trace!(seeds = some.len(), "offered");
-            frontier.flush(&mut tables)?;
-            drop(tables);
-            txn.commit().map_err(store::Error::from)?;
-        }
-        Ok(frontier)
     }
 
     /// Somebody else writes to the store, too.

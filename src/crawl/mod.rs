@@ -34,7 +34,7 @@ use crate::frontier;
 use crate::store::{self, Store};
 use crate::system;
 use crate::units::Time;
-use crate::urls::{Normalize, PageUrl, ScopeKind};
+use crate::urls::{FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::verdicts;
 
 pub use running::{Begun, Crawls, Running, Totals};
@@ -50,6 +50,8 @@ const SITEMAPS_AT_A_TIME: usize = 4;
 pub struct Settings {
     /// How far to go from the seeds.
     pub scope: ScopeKind,
+    /// Which addresses are kept out.
+    pub filter: FilterConfig,
     /// Normal form of addresses.
     pub normalize: Normalize,
     /// Queues and pace.
@@ -133,6 +135,9 @@ pub enum Error {
     /// A feed of verdicts cannot be used.
     #[error(transparent)]
     Verdicts(#[from] verdicts::Error),
+    /// The filter cannot be made.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),

@@ -38,6 +38,7 @@ pub(super) struct Tally {
     pub links_beyond: u64,
     pub unsent: u64,
     pub revisits: Revisits,
+    pub kept_out: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -191,6 +192,8 @@ pub struct Report {
     pub revisits: Revisits,
     /// Addresses that are not in the corpus since this run, by reason.
     pub refused: BTreeMap<String, i64>,
+    /// Addresses that the filter has kept out in this run, by the pattern that did it.
+    pub kept_out: BTreeMap<String, u64>,
     /// Addresses in the store, by what became of them: each is counted once.
     pub addresses: BTreeMap<&'static str, u64>,
     /// Documents in the store.
@@ -282,6 +285,7 @@ impl Report {
             unsent: tally.unsent,
             revisits: tally.revisits,
             refused,
+            kept_out: tally.kept_out,
             addresses: states(&tables)?,
             documents: tables.documents.len()?,
             copies: tables.copies.len()?,

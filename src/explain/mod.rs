@@ -2,6 +2,7 @@
 
 mod canonical;
 mod feeds;
+mod filter;
 mod words;
 
 use std::time::Duration;
@@ -66,6 +67,7 @@ fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
             facts.add("found", said!("it was sent, not crawled", "由请求送入，不是抓取得来"));
             return Ok((state, None, summary));
         }
+        filter::facts(tables, url, None, facts)?;
         host_facts(tables, url, facts)?;
         room_facts(tables, url, facts)?;
         let summary = said!(
@@ -99,6 +101,7 @@ fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
             stored(tables, url, *document, facts)?
         }
     };
+    filter::facts(tables, url, Some(&address), facts)?;
     feeds::facts(tables, url, facts)?;
     address_facts(&address, facts);
     if let Some(family) = Family::of(&tables.families, url)? {

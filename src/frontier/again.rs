@@ -48,12 +48,12 @@ impl Frontier {
             let Some(mut address) = Address::read(&tables.addresses, &url)? else { continue };
             let rank = address.place.rank;
             let parsed = PageUrl::parse_stored(&url);
+            let place = address.place;
+            let is_wanted =
+                |url: &PageUrl| self.scope.contains(url) && self.keeps_out(url, place).is_none();
             // A sitemap may lie anywhere.
-            if parsed.is_none_or(|url| !rank.is_sitemap() && !self.scope.contains(&url)) {
-                // Another run with other seeds may want it.
-                let wait = self.recrawl.interval(rank, address.revisit.interval_ms, false);
-                plan(tables, &url, &mut address, (wait, self.opened))?;
-                tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            if parsed.is_none_or(|url| !rank.is_sitemap() && !is_wanted(&url)) {
+                self.put_off(tables, &url, address)?;
                 continue;
             }
             address.revisit.waits = true;
@@ -68,6 +68,21 @@ impl Frontier {
                 &Request { purpose: rank.purpose(), url },
             )?;
         }
+        Ok(())
+    }
+
+    /// Plans the next visit of an address that is due, but not wanted in this run. Another one with
+    /// other settings may want it.
+    pub(super) fn put_off(
+        &mut self,
+        tables: &mut Tables<'_>,
+        url: &str,
+        mut address: Address,
+    ) -> Result<(), Error> {
+        let before = address.revisit.interval_ms;
+        let wait = self.recrawl.interval(address.place.rank, before, false);
+        plan(tables, url, &mut address, (wait, self.opened))?;
+        tables.addresses.insert(url, address.encode().as_slice())?;
         Ok(())
     }
 

@@ -165,6 +165,12 @@ impl Frontier {
             return Ok(Head::Idle);
         }
         let url = stored_url(&request.url)?;
+        if request.purpose == Purpose::Page
+            && let Some(reason) = self.keeps_out(&url, place)
+        {
+            self.keep_out(tables, (host, place), (&url, reason))?;
+            return Ok(Head::Again);
+        }
         match self.standing(tables, host, url.path_and_query(), now)? {
             Standing::Unknown => {
                 let live = self.hosts.get(tables, host)?;

@@ -7,6 +7,7 @@
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
 //! hop passes scope, robots.txt, pace and the seen set like any other address.
 
+mod admission;
 mod again;
 mod budgets;
 mod clock;
@@ -38,9 +39,10 @@ use crate::robots;
 use crate::rules::{self, Rules};
 use crate::store::{Error, Tables};
 use crate::units::{Size, Time};
-use crate::urls::{self, Scope};
+use crate::urls::{self, Filter, Scope};
 use crate::verdicts::{self, Known};
 
+pub use admission::{patterns_for, stored_filter};
 pub use again::split_revisit_key;
 pub use budgets::pattern_key;
 pub use family::{Family, YieldConfig};
@@ -55,6 +57,7 @@ pub use rows::{
 };
 pub use settle::{Answered, Settlement};
 
+use admission::Admission;
 use groups::Groups;
 use hosts::Hosts;
 use seen::Seen;
@@ -261,6 +264,10 @@ pub struct Frontier {
     recrawl: Recrawl,
     /// Addresses that were due for another visit and were queued.
     due: u64,
+    filter: Filter,
+    admission: Admission,
+    /// Addresses that this run has kept out, by the pattern that did it.
+    kept_out: BTreeMap<String, u64>,
 }
 
 impl Frontier {
@@ -293,6 +300,9 @@ impl Frontier {
             queued: tables.later.len()?,
             recrawl: Recrawl::default(),
             due: 0,
+            filter: Filter::default(),
+            admission: Admission::default(),
+            kept_out: BTreeMap::new(),
             config,
             scope,
         };

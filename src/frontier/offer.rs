@@ -6,7 +6,7 @@ use crate::urls::PageUrl;
 
 use super::again::unplan;
 use super::lists::{is_sitemap_in_queue, want_as_page};
-use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
+use super::rows::{Address, Place, Rank, Request, State, queue_key};
 use super::{Frontier, Reason, events};
 
 /// An address that was found.
@@ -24,6 +24,13 @@ pub struct Offer<'a> {
     pub from: Option<&'a PageUrl>,
     /// The link is marked nofollow.
     pub nofollow: bool,
+}
+
+impl Offer<'_> {
+    /// The place that it asks for.
+    pub(super) fn place(&self) -> Place {
+        Place { rank: self.rank, depth: self.depth, sequence: 0 }
+    }
 }
 
 /// How an address was found.
@@ -93,11 +100,18 @@ impl Frontier {
         // What was let in before takes no room.
         let is_in = known.as_ref().is_some_and(|address| address.state.is_in());
         if refused.is_none() && !is_in {
+            refused = self.keeps_out(offer.url, offer.place());
+        }
+        if refused.is_none() && !is_in {
             refused = self.over_budget(tables, offer, by)?;
         }
         let Some(mut address) = known else {
             return self.add(tables, offer, (refused, by), now);
         };
+        if let Some(reason) = refused.filter(|reason| reason.is_of_filter()) {
+            self.note_kept_out(tables, offer, (address, reason))?;
+            return Ok(Offered::Known);
+        }
         if refused.is_none() && by == By::Link && is_sitemap_in_queue(&address) {
             want_as_page(tables, offer)?;
         }
@@ -122,7 +136,7 @@ impl Frontier {
     }
 
     /// Tells why an offer is turned away, if it is.
-    fn turn_away(&self, offer: &Offer<'_>, now: Timestamp) -> Option<Reason> {
+    pub(super) fn turn_away(&self, offer: &Offer<'_>, now: Timestamp) -> Option<Reason> {
         if !self.scope.contains(offer.url) {
             return Some(Reason::OutOfScope);
         }
@@ -146,7 +160,7 @@ impl Frontier {
         (refused, by): (Option<Reason>, By),
         now: Timestamp,
     ) -> Result<Offered, Error> {
-        let place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
+        let place = offer.place();
         let found = Address::found(now, offer.from.map_or("", PageUrl::as_str));
         let state = refused.map_or(State::Queued, State::Refused);
         let mut address = Address { state, place, hops: offer.hops, ..found };
@@ -154,6 +168,9 @@ impl Frontier {
         self.known.note_page(tables, offer.url.as_str())?;
         events::refused(offer.url, &address.state);
         if let Some(reason) = refused {
+            if reason.is_of_filter() {
+                self.count_kept_out(offer.url, place);
+            }
             tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
             return Ok(Offered::Refused(reason));
         }
@@ -179,7 +196,9 @@ impl Frontier {
         offer: &Offer<'_>,
         address: &mut Address,
     ) -> Result<bool, Error> {
-        let is_new = !address.state.is_in();
+        let had_room = address.host != 0
+            && matches!(address.state, State::Refused(reason) if reason.is_of_filter());
+        let is_new = !address.state.is_in() && !had_room;
         let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
         match address.state {
             // It waits for another visit as a sitemap.
@@ -202,7 +221,7 @@ impl Frontier {
             }
             _ => return Ok(false),
         }
-        address.place = Place { rank: offer.rank, depth: offer.depth, sequence: 0 };
+        address.place = offer.place();
         address.hops = offer.hops;
         self.enqueue(tables, offer.url, address)?;
         if is_new {
@@ -221,7 +240,8 @@ impl Frontier {
         address.host = self.hosts.number(tables, &url.host_key())?;
         address.place.sequence = tables.next_number("next_request")?;
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-        let request = Request { purpose: Purpose::Page, url: url.as_str().to_owned() };
+        let purpose = address.place.rank.purpose();
+        let request = Request { purpose, url: url.as_str().to_owned() };
         self.push(tables, address.host, address.place, &request)
     }
 

@@ -57,6 +57,8 @@ reasons! {
     AddressRefused = 21, "address_refused", "a private (see --allow-private) or reserved address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
     BadRedirect = 23, "bad_redirect", "redirects to something that is no web address";
+    Excluded = 27, "excluded", "a pattern of the filter excludes it";
+    NotIncluded = 28, "not_included", "the filter includes other addresses only";
     NoYield = 24, "no_yield", "addresses of its kind have given nothing new for long";
     Dns = 30, "dns", "the host name cannot be resolved";
     Connect = 31, "connect", "no connection to the host";
@@ -97,7 +99,12 @@ impl Reason {
     /// only, so that new settings or a better link can let it in.
     #[must_use]
     pub fn before_visit(self) -> bool {
-        (self as u8) < 20 || matches!(self, Self::NotASitemap | Self::NoSitemap)
+        (self as u8) < 20 || self.is_no_sitemap() || self.is_of_filter()
+    }
+
+    /// It was asked for as a sitemap, and is none.
+    pub(super) fn is_no_sitemap(self) -> bool {
+        matches!(self, Self::NotASitemap | Self::NoSitemap)
     }
 }
 

@@ -5,6 +5,7 @@
 mod calendar;
 mod edition;
 mod escapes;
+mod filter;
 mod normal;
 mod pattern;
 mod scope;
@@ -23,6 +24,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 pub use edition::{without_edition, without_folder_numbers};
 use escapes::encoded;
 pub use escapes::escaped;
+pub use filter::{
+    Asked, Filter, FilterConfig, FilterError, HostFilter, HostPattern, KeptOut, Pattern,
+    PatternError,
+};
 pub use normal::Normalize;
 pub use pattern::pattern;
 pub use scope::{Scope, ScopeKind, registrable_domain};

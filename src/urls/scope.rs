@@ -58,6 +58,13 @@ impl Scope {
 }
 
 impl Scope {
+    /// Returns a hash that scopes which allow the same have in common.
+    #[must_use]
+    pub fn hash64(&self) -> u64 {
+        let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
+        xxhash_rust::xxh3::xxh3_64(format!("{:?} {}", self.kind, roots.join(" ")).as_bytes())
+    }
+
     /// Tells whether any address of the host of `url` may be visited.
     #[must_use]
     pub fn has_host(&self, url: &PageUrl) -> bool {

@@ -197,6 +197,11 @@ fn a_private_address_is_refused_with_the_flag_that_allows_it() {
     assert!(line.contains("--allow-private"), "{text}");
     let told = said(&crawl(&["explain", &seed], folder.path()));
     assert!(told.contains("--allow-private"), "{told}");
+    // The flag helps on the same store, too, also with what was found and refused meanwhile.
+    let (text, code) = run(folder.path(), &[&seed, "--allow-private"]);
+    assert!(code == 0 && text.contains("1 pages in"), "{text}");
+    let told = said(&crawl(&["explain", &seed], folder.path()));
+    assert!(told.contains("stored: ") && !told.contains("allow-private"), "{told}");
     // What no flag allows names none.
     let (text, code) = run(folder.path(), &["http://169.254.169.254/"]);
     let warning = text.lines().find(|line| line.contains("WARN")).unwrap();

@@ -28,6 +28,7 @@ mod extractors;
 mod fairness;
 mod features;
 mod feeds;
+mod filter;
 mod first_use;
 mod forest;
 mod full_disk;

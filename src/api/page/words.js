@@ -146,6 +146,7 @@ const CODES = {
   sitemap_depth: ['sitemap nested too deep', '站点地图嵌套过深'], sitemap_limit: ['host has enough sitemaps', '站点地图数已满'],
   feed_limit: ['host has enough feeds', '订阅源数已满'], not_a_sitemap: ['not a sitemap', '不是站点地图'], no_sitemap: ['no sitemap there', '没有站点地图'],
   robots_disallowed: ['robots.txt forbids it', 'robots.txt 禁止'], address_refused: ['private IP address', '私有 IP 地址'],
+  excluded: ['excluded by the filter', '被过滤规则排除'], not_included: ['not included by the filter', '未被过滤规则包含'],
   too_many_redirects: ['too many redirects', '重定向过多'], bad_redirect: ['bad redirect', '无效重定向'], no_yield: ['its kind gives nothing new', '同类地址没有新内容'],
   dns: ['name not resolved', '域名无法解析'], connect: ['no connection', '无法连接'], tls: ['no secure connection', '无法建立安全连接'],
   timeout: ['took too long', '超时'], bad_response: ['broken answer', '回应无效'], bad_encoding: ['cannot be decompressed', '无法解压'],

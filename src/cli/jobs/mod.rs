@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use uniqcrawl::config::{Config, Sourced};
 use uniqcrawl::jobs::{Fault, Job, Jobs, Seeds};
-use uniqcrawl::urls::{Normalize, PageUrl};
+use uniqcrawl::urls::{Filter, Normalize, PageUrl};
 
 pub(super) use run::{Screen, open};
 pub(super) use work::{House, Served};
@@ -97,6 +97,8 @@ pub(super) fn config(job: &Job) -> Result<Config, (String, String)> {
     settings::tell(&sourced);
     let config = sourced.config;
     config.dedup.check().map_err(|error| ("settings.dedup".to_owned(), error.to_string()))?;
+    Filter::new(&config.filter)
+        .map_err(|error| ("settings.filter".to_owned(), error.to_string()))?;
     Ok(config)
 }
 

@@ -1,0 +1,266 @@
+//! Which addresses the operator keeps out, and letting in what was kept out before.
+//!
+//! An address that the filter keeps out is `excluded` or `not_included`, whether it is offered or
+//! waits already. That ends as soon as the settings say otherwise: a run whose settings differ from
+//! those of the run before looks at all such addresses once. What is stored stays as it is.
+
+use std::collections::BTreeMap;
+
+use redb::ReadableTable;
+use serde::{Deserialize, Serialize};
+
+use crate::boilerplate::is_probe;
+use crate::clock::Timestamp;
+use crate::store::{Error, Tables};
+use crate::urls::{Asked, Filter, FilterConfig, KeptOut, PageUrl};
+
+use super::again::unplan;
+use super::offer::By;
+use super::rows::{Address, Place, Rank, State};
+use super::{Frontier, Offer, Reason, events};
+
+/// Row of `meta` that has what the last run went by, as JSON.
+const ADMISSION: &str = "admission";
+
+/// Addresses that are looked at in one step.
+const STEP: usize = 10_000;
+
+/// What decides which addresses are let in that were kept out before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Admission {
+    filter: FilterConfig,
+    allow_private: bool,
+    /// Hash of the scope.
+    scope: u64,
+    depth_max: u16,
+}
+
+impl Admission {
+    fn stored(
+        meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    ) -> Result<Option<Self>, Error> {
+        let row = meta.get(ADMISSION)?;
+        // What cannot be read is not what a run goes by, and is written anew.
+        Ok(row.and_then(|row| serde_json::from_slice(row.value()).ok()))
+    }
+}
+
+/// Reads the filter of the last run; none if there was no run.
+pub fn stored_filter(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<Option<Filter>, Error> {
+    let stored = Admission::stored(meta)?;
+    Ok(stored.and_then(|stored| Filter::new(&stored.filter).ok()))
+}
+
+/// Which patterns hold for an address; none for a seed: who names it wants it. Where a seed
+/// redirects to is what was meant, and need match none that includes.
+#[must_use]
+pub fn patterns_for(place: Place) -> Option<Asked> {
+    match (place.rank, place.depth) {
+        (Rank::Seed, _) => None,
+        (Rank::Redirect, 0) => Some(Asked::Excludes),
+        _ => Some(Asked::All),
+    }
+}
+
+impl Reason {
+    /// The filter keeps the address out.
+    #[must_use]
+    pub fn is_of_filter(self) -> bool {
+        matches!(self, Self::Excluded | Self::NotIncluded)
+    }
+}
+
+impl Frontier {
+    /// Sets which addresses are kept out, and whether private ones may be contacted.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Filter, allow_private: bool) -> Self {
+        self.admission = Admission {
+            filter: filter.config().clone(),
+            allow_private,
+            scope: self.scope.hash64(),
+            depth_max: self.config.depth_max,
+        };
+        self.filter = filter;
+        self
+    }
+
+    /// Returns how many addresses this run has kept out, by the pattern that did it.
+    #[must_use]
+    pub fn kept_out(&self) -> &BTreeMap<String, u64> {
+        &self.kept_out
+    }
+
+    /// Tells why the filter keeps an address out, if it does.
+    pub(super) fn keeps_out(&self, url: &PageUrl, place: Place) -> Option<Reason> {
+        let kept_out = self.filter.keeps_out(url, patterns_for(place)?)?;
+        // Nobody has named the address by which a host is probed.
+        if is_probe(url) {
+            return None;
+        }
+        Some(match kept_out {
+            KeptOut::Excluded(..) => Reason::Excluded,
+            KeptOut::NotIncluded(_) => Reason::NotIncluded,
+        })
+    }
+
+    /// Counts an address by the pattern that keeps it out.
+    pub(super) fn count_kept_out(&mut self, url: &PageUrl, place: Place) {
+        let kept_out = patterns_for(place).and_then(|asked| self.filter.keeps_out(url, asked));
+        if let Some(name) = kept_out.map(|kept_out| kept_out.to_string()) {
+            *self.kept_out.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Takes an address out of the queue that the filter keeps out. A page that is stored stays so,
+    /// and is not visited again meanwhile.
+    pub(super) fn keep_out(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (host, place): (u32, Place),
+        (url, reason): (&PageUrl, Reason),
+    ) -> Result<(), Error> {
+        self.unqueue(tables, host, place)?;
+        let Some(mut address) = Address::read(&tables.addresses, url.as_str())? else {
+            return Ok(());
+        };
+        self.count_kept_out(url, place);
+        if address.state != State::Queued {
+            return self.put_off(tables, url.as_str(), address);
+        }
+        address.state = State::Refused(reason);
+        self.recount(Some(&State::Queued), &address.state);
+        events::refused(url, &address.state);
+        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        self.release_copies(tables, url.as_str())
+    }
+
+    /// Notes that nothing but the filter keeps a known address out by now, so that it is let in
+    /// when the filter lets it, with the best place that it was offered.
+    pub(super) fn note_kept_out(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+        (mut address, reason): (Address, Reason),
+    ) -> Result<(), Error> {
+        let State::Refused(was) = address.state else { return Ok(()) };
+        let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
+        // What was asked for as a sitemap has other ways to be a page.
+        let is_new = !was.is_of_filter() && !was.is_no_sitemap();
+        let is_nearer = was.is_of_filter() && better;
+        if !is_new && !is_nearer {
+            return Ok(());
+        }
+        (address.place, address.hops) = (offer.place(), offer.hops);
+        address.state = State::Refused(reason);
+        self.recount(Some(&State::Refused(was)), &address.state);
+        if is_new {
+            self.count_kept_out(offer.url, offer.place());
+        }
+        tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+        Ok(())
+    }
+
+    /// Looks once at the addresses that were kept out, if this run goes by other settings than the
+    /// last one, and lets in those that are kept out no more. Begins at the address `from`, and
+    /// returns where to go on; none when all is done.
+    pub fn readmit(
+        &mut self,
+        tables: &mut Tables<'_>,
+        from: &str,
+        now: Timestamp,
+    ) -> Result<Option<String>, Error> {
+        let stored = Admission::stored(&tables.meta)?;
+        if stored.as_ref() == Some(&self.admission) {
+            return Ok(None);
+        }
+        let was_private = stored.is_some_and(|stored| stored.allow_private);
+        let private = self.admission.allow_private && !was_private;
+        let mut reasons = vec![Reason::Excluded, Reason::NotIncluded];
+        reasons.extend(private.then_some(Reason::AddressRefused));
+        let mut last = None;
+        if has_any(tables, &reasons)? {
+            let mut found = Vec::new();
+            for row in tables.addresses.range(from..)?.take(STEP) {
+                let (url, row) = row?;
+                let address = Address::decode(row.value())?;
+                if reasons.iter().any(|reason| address.state == State::Refused(*reason)) {
+                    found.push((url.value().to_owned(), address));
+                }
+                last = Some(url.value().to_owned());
+            }
+            for (url, address) in found {
+                if let Some(url) = PageUrl::parse_stored(&url) {
+                    self.look_at_refusal(tables, (&url, address), now)?;
+                }
+            }
+        }
+        if last.is_none() {
+            let json = serde_json::to_vec(&self.admission).expect("settings have a form in JSON");
+            tables.meta.insert(ADMISSION, json.as_slice())?;
+        }
+        // The next address in order.
+        Ok(last.map(|last| last + "\0"))
+    }
+
+    fn look_at_refusal(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (url, mut address): (&PageUrl, Address),
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let was = address.state.clone();
+        if address.revisit.waits {
+            return Ok(());
+        }
+        if was == State::Refused(Reason::AddressRefused) {
+            let live = self.hosts.get(tables, address.host)?;
+            live.row.trouble = live.row.trouble.filter(|why| *why != Reason::AddressRefused);
+            live.dirty = true;
+        }
+        // What was in a queue has had its share of the budgets of its host.
+        let had_room = address.host != 0;
+        let Place { rank, depth, .. } = address.place;
+        let offer = Offer { url, depth, rank, hops: address.hops, from: None, nofollow: false };
+        let mut refused = self.keeps_out(url, address.place);
+        if refused.is_none() {
+            // Another run with other seeds may want it.
+            if self.turn_away(&offer, now).is_some() {
+                return Ok(());
+            }
+            if !had_room {
+                refused = self.over_budget(tables, &offer, By::Entry)?;
+            }
+        }
+        if let Some(reason) = refused {
+            if was == State::Refused(Reason::AddressRefused) {
+                return Ok(());
+            }
+            address.state = State::Refused(reason);
+            self.recount(Some(&was), &address.state);
+            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            return Ok(());
+        }
+        tracing::debug!(%url, "let in again");
+        unplan(tables, url.as_str(), &mut address)?;
+        address.state = State::Queued;
+        (address.failures, address.busy, address.trouble) = (0, 0, None);
+        self.recount(Some(&was), &address.state);
+        self.enqueue(tables, url, &mut address)?;
+        if !had_room {
+            self.count_link(tables, url, &address)?;
+        }
+        Ok(())
+    }
+}
+
+fn has_any(tables: &Tables<'_>, reasons: &[Reason]) -> Result<bool, Error> {
+    for reason in reasons {
+        let counter = State::Refused(*reason).counter();
+        if tables.counters.get(counter.as_str())?.is_some_and(|row| row.value() > 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
