@@ -9,8 +9,8 @@ use crate::boilerplate::Counts;
 use crate::clock::Timestamp;
 use crate::documents::copy_key;
 use crate::frontier::{
-    Address, Host, LINKS_BEYOND, List, Purpose, Request, RobotsCopy, State, split_queue_key,
-    split_revisit_key, split_time_key,
+    Address, Host, LINKS_BEYOND, List, Purpose, Request, RobotsCopy, State, UNSTORED,
+    split_queue_key, split_revisit_key, split_time_key,
 };
 use crate::store::{BadRow, Error, ReadTables, read_number};
 use crate::urls::{HostKey, Normalize};
@@ -28,13 +28,15 @@ pub(super) struct Waiting {
 /// Queues: every request is of a known host, host rows count them. Returns what waits.
 pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Waiting, Error> {
     let mut waiting = Waiting { addresses: HashSet::new(), unread: false };
-    let mut by_host: HashMap<u32, u64> = HashMap::new();
+    let mut by_host: HashMap<u32, (u64, u64)> = HashMap::new();
     for row in tables.queue.iter()? {
         let (key, value) = row?;
         findings.look("queue");
         let key = key.value();
         if let Some((host, _)) = findings.read("queue", hex(key), split_queue_key(key)) {
-            *by_host.entry(host).or_default() += 1;
+            let (requests, bytes) = by_host.entry(host).or_default();
+            *requests += 1;
+            *bytes += Request::decode(value.value()).map_or(0, |request| request.url.len() as u64);
         }
         waiting.add(findings, ("queue", key), value.value());
     }
@@ -47,11 +49,12 @@ pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Wai
         findings.read("later", hex(key), place);
         waiting.add(findings, ("later", key), value.value());
     }
+    let mut unstored = 0;
     for row in tables.hosts.iter()? {
         let (number, row) = row?;
         let number = number.value();
         findings.look("hosts");
-        let counted = by_host.remove(&number).unwrap_or(0);
+        let (counted, bytes) = by_host.remove(&number).unwrap_or_default();
         let Some(host) = findings.read("hosts", number, Host::decode(row.value())) else {
             continue;
         };
@@ -60,10 +63,20 @@ pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Wai
                 format!("{} counts {} in its queue of {counted}", host.key, host.queued)
             });
         }
+        if let Some(told) = host.queued_bytes.filter(|told| *told != bytes && !waiting.unread) {
+            findings.fault("hosts", || {
+                format!("{} counts {told} bytes in its queue of {bytes}", host.key)
+            });
+        }
+        unstored += host.unstored;
         let number_of = tables.host_numbers.get(host.key.as_str())?.map(|row| row.value());
         if number_of != Some(number) {
             findings.fault("hosts", || format!("{} has another number than its row", host.key));
         }
+    }
+    let told = tables.counters.get(UNSTORED)?.map_or(0, |row| row.value());
+    if told != unstored {
+        findings.fault("counters", || format!("counter {UNSTORED} is {told}, not {unstored}"));
     }
     budgets(tables, findings)?;
     for host in by_host.into_keys() {

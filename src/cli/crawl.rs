@@ -156,6 +156,9 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     if report.links_beyond_limit > 0 {
         facts.push(("links beyond the limit of a page", number(report.links_beyond_limit)));
     }
+    if report.links_unstored > 0 {
+        facts.push(("links beyond the room of a host", number(report.links_unstored)));
+    }
     if report.unsent > 0 {
         facts.push(("put off for want of open files", number(report.unsent)));
     }

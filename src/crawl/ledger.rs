@@ -137,6 +137,7 @@ impl<'a> Ledger<'a> {
         }
         self.tally.revisits.due = frontier.due();
         self.tally.kept_out.clone_from(frontier.kept_out());
+        self.tally.unstored = frontier.unstored();
         let context = (before, started, clock.elapsed());
         let end = self.end();
         let mut report = Report::make(self.store, seeds, self.tally, context, self.next_due)?;

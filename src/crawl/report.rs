@@ -37,6 +37,7 @@ pub(super) struct Tally {
     pub retries: u64,
     pub links_beyond: u64,
     pub unsent: u64,
+    pub unstored: u64,
     pub revisits: Revisits,
     pub kept_out: BTreeMap<String, u64>,
 }
@@ -185,6 +186,9 @@ pub struct Report {
     pub retries: u64,
     /// Links in this run that stand on their pages beyond the limit, and were not followed.
     pub links_beyond_limit: u64,
+    /// Links that were turned away without a row of their own: the addresses of their host, or
+    /// those that its pages name, take as much room as the limit allows.
+    pub links_unstored: u64,
     /// Requests in this run that had to wait because this machine had too few open files or the
     /// like; each was, or will be, sent later.
     pub unsent: u64,
@@ -282,6 +286,7 @@ impl Report {
             redirects: tally.redirects,
             retries: tally.retries,
             links_beyond_limit: tally.links_beyond,
+            links_unstored: tally.unstored,
             unsent: tally.unsent,
             revisits: tally.revisits,
             refused,

@@ -377,6 +377,14 @@ fn host_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(
     let host = Host::decode(row.value())?;
     facts.add("host", host.key.clone());
     facts.add("host queue", host.queued.to_string());
+    if host.unstored > 0 {
+        let told = said!(
+            "{} links of its pages, beyond the room of the host",
+            "{} 个（其页面的链接，超出主机的空间上限）",
+            host.unstored
+        );
+        facts.add("addresses not kept", told);
+    }
     if host.next_allowed.0 != 0 {
         facts.add("host next request", host.next_allowed.max(host.blocked_until).to_string());
     }

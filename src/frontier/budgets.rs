@@ -7,8 +7,8 @@ use crate::store::{Error, Tables};
 use crate::urls::{OddShape, PageUrl, pattern};
 
 use super::offer::By;
-use super::rows::{Address, Rank, State};
-use super::{Frontier, Offer, Reason};
+use super::rows::{Address, Rank, Request, State};
+use super::{Frontier, Offer, Reason, UNSTORED};
 
 impl Frontier {
     /// Tells why there is no room for an address that is not in yet, if there is none.
@@ -38,12 +38,56 @@ impl Frontier {
         if most > 0 && row.admitted >= most {
             return Ok(Some(Reason::HostBudget));
         }
+        let most = self.config.host_size_max.bytes() as u64;
+        if most > 0 && self.queued_bytes(tables, host)? + offer.size() > most {
+            return Ok(Some(Reason::HostSize));
+        }
         let most = self.config.pattern_addresses_max;
         if most == 0 {
             return Ok(None);
         }
         let count = tables.patterns.get(pattern_key(host, offer.url).as_slice())?;
         Ok(count.is_some_and(|count| count.value() >= most).then_some(Reason::PatternBudget))
+    }
+
+    /// Bytes of the addresses in the queue of a host. Rows of older versions do not tell: their
+    /// queue is added up once.
+    fn queued_bytes(&mut self, tables: &Tables<'_>, host: u32) -> Result<u64, Error> {
+        if let Some(bytes) = self.hosts.get(tables, host)?.row.queued_bytes {
+            return Ok(bytes);
+        }
+        let mut bytes = 0;
+        let (first, last) = (host.to_be_bytes(), (host + 1).to_be_bytes());
+        for row in tables.queue.range(first.as_slice()..last.as_slice())? {
+            bytes += Request::decode(row?.1.value())?.size();
+        }
+        let live = self.hosts.get(tables, host)?;
+        live.row.queued_bytes = Some(bytes);
+        live.dirty = true;
+        Ok(bytes)
+    }
+
+    /// Tells whether an address that is turned away gets a row that says why. Those that the pages
+    /// of one host name, or the host itself has no room for, are counted beyond the limit.
+    pub(super) fn has_room_to_refuse(
+        &mut self,
+        tables: &mut Tables<'_>,
+        offer: &Offer<'_>,
+    ) -> Result<bool, Error> {
+        let most = self.config.host_size_max.bytes() as u64;
+        let Some(from) = offer.from.filter(|_| most > 0) else { return Ok(true) };
+        let from = self.hosts.number(tables, &from.host_key())?;
+        let live = self.hosts.get(tables, from)?;
+        live.dirty = true;
+        let fits = live.row.refused_bytes + offer.size() <= most;
+        if fits {
+            live.row.refused_bytes += offer.size();
+        } else {
+            live.row.unstored += 1;
+            *self.tally.entry(UNSTORED.to_owned()).or_default() += 1;
+            self.unstored += 1;
+        }
+        Ok(fits)
     }
 
     /// Counts a link that was let in.

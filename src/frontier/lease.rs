@@ -353,9 +353,13 @@ impl Frontier {
         host: u32,
         place: Place,
     ) -> Result<(), Error> {
-        if tables.queue.remove(queue_key(host, place).as_slice())?.is_some() {
+        let was = tables.queue.remove(queue_key(host, place).as_slice())?;
+        let was = was.map(|row| Request::decode(row.value())).transpose()?;
+        if let Some(request) = was {
             let live = self.hosts.get(tables, host)?;
             live.row.queued -= 1;
+            let bytes = live.row.queued_bytes;
+            live.row.queued_bytes = bytes.map(|bytes| bytes.saturating_sub(request.size()));
             live.dirty = true;
             self.queued -= 1;
         }

@@ -92,6 +92,9 @@ pub struct Config {
     /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
     /// without end ends. 0 for no limit.
     pub host_addresses_max: u64,
+    /// Most bytes of the addresses of one host that wait, and of those that its pages name and that
+    /// are turned away. What is beyond is counted, and has no row. 0 for no limit.
+    pub host_size_max: Size,
     /// Most links of one pattern (see [`urls::pattern()`]) of one host that are let in. 0 for no
     /// limit.
     pub pattern_addresses_max: u64,
@@ -170,6 +173,7 @@ impl Default for Config {
             slow_lane: Time::from_secs(60),
             depth_max: u16::MAX,
             host_addresses_max: 1_000_000,
+            host_size_max: Size::from_mib(128),
             pattern_addresses_max: 500_000,
             patterns_per_host_max: 4_096,
             hosts_per_domain_max: 10_000,
@@ -232,6 +236,10 @@ fn robots_size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size
 /// Counter of links that stand on pages beyond the limit, as of the last visit of each page.
 pub const LINKS_BEYOND: &str = "links.beyond_limit";
 
+/// Counter of links that were turned away without a row, because the addresses of a host take as
+/// much room as the limit allows.
+pub const UNSTORED: &str = "links.unstored";
+
 /// Row of `meta` that tells when any host was last contacted, if every answer is recorded.
 const CLOSED: &str = "last_contact";
 
@@ -261,6 +269,8 @@ pub struct Frontier {
     /// The latest moment of which anything was written.
     latest: Timestamp,
     queued: u64,
+    /// Links that were turned away without a row in this run.
+    unstored: u64,
     recrawl: Recrawl,
     /// Addresses that were due for another visit and were queued.
     due: u64,
@@ -298,6 +308,7 @@ impl Frontier {
             last: closed.unwrap_or(now),
             latest: now,
             queued: tables.later.len()?,
+            unstored: 0,
             recrawl: Recrawl::default(),
             due: 0,
             filter: Filter::default(),
@@ -341,6 +352,12 @@ impl Frontier {
     #[must_use]
     pub fn queued(&self) -> u64 {
         self.queued
+    }
+
+    /// Returns the number of links that were turned away without a row in this run.
+    #[must_use]
+    pub fn unstored(&self) -> u64 {
+        self.unstored
     }
 
     /// Writes what is still in memory. Call it before each commit.

@@ -31,6 +31,11 @@ impl Offer<'_> {
     pub(super) fn place(&self) -> Place {
         Place { rank: self.rank, depth: self.depth, sequence: 0 }
     }
+
+    /// Bytes of the address.
+    pub(super) fn size(&self) -> u64 {
+        self.url.as_str().len() as u64
+    }
 }
 
 /// How an address was found.
@@ -163,6 +168,10 @@ impl Frontier {
         let place = offer.place();
         let found = Address::found(now, offer.from.map_or("", PageUrl::as_str));
         let state = refused.map_or(State::Queued, State::Refused);
+        if refused.is_some() && !self.has_room_to_refuse(tables, offer)? {
+            events::refused(offer.url, &State::Refused(Reason::HostSize));
+            return Ok(Offered::Refused(Reason::HostSize));
+        }
         let mut address = Address { state, place, hops: offer.hops, ..found };
         self.recount(None, &address.state);
         self.known.note_page(tables, offer.url.as_str())?;
@@ -210,14 +219,10 @@ impl Frontier {
             }
             State::Queued if is_sitemap_in_queue(address) => return Ok(false),
             State::Queued if better && address.not_before.0 == 0 => {
-                let key = queue_key(address.host, address.place);
                 if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {
                     return Ok(false);
                 }
-                if tables.queue.remove(key.as_slice())?.is_some() {
-                    self.hosts.get(tables, address.host)?.row.queued -= 1;
-                    self.queued -= 1;
-                }
+                self.unqueue(tables, address.host, address.place)?;
             }
             _ => return Ok(false),
         }
@@ -256,6 +261,7 @@ impl Frontier {
         tables.queue.insert(queue_key(host, place).as_slice(), request.encode().as_slice())?;
         let live = self.hosts.get(tables, host)?;
         live.row.queued += 1;
+        live.row.queued_bytes = live.row.queued_bytes.map(|bytes| bytes + request.size());
         live.dirty = true;
         self.queued += 1;
         self.reschedule(tables, host)

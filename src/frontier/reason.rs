@@ -53,6 +53,7 @@ reasons! {
     FeedLimit = 19, "feed_limit", "its host has as many feeds as the limit allows";
     NotASitemap = 25, "not_a_sitemap", "named as a sitemap, and it is none";
     NoSitemap = 26, "no_sitemap", "there is no sitemap at the usual place";
+    HostSize = 29, "host_size", "the addresses of its host take as much room as the limit allows";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "a private (see --allow-private) or reserved address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
@@ -99,7 +100,7 @@ impl Reason {
     /// only, so that new settings or a better link can let it in.
     #[must_use]
     pub fn before_visit(self) -> bool {
-        (self as u8) < 20 || self.is_no_sitemap() || self.is_of_filter()
+        (self as u8) < 20 || self == Self::HostSize || self.is_no_sitemap() || self.is_of_filter()
     }
 
     /// It was asked for as a sitemap, and is none.

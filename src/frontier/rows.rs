@@ -297,6 +297,12 @@ pub struct Host {
     pub sitemaps: u32,
     /// Feeds of it that were ever let in.
     pub feeds: u32,
+    /// Bytes of the addresses in its queue; none if they were never added up.
+    pub queued_bytes: Option<u64>,
+    /// Bytes of the addresses that its pages named and that were turned away.
+    pub refused_bytes: u64,
+    /// Addresses that were turned away without a row of their own, for want of room.
+    pub unstored: u64,
 }
 
 impl Host {
@@ -324,11 +330,14 @@ impl Host {
             breaker_open: false,
             sitemaps: 0,
             feeds: 0,
+            queued_bytes: Some(0),
+            refused_bytes: 0,
+            unstored: 0,
         }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
+        Encoder::new(2)
             .text(&self.key)
             .number(self.contacted)
             .signed(self.next_allowed.0)
@@ -351,13 +360,16 @@ impl Host {
             .number(self.breaker_open)
             .number(self.sitemaps)
             .number(self.feeds)
+            .number(self.queued_bytes.map_or(0, |bytes| bytes + 1))
+            .number(self.refused_bytes)
+            .number(self.unstored)
             .finish()
     }
 
-    /// Reads a row.
+    /// Reads a row. Those of version 1 do not tell how much room addresses take.
     pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("host", 1, row)?;
-        Ok(Self {
+        let mut row = Decoder::of("host", 1..=2, row)?;
+        let mut host = Self {
             key: row.text()?.to_owned(),
             contacted: row.number()? != 0,
             next_allowed: Timestamp(row.signed()?),
@@ -380,7 +392,15 @@ impl Host {
             breaker_open: row.number()? != 0,
             sitemaps: row.narrow()?,
             feeds: row.narrow()?,
-        })
+            queued_bytes: None,
+            refused_bytes: 0,
+            unstored: 0,
+        };
+        if row.version() >= 2 {
+            host.queued_bytes = row.number()?.checked_sub(1);
+            (host.refused_bytes, host.unstored) = (row.number()?, row.number()?);
+        }
+        Ok(host)
     }
 }
 
@@ -432,6 +452,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Bytes of its address.
+    pub(super) fn size(&self) -> u64 {
+        self.url.len() as u64
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let (of, hops) = match self.purpose {
             // A look-up is in no queue.

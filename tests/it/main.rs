@@ -62,6 +62,7 @@ mod polite;
 mod reasons;
 mod recrawl;
 mod robots;
+mod room;
 mod rules;
 mod script;
 mod search;

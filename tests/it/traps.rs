@@ -149,7 +149,7 @@ fn calendars_end_on_both_sides_of_their_range() {
 }
 
 /// A frontier without a network: offers links and tells what becomes of them.
-fn with_frontier<T>(
+pub(crate) fn with_frontier<T>(
     store: &Store,
     config: &frontier::Config,
     work: impl FnOnce(&mut dyn FnMut(&str, Rank) -> Offered) -> T,
