@@ -1,5 +1,6 @@
 //! `crawl URL...`.
 
+use std::cmp::Reverse;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use super::progress::Progress;
 use super::screen::{self, number};
 use super::seeds::{self, Reading};
 use super::settings;
+
+/// Patterns of the filter that a summary names.
+const PATTERNS_MAX: usize = 20;
 
 /// `crawl URL...`, and `crawl --seeds FILE`.
 pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
@@ -173,11 +177,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         let refused = report.refused.iter();
         screen::facts(refused.map(|(reason, count)| (reason.as_str(), count.to_string())))?;
     }
-    if !report.kept_out.is_empty() {
-        println!("kept out by the filter:");
-        let kept_out = report.kept_out.iter();
-        screen::facts(kept_out.map(|(name, count)| (name.as_str(), number(*count))))?;
-    }
+    show_kept_out(report)?;
     println!("the store {} has", folder.display());
     let waiting = match &report.next_due {
         Some(due) if report.queued > 0 => format!("{} (next at {due})", number(report.queued)),
@@ -193,6 +193,20 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         println!("seed not crawled: {} ({}: {})", seed.url, seed.reason, seed.why);
     }
     Ok(())
+}
+
+/// The patterns that kept most addresses out.
+fn show_kept_out(report: &Report) -> Result<()> {
+    if report.kept_out.is_empty() {
+        return Ok(());
+    }
+    println!("kept out by the filter:");
+    let mut patterns: Vec<_> = report.kept_out.iter().collect();
+    patterns.sort_by_key(|(_, count)| Reverse(**count));
+    let rest = patterns.split_off(patterns.len().min(PATTERNS_MAX));
+    let rest: u64 = rest.into_iter().map(|(_, count)| count).sum();
+    let told = patterns.into_iter().map(|(name, count)| (name.as_str(), number(*count)));
+    screen::facts(told.chain((rest > 0).then(|| ("by further patterns", number(rest)))))
 }
 
 /// Why no page was read, if none was.

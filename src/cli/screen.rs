@@ -148,7 +148,7 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> R
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut out = std::io::stdout().lock();
     for (name, value) in facts {
-        writeln!(out, "  {name:<width$}  {}", shown(&value))?;
+        writeln!(out, "  {:<width$}  {}", shown(name), shown(&value))?;
     }
     Ok(())
 }

@@ -53,12 +53,13 @@ pub fn stored_filter(
     Ok(stored.and_then(|stored| Filter::new(&stored.filter).ok()))
 }
 
-/// Which patterns hold for an address; none for a seed: who names it wants it. Where a seed
-/// redirects to is what was meant, and need match none that includes.
+/// Which patterns hold for an address; none for a seed, because who names it wants it, and for a
+/// sitemap, which is no page. Where a seed redirects to is what was meant, and need match none that
+/// includes.
 #[must_use]
 pub fn patterns_for(place: Place) -> Option<Asked> {
     match (place.rank, place.depth) {
-        (Rank::Seed, _) => None,
+        (Rank::Seed | Rank::Sitemap | Rank::LateSitemap, _) => None,
         (Rank::Redirect, 0) => Some(Asked::Excludes),
         _ => Some(Asked::All),
     }
@@ -175,10 +176,8 @@ impl Frontier {
         if stored.as_ref() == Some(&self.admission) {
             return Ok(None);
         }
-        let was_private = stored.is_some_and(|stored| stored.allow_private);
-        let private = self.admission.allow_private && !was_private;
         let mut reasons = vec![Reason::Excluded, Reason::NotIncluded];
-        reasons.extend(private.then_some(Reason::AddressRefused));
+        reasons.extend(self.admission.allow_private.then_some(Reason::AddressRefused));
         let mut last = None;
         if has_any(tables, &reasons)? {
             let mut found = Vec::new();
@@ -214,27 +213,23 @@ impl Frontier {
         if address.revisit.waits {
             return Ok(());
         }
-        if was == State::Refused(Reason::AddressRefused) {
-            let live = self.hosts.get(tables, address.host)?;
-            live.row.trouble = live.row.trouble.filter(|why| *why != Reason::AddressRefused);
-            live.dirty = true;
-        }
         // What was in a queue has had its share of the budgets of its host.
         let had_room = address.host != 0;
         let Place { rank, depth, .. } = address.place;
         let offer = Offer { url, depth, rank, hops: address.hops, from: None, nofollow: false };
         let mut refused = self.keeps_out(url, address.place);
         if refused.is_none() {
-            // Another run with other seeds may want it.
-            if self.turn_away(&offer, now).is_some() {
+            // Another run with other seeds may want it. A sitemap may lie anywhere.
+            if !rank.is_sitemap() && self.turn_away(&offer, now).is_some() {
                 return Ok(());
             }
             if !had_room {
                 refused = self.over_budget(tables, &offer, By::Entry)?;
             }
         }
+        let was_private = was == State::Refused(Reason::AddressRefused);
         if let Some(reason) = refused {
-            if was == State::Refused(Reason::AddressRefused) {
+            if was_private {
                 return Ok(());
             }
             address.state = State::Refused(reason);
@@ -243,6 +238,11 @@ impl Frontier {
             return Ok(());
         }
         tracing::debug!(%url, "let in again");
+        if was_private {
+            let live = self.hosts.get(tables, address.host)?;
+            live.row.trouble = live.row.trouble.filter(|why| *why != Reason::AddressRefused);
+            live.dirty = true;
+        }
         unplan(tables, url.as_str(), &mut address)?;
         address.state = State::Queued;
         (address.failures, address.busy, address.trouble) = (0, 0, None);

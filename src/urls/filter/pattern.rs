@@ -72,6 +72,9 @@ impl FromStr for Pattern {
         if text.len() > LENGTH_MAX {
             return Err(wrong(format!("is longer than {LENGTH_MAX} bytes")));
         }
+        if text.contains(char::is_control) {
+            return Err(wrong("has control characters".to_owned()));
+        }
         let matcher = match text.strip_prefix("re:") {
             Some(regex) => expression(regex),
             None => glob(text.strip_prefix("glob:").unwrap_or(text)),

@@ -117,6 +117,7 @@ fn what_is_no_pattern_says_why() {
     for (text, why) in [
         ("", "the pattern `` is empty"),
         ("re:", "`re:` is empty"),
+        ("*\u{1b}[2J", "has control characters"),
         ("re:a(b", "`re:a(b` is no regular expression: unclosed group"),
         ("re:*", "repetition operator missing expression"),
         ("re:a(?=b)", "look-around"),
