@@ -51,6 +51,10 @@ pub struct Config {
     pub client_requests_per_second_max: u32,
     /// Most connections at a time.
     pub connections_max: usize,
+    /// Most memory of large heads (of more than 4 KiB) that are still coming.
+    pub heads_size_max: Size,
+    /// Most of it for the heads of one IP address.
+    pub client_heads_size_max: Size,
     /// Time in which the head of a request must have come, and for which a connection may idle.
     pub header_time_max: Time,
     /// Time without a byte after which a body, or an answer that nobody takes, ends.
@@ -88,6 +92,8 @@ impl Default for Config {
             requests_per_second_max: 0,
             client_requests_per_second_max: 10_000,
             connections_max: 12_000,
+            heads_size_max: Size::from_mib(64),
+            client_heads_size_max: Size::from_mib(16),
             header_time_max: Time::from_secs(10),
             stall_time_max: Time::from_secs(20),
             request_time_max: Time::from_secs(30),

@@ -59,6 +59,7 @@ pub(super) struct Metrics {
     seconds: Seconds,
     articles: Family<Verdict, Counter>,
     pub connections: Gauge,
+    pub heads_refused: Counter,
     sizes: [Gauge; 6],
     /// Crawls under way, addresses that wait for them, their requests under way.
     crawls: [Gauge; 3],
@@ -88,6 +89,10 @@ impl Metrics {
             all.register(name, help, gauge.clone());
             gauge
         };
+        let heads_refused = Counter::default();
+        let (name, help) =
+            ("uniqcrawl_http_heads_refused", "Connections closed for want of room for large heads");
+        all.register(name, help, heads_refused.clone());
         let connections = gauge(&mut all, "uniqcrawl_http_connections", "Open connections");
         let sizes = [
             gauge(&mut all, "uniqcrawl_documents", "Documents in the store"),
@@ -129,6 +134,7 @@ impl Metrics {
             seconds,
             articles,
             connections,
+            heads_refused,
             sizes,
             crawls,
             crawled,

@@ -17,6 +17,7 @@ mod doc_id;
 mod documents;
 mod expiry;
 mod guard;
+mod heads;
 mod jobs;
 mod keeper;
 mod lists;

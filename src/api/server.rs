@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use super::guard::Peer;
+use super::heads::{Counted, Head, Heads, Watched};
 use super::{Service, routes};
 use crate::system;
 
@@ -40,6 +41,9 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nr
 pub async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
     let most = connections_max(&service);
     let connections = Arc::new(Semaphore::new(most));
+    let config = &service.config;
+    let (all, of_client) = (config.heads_size_max, config.client_heads_size_max);
+    let heads = Arc::new(Heads::new(all.bytes() as u64, of_client.bytes() as u64));
     let router = TowerToHyperService::new(routes::router(service.clone()));
     let (tell, told) = watch::channel(());
     let mut stop = pin!(stop);
@@ -54,6 +58,7 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Futu
                 Ok(permit) => {
                     let one = Connection {
                         peer: Peer(peer.ip()),
+                        head: Head::new(heads.clone(), peer.ip()),
                         router: router.clone(),
                         service: service.clone(),
                         told: told.clone(),
@@ -88,6 +93,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 
 struct Connection {
     peer: Peer,
+    head: Arc<Head>,
     router: TowerToHyperService<Router>,
     service: Arc<Service>,
     /// Changes when the service stops.
@@ -97,21 +103,30 @@ struct Connection {
 
 impl Connection {
     async fn run(self, stream: TcpStream) {
-        let Self { peer, router, service, mut told, _permit } = self;
+        let Self { peer, head, router, service, mut told, _permit } = self;
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(service.config.stall_time()));
         let header_time = service.config.header_time();
         service.metrics.connections.inc();
+        let refused = service.metrics.heads_refused.clone();
+        let stream = Counted { stream: Box::pin(stream), head: head.clone(), refused };
         let answer = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(peer);
-            router.call(request)
+            head.end();
+            let request = request.map(|body| Watched::new(body, &head));
+            let (answer, head) = (router.call(request), head.clone());
+            async move {
+                let answer = answer.await;
+                head.answered();
+                answer
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(header_time)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(Box::pin(stream)), answer);
+            .serve_connection(TokioIo::new(stream), answer);
         let mut connection = pin!(connection);
         let mut ending = false;
         loop {

@@ -69,6 +69,7 @@ mod search;
 mod search_index;
 mod serve;
 mod serve_crawl;
+mod serve_heads;
 mod serve_jobs;
 mod serve_lists;
 mod serve_search;
