@@ -163,6 +163,9 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     if report.links_unstored > 0 {
         facts.push(("links beyond the room of a host", number(report.links_unstored)));
     }
+    for (what, count) in &report.pages_cut {
+        facts.push((cut_by(what), number(*count)));
+    }
     if report.unsent > 0 {
         facts.push(("put off for want of open files", number(report.unsent)));
     }
@@ -221,6 +224,15 @@ fn show_no_pages(report: &Report) {
             0 | 1 => println!("  {line}"),
             many => println!("  {line} ({} addresses)", number(many)),
         }
+    }
+}
+
+/// Pages of which only the start was read, by the word of the report.
+fn cut_by(what: &str) -> &'static str {
+    match what {
+        "input" => "pages cut: more bytes than are read",
+        "tree" => "pages cut: too many elements",
+        _ => "pages cut: bodies too long or broken off",
     }
 }
 

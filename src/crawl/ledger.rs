@@ -331,6 +331,7 @@ impl<'a> Ledger<'a> {
         live.pages.fetch_add(1, Ordering::Relaxed);
         self.tally.pages += 1;
         self.tally.links_beyond += page.links_beyond;
+        self.tally.cut(page.cut);
         let whole = page.whole.as_deref().unwrap_or(&page.article);
         let is_error = !is_front(&whole.address)
             && self.error_pages.is_error(tables, host, &answer_of(whole))?;

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::clusters::{Article, Joined, Place};
 use crate::dedup::Looked;
 use crate::documents::Key;
-use crate::frontier::{Address, Fate, Host, Reason, Settlement, State, split_revisit_key};
+use crate::frontier::{Address, Fate, Host, PageCut, Reason, Settlement, State, split_revisit_key};
 use crate::store::{self, ReadTables, Store};
 use crate::urls::PageUrl;
 
@@ -36,6 +36,7 @@ pub(super) struct Tally {
     pub redirects: u64,
     pub retries: u64,
     pub links_beyond: u64,
+    pub cut: BTreeMap<&'static str, u64>,
     pub unsent: u64,
     pub unstored: u64,
     pub revisits: Revisits,
@@ -60,6 +61,12 @@ impl Tally {
     pub(super) fn left_out(&mut self, article: &Article) {
         self.boilerplate.blocks += u64::from(article.left_out);
         self.boilerplate.pages += u64::from(article.left_out > 0);
+    }
+
+    pub(super) fn cut(&mut self, cut: Option<PageCut>) {
+        if let Some(cut) = cut {
+            *self.cut.entry(cut.as_str()).or_default() += 1;
+        }
     }
 
     pub(super) fn joined(&mut self, place: &Place, joined: &Joined) {
@@ -189,6 +196,8 @@ pub struct Report {
     /// Links that were turned away without a row of their own: the addresses of their host, or
     /// those that its pages name, take as much room as the limit allows.
     pub links_unstored: u64,
+    /// Pages in this run of which only the start was read, by what they were too long for.
+    pub pages_cut: BTreeMap<&'static str, u64>,
     /// Requests in this run that had to wait because this machine had too few open files or the
     /// like; each was, or will be, sent later.
     pub unsent: u64,
@@ -287,6 +296,7 @@ impl Report {
             retries: tally.retries,
             links_beyond_limit: tally.links_beyond,
             links_unstored: tally.unstored,
+            pages_cut: tally.cut,
             unsent: tally.unsent,
             revisits: tally.revisits,
             refused,

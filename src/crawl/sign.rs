@@ -15,7 +15,7 @@ use crate::features::{Field, Input, Signer, Standing};
 use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
 use crate::fetch::http_date::{http_date, retry_after};
 use crate::fetch::{Failure, Response, canonical_link};
-use crate::frontier::{Lease, Listed, Purpose, Reason, RobotsAnswer, Settlement, Told};
+use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
@@ -61,8 +61,8 @@ pub(super) struct Page {
     pub blocks: Vec<u64>,
     /// The article with what was left out of its text, if anything was.
     pub whole: Option<Box<Article>>,
-    /// The body was cut at a limit, or broke off.
-    pub cut: bool,
+    /// Why only its start was read, if that is so.
+    pub cut: Option<PageCut>,
     /// Hash of its main text without digits, if it is too short to be compared with others.
     pub said: Option<u64>,
 }
@@ -203,7 +203,7 @@ fn page(
     finished: Timestamp,
     With { settings, signer, known }: With<'_>,
 ) -> Yield {
-    let (bytes, cut) = match decoded(response, settings) {
+    let (bytes, broke_off) = match decoded(response, settings) {
         Ok(decoded) => decoded,
         Err(DecodeError::Bomb { .. }) => {
             return Yield::Settled(Settlement::Refused(Reason::Bomb));
@@ -224,6 +224,7 @@ fn page(
     if found.binary.is_some() {
         return Yield::Settled(Settlement::Refused(Reason::Binary));
     }
+    let cut = cut(broke_off, &found);
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;
@@ -270,6 +271,16 @@ fn page(
     let blocks = blocks.keys;
     let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
     Yield::Page(Box::new(page))
+}
+
+/// Why only the start of a page was read, if that is so.
+fn cut(broke_off: bool, page: &extract::Page) -> Option<PageCut> {
+    match page.cut {
+        Some(extract::Cut::Tree) => Some(PageCut::Tree),
+        _ if broke_off => Some(PageCut::Body),
+        Some(extract::Cut::Input) => Some(PageCut::Input),
+        None => None,
+    }
 }
 
 /// Hash of a text that is the same for texts which differ in numbers only.

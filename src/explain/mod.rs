@@ -286,11 +286,8 @@ fn address_facts(address: &Address, facts: &mut Facts) {
     if address.busy > 0 {
         facts.add("busy answers", address.busy.to_string());
     }
-    if address.cut {
-        facts.add(
-            "truncated",
-            said!("longer than a limit, or it broke off", "超过长度上限，或中途断开"),
-        );
+    if let Some(cut) = address.cut {
+        facts.add("truncated", words::cut_page(cut));
     }
     if address.links_beyond > 0 {
         let told =

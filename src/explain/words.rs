@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use crate::discover::{Cut, Fault, Faults, Kind};
 use crate::documents::Key;
-use crate::frontier::Reason;
+use crate::frontier::{PageCut, Reason};
 use crate::rules::Change;
 
 /// A language in which an address can be explained.
@@ -158,6 +158,18 @@ pub(super) fn ms(time: impl std::fmt::Display) -> Said {
 
 pub(super) fn in_a_row(times: impl std::fmt::Display) -> Said {
     said!("{times} times in a row", "连续 {times} 次")
+}
+
+/// Why only the start of a page was read.
+pub(super) fn cut_page(cut: PageCut) -> Said {
+    match cut {
+        PageCut::Body => said!("longer than a limit, or it broke off", "超过长度上限，或中途断开"),
+        PageCut::Input => said!("more bytes than are read", "超过读取的字节上限"),
+        PageCut::Tree => said!(
+            "more elements, or more memory for them, than a page may have",
+            "元素数量或其内存超过每页上限"
+        ),
+    }
 }
 
 /// The sentence for a reason.

@@ -59,8 +59,10 @@ pub struct Input<'a> {
 pub struct Limits {
     /// Bytes that are read; the rest is cut.
     pub input_size_max: Size,
-    /// Elements and texts that are looked at.
+    /// Elements and texts that are read; the rest is cut.
     pub nodes_max: usize,
+    /// Memory of the tree that the page becomes; the rest of the page is cut.
+    pub tree_size_max: Size,
     /// Links that are kept.
     pub links_max: usize,
     /// Bytes of main text that are kept.
@@ -74,11 +76,21 @@ impl Default for Limits {
         Self {
             input_size_max: Size::from_mib(8),
             nodes_max: 500_000,
+            tree_size_max: Size::from_mib(128),
             links_max: 10_000,
             text_size_max: Size::from_mib(4),
             drop_nosnippet: false,
         }
     }
+}
+
+/// A limit at which a page was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It has more bytes than are read.
+    Input,
+    /// Its tree would be larger than it may be.
+    Tree,
 }
 
 /// What a page holds.
@@ -113,8 +125,8 @@ pub struct Page {
     pub meta_robots: Vec<(String, String)>,
     /// Times that the page was read, or another score that it shows of itself.
     pub popularity: Option<u64>,
-    /// The page is longer than the limits.
-    pub truncated: bool,
+    /// Why only the start of the page was read, if that is so.
+    pub cut: Option<Cut>,
 }
 
 /// Reads a page. Never fails: a page without structure is plain text, one without text is empty.
@@ -189,23 +201,28 @@ fn read<T>(
     more: impl FnOnce(&Read<'_>) -> T,
 ) -> (Page, Option<T>) {
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_size_max.bytes())];
-    let mut truncated = bytes.len() < input.bytes.len();
+    let mut cut_at = (bytes.len() < input.bytes.len()).then_some(Cut::Input);
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
     let (text, mut charset) = charset::decode(bytes, input.content_type, tld);
     let binary = sniff::binary_in(bytes, charset.name);
     if binary.is_some() {
         charset.quality = 0;
-        return (Page { binary, ..plain("", charset, truncated, limits) }, None);
+        return (Page { binary, ..plain("", charset, cut_at, limits) }, None);
     }
     if is_plain_text(input.content_type) {
-        return (plain(&text, charset, truncated, limits), None);
+        return (plain(&text, charset, cut_at, limits), None);
     }
-    let html = tree::parse(&text);
-    let mut tree = tree::Tree::new(&html, limits.nodes_max);
+    let bound = tree::Bound { nodes_max: limits.nodes_max, size_max: limits.tree_size_max.bytes() };
+    let parsed = tree::parse(&text, bound);
+    // The tree has what is left of it.
+    drop(text);
+    let mut tree = tree::Tree::new(&parsed.html, limits.nodes_max);
     if limits.drop_nosnippet {
         tree.drop_nosnippet();
     }
-    truncated |= tree.truncated;
+    if parsed.cut || tree.truncated {
+        cut_at = Some(Cut::Tree);
+    }
     let head = head::Head::read(&tree);
     let judged = Judged::new(&tree, input.url);
     let mut main = judged.text(&tree);
@@ -242,7 +259,7 @@ fn read<T>(
         text: main,
         shown: Some(shown::of(&tree)),
         charset,
-        truncated,
+        cut: cut_at,
     };
     (page, Some(more))
 }
@@ -264,7 +281,7 @@ fn is_plain_text(content_type: Option<&str>) -> bool {
     media.trim().eq_ignore_ascii_case("text/plain")
 }
 
-fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page {
+fn plain(text: &str, charset: Charset, cut_at: Option<Cut>, limits: &Limits) -> Page {
     let mut text = main_text::collapse_lines(text);
     cut(&mut text, limits.text_size_max.bytes());
     Page {
@@ -282,7 +299,7 @@ fn plain(text: &str, charset: Charset, truncated: bool, limits: &Limits) -> Page
         canonical: None,
         meta_robots: Vec::new(),
         popularity: None,
-        truncated,
+        cut: cut_at,
     }
 }
 

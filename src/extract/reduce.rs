@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::extract::tags::is_read;
-    use crate::extract::tree::parse_whole;
+    use crate::extract::tree::{Bound, parse_whole};
 
     #[test]
     fn what_nobody_reads_is_left_out() {
@@ -167,9 +167,13 @@ mod tests {
         assert_eq!(reduced(&image), "<img  alt=x>");
     }
 
-    /// Elements and texts of a page, without what is left out on purpose.
+    /// Elements and texts of a page that is parsed as a whole, without what is left out on purpose.
     fn seen(text: &str) -> Vec<String> {
-        let html = parse_whole(text);
+        seen_in_steps(text, usize::MAX)
+    }
+
+    fn seen_in_steps(text: &str, step: usize) -> Vec<String> {
+        let html = parse_whole(text, Bound::NONE, step).html;
         let mut seen = Vec::new();
         for node in html.tree.root().descendants() {
             match node.value() {
@@ -194,7 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// However broken the markup is, a parser makes the same of what is left of it. (Of SVG
+        /// However broken the markup is, a parser makes the same of what is left of it, in however
+        /// small pieces it comes. (Of SVG
         /// and `MathML` whose elements do not match, an attribute may be lost in a text.)
         #[test]
         fn a_reduced_page_is_the_same_page(
@@ -215,6 +220,9 @@ mod tests {
         ) {
             let page = parts.concat();
             prop_assert_eq!(seen(&page), seen(&reduced(&page)), "{:?}", reduced(&page));
+            for step in [1, 5] {
+                prop_assert_eq!(seen(&page), seen_in_steps(&page, step));
+            }
         }
     }
 }

@@ -80,11 +80,11 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::parse;
+    use super::super::tree::{Bound, parse};
     use super::*;
 
     fn shown(html: &str) -> Shown {
-        let html = parse(html);
+        let html = parse(html, Bound::NONE).html;
         of(&Tree::new(&html, 10_000))
     }
 

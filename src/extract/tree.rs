@@ -1,9 +1,9 @@
 //! The parsed page as flat arrays in document order.
 
 use ego_tree::iter::Edge;
-use html5ever::tendril::TendrilSink as _;
+use html5ever::tendril::{StrTendril, TendrilSink as _};
 use html5ever::tree_builder::TreeBuilderOpts;
-use html5ever::{ParseOpts, parse_document};
+use html5ever::{ParseOpts, QualName, parse_document};
 use memchr::memchr_iter;
 use scraper::{Html, HtmlTreeSink, Node, node::Element};
 
@@ -13,21 +13,77 @@ use super::tags::{Tag, is_read};
 /// Nodes for which room is made beforehand.
 const NODES_RESERVED_MAX: usize = 1 << 15;
 
-/// Parses a page as a browser without scripts does: what stands in `noscript` is for us.
-pub(super) fn parse(text: &str) -> Html {
-    parse_whole(&reduced(text))
+/// Bytes that the parser is given at a time: the tree is measured in between.
+const STEP: usize = 16 << 10;
+
+/// Bytes of a node itself: its value and five links.
+const NODE_BYTES: usize = size_of::<Node>() + 5 * size_of::<usize>();
+
+/// Bytes of an attribute without its value.
+const ATTRIBUTE_BYTES: usize = size_of::<(QualName, StrTendril)>();
+
+/// Bytes that an allocation takes besides its content, about.
+const ALLOCATION_BYTES: usize = 16;
+
+/// How large a tree may get. What was built counts, whether it is part of the page or not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    /// Elements, texts and comments.
+    pub nodes_max: usize,
+    /// Bytes of nodes, attributes and texts.
+    pub size_max: usize,
 }
 
-/// Parses a page with all that is in it, however long that takes.
-pub(super) fn parse_whole(text: &str) -> Html {
+impl Bound {
+    /// No bound, for texts that are short.
+    pub(super) const NONE: Self = Self { nodes_max: usize::MAX, size_max: usize::MAX };
+}
+
+/// A page that was parsed.
+pub(super) struct Parsed {
+    pub html: Html,
+    /// The tree has reached its bound before the end of the page.
+    pub cut: bool,
+}
+
+/// Parses a page as a browser without scripts does: what stands in `noscript` is for us. Ends
+/// where the tree has reached its bound.
+pub(super) fn parse(text: &str, bound: Bound) -> Parsed {
+    parse_whole(&reduced(text), bound, STEP)
+}
+
+/// Parses a page with all that is in it, however long that takes, `step` bytes at a time.
+pub(super) fn parse_whole(text: &str, bound: Bound, step: usize) -> Parsed {
     let tree_builder =
         TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..Default::default() };
     let options = ParseOpts { tree_builder, ..Default::default() };
     let mut html = Html::new_document();
     // About half of the tags begin an element, and as many texts stand between them.
-    let nodes = memchr_iter(b'<', text.as_bytes()).count().min(NODES_RESERVED_MAX);
+    let nodes = memchr_iter(b'<', text.as_bytes()).count();
+    let nodes = nodes.min(NODES_RESERVED_MAX).min(bound.nodes_max);
     html.tree = ego_tree::Tree::with_capacity(Node::Document, nodes);
-    parse_document(HtmlTreeSink::new(html), options).one(text)
+    let mut parser = parse_document(HtmlTreeSink::new(html), options);
+    let (mut nodes, mut size, mut at) = (0, 0, 0);
+    while at < text.len() && nodes < bound.nodes_max && size < bound.size_max {
+        let end = text.ceil_char_boundary(at.saturating_add(step).min(text.len()));
+        parser.process(StrTendril::from_slice(&text[at..end]));
+        let sink = parser.tokenizer.sink.sink.0.borrow();
+        let values = sink.tree.values();
+        let new = values.len() - nodes;
+        nodes = values.len();
+        // Texts are part of what was read.
+        size += end - at + values.rev().take(new).map(bytes_of).sum::<usize>();
+        at = end;
+    }
+    Parsed { html: parser.finish(), cut: at < text.len() }
+}
+
+/// Bytes of a node without its text.
+fn bytes_of(node: &Node) -> usize {
+    let Node::Element(element) = node else { return NODE_BYTES };
+    let own = element.attrs.capacity() * ATTRIBUTE_BYTES;
+    let values = element.attrs().map(|(_, value)| value.len() + ALLOCATION_BYTES);
+    NODE_BYTES + own + values.sum::<usize>()
 }
 
 /// A node: an element or a text.
@@ -161,5 +217,47 @@ impl<'a> Tree<'a> {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    /// Bytes that the tree of a page of 2 MiB counts, and whether it was cut.
+    fn built(piece: &str, bound: Bound) -> (usize, usize, bool) {
+        let parsed = parse(&piece.repeat(2 * MIB / piece.len()), bound);
+        let values = parsed.html.tree.values();
+        (values.len(), values.map(bytes_of).sum(), parsed.cut)
+    }
+
+    #[test]
+    fn a_tree_stops_growing_at_its_bound() {
+        let pieces = [
+            "<tr><td>a<td>b<td>c",
+            "<table><tr><td>a",
+            "<p>",
+            "</p>",
+            "<!---->",
+            "<a href=x class=y>z</a>",
+            "<b a b c d e f g h i j k l m n o p>",
+            "<html a=1 b=2>",
+            "<svg><g></svg>",
+            "<template>x</template>",
+        ];
+        for piece in pieces {
+            let nodes = Bound { nodes_max: 10_000, ..Bound::NONE };
+            let (count, _, cut) = built(piece, nodes);
+            // A step may go beyond it.
+            assert!(cut || count < 10_000, "{piece}: {count}");
+            assert!(count <= 10_000 + 2 * STEP, "{piece}: {count}");
+            let size = Bound { size_max: MIB, ..Bound::NONE };
+            let (_, bytes, cut) = built(piece, size);
+            assert!(cut || bytes < MIB, "{piece}: {bytes}");
+            assert!(bytes <= MIB + 2 * STEP * NODE_BYTES, "{piece}: {bytes}");
+        }
+        assert!(!built("word ", Bound::NONE).2);
     }
 }

@@ -49,7 +49,7 @@ pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
-pub use reason::Reason;
+pub use reason::{PageCut, Reason};
 pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
 pub use robots_copy::{RobotsAnswer, RobotsCopy, RobotsLost, Standing};
 pub use rows::{

@@ -161,3 +161,31 @@ impl fmt::Display for Reason {
         f.write_str(self.as_str())
     }
 }
+
+/// Why only the start of a page was read. The codes are stored; the words stand in output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PageCut {
+    /// Its body was longer than a limit, or broke off.
+    Body = 1,
+    /// It has more bytes than are read.
+    Input = 2,
+    /// Its tree would be larger than it may be.
+    Tree = 3,
+}
+
+impl PageCut {
+    pub(super) fn from_code(code: u64) -> Option<Self> {
+        [Self::Body, Self::Input, Self::Tree].into_iter().find(|cut| *cut as u64 == code)
+    }
+
+    /// Returns the word for it in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Input => "input",
+            Self::Tree => "tree",
+        }
+    }
+}

@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder};
 use crate::units::Time;
 
+use super::PageCut;
 use super::rows::Rank;
 
 /// Least interval whatever is set: an address that was just visited is never due at once.
@@ -222,8 +223,8 @@ pub struct Told {
     pub took: Duration,
     /// IP address of the host, as far as it is known.
     pub address: Option<IpAddr>,
-    /// The page is longer than a limit, and what was read is the start of it.
-    pub cut: bool,
+    /// Why only the start of the page was read, if that is so.
+    pub cut: Option<PageCut>,
     /// Of the answer.
     pub validators: Validators,
     /// Links of the page beyond the limit; none if no page was read.

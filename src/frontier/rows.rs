@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error};
 use crate::urls::HostKey;
 
-use super::{Reason, Revisit};
+use super::{PageCut, Reason, Revisit};
 
 /// Where an address stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub struct Address {
     pub referrer: String,
     /// Answers that said "busy"; they do not count as failed tries.
     pub busy: u8,
-    /// Its page is longer than a limit, and what was read is the start of it.
-    pub cut: bool,
+    /// Why only the start of its page was read, if that is so.
+    pub cut: Option<PageCut>,
     /// Its further visits.
     pub revisit: Revisit,
     /// Links of its page that were beyond the limit, and not followed.
@@ -146,7 +146,7 @@ impl Address {
             not_before: Timestamp(0),
             referrer: referrer.to_owned(),
             busy: 0,
-            cut: false,
+            cut: None,
             revisit: Revisit::default(),
             links_beyond: 0,
         }
@@ -179,7 +179,7 @@ impl Address {
             .signed(self.not_before.0)
             .text(&self.referrer)
             .number(self.busy)
-            .number(self.cut);
+            .number(self.cut.map_or(0, |cut| cut as u64));
         self.revisit.encode(row).number(self.links_beyond).finish()
     }
 
@@ -242,7 +242,7 @@ impl Address {
             not_before: Timestamp(row.signed()?),
             referrer: row.text()?.to_owned(),
             busy: row.narrow()?,
-            cut: row.number()? != 0,
+            cut: PageCut::from_code(row.number()?),
             revisit: Revisit::decode(&mut row)?,
             links_beyond: row.number()?,
         })

@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 use proptest::prelude::*;
-use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, batch_line, page};
+use uniqcrawl::extract::{CharsetSource, Cut, Input, Limits, Page, batch_line, page};
 use uniqcrawl::units::Size;
 use url::Url;
 
@@ -271,11 +271,11 @@ fn limits_cut_and_say_so() {
     let input =
         Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
     let cut = page(&input, &limits);
-    assert!(cut.truncated && cut.links.len() == 2);
+    assert!(cut.cut == Some(Cut::Input) && cut.links.len() == 2);
     assert_eq!((cut.links_beyond, page(&input, &Limits::default()).links_beyond), (1, 0));
-    assert!(!page(&input, &Limits::default()).truncated);
+    assert!(page(&input, &Limits::default()).cut.is_none());
     let nodes = Limits { nodes_max: 5, ..Limits::default() };
-    assert!(page(&input, &nodes).truncated);
+    assert_eq!(page(&input, &nodes).cut, Some(Cut::Tree));
 }
 
 #[test]

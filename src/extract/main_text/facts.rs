@@ -9,7 +9,7 @@ use super::repeats::Plain;
 use super::segments::{Segments, hash};
 use super::stats::Stats;
 use crate::extract::tags::Tag;
-use crate::extract::tree::{Kind, Tree, parse};
+use crate::extract::tree::{Bound, Kind, Tree, parse};
 
 /// Bytes of structured data that are looked at.
 const DATA_BYTES_MAX: usize = 256 << 10;
@@ -241,7 +241,7 @@ fn plain_of(text: &str) -> String {
     if !text.contains('<') {
         return collapse_lines(text);
     }
-    let html = parse(text);
+    let html = parse(text, Bound { nodes_max: NODES_MAX, ..Bound::NONE }).html;
     let tree = Tree::new(&html, NODES_MAX);
     let segments = Segments::new(&tree);
     render(&tree, &segments, &vec![true; segments.all.len()])

@@ -26,7 +26,7 @@ use url::Url;
 
 use super::Read;
 use super::tags::Tag;
-use super::tree::Tree;
+use super::tree::{Bound, Tree};
 use facts::Facts;
 use features::{Context, Sink};
 use model::Models;
@@ -76,8 +76,6 @@ pub(super) struct Judged {
     pub kind: Kind,
     /// Features of the page.
     page: Vec<u8>,
-    /// Features of each segment, one segment after the other.
-    rows: Vec<u8>,
     facts: Facts,
 }
 
@@ -85,15 +83,20 @@ impl Judged {
     /// Judges the segments of a page.
     pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
         let facts = Facts::new(tree, url);
-        let (segments, page, rows) = features_of(tree, &facts);
-        let chances = MODELS.segments.chances(&page, &rows, width(&segments, &rows));
+        let segments = Segments::new(tree);
+        let mut page = Values::default();
+        let chances = with_context(tree, &segments, &facts, |context| {
+            context.page(&mut page);
+            chances(context, &page.0, segments.all.len())
+        });
+        let page = page.0;
         let weights: Vec<f32> =
             segments.all.iter().map(|segment| segment.stats.weight as f32).collect();
         let (mut kept, quality) = choose(&chances, &weights);
         close_gaps(tree, &segments, &chances, &mut kept);
         keep_little(&segments, &chances, &mut kept);
         let kind = MODELS.kind(&kind::row(&page, &segments, &kept, quality));
-        Self { segments, chances, kept, quality, kind, page, rows, facts }
+        Self { segments, chances, kept, quality, kind, page, facts }
     }
 
     /// Returns the main text, one line a block.
@@ -118,29 +121,39 @@ impl Judged {
     }
 }
 
-fn width(segments: &Segments, rows: &[u8]) -> usize {
-    rows.len().checked_div(segments.all.len()).unwrap_or_default()
+/// Segments whose features are in memory at a time.
+const ROWS_AT_A_TIME: usize = 4_096;
+
+/// Makes the features of a page ready.
+fn with_context<T>(
+    tree: &Tree<'_>,
+    segments: &Segments,
+    facts: &Facts,
+    then: impl FnOnce(&Context<'_, '_>) -> T,
+) -> T {
+    let scores = Scores::new(tree, segments);
+    let repeats = Repeats::new(tree, segments);
+    then(&Context::new(tree, segments, &scores, &repeats, facts))
 }
 
-fn features_of(tree: &Tree<'_>, facts: &Facts) -> (Segments, Vec<u8>, Vec<u8>) {
-    let segments = Segments::new(tree);
-    let scores = Scores::new(tree, &segments);
-    let repeats = Repeats::new(tree, &segments);
-    let (mut page, mut rows) = (Values::default(), Values::default());
-    let context = Context::new(tree, &segments, &scores, &repeats, facts);
-    context.page(&mut page);
-    for at in 0..segments.all.len() {
-        context.segment(at, &mut rows);
-        if at == 0 {
-            rows.0.reserve_exact(rows.0.len() * (segments.all.len() - 1));
+/// How likely each segment is part of the main text.
+fn chances(context: &Context<'_, '_>, page: &[u8], count: usize) -> Vec<f32> {
+    let mut chances = Vec::with_capacity(count);
+    let mut rows = Values::default();
+    for from in (0..count).step_by(ROWS_AT_A_TIME) {
+        let some = from..count.min(from + ROWS_AT_A_TIME);
+        rows.0.clear();
+        for at in some.clone() {
+            context.segment(at, &mut rows);
         }
+        chances.extend(MODELS.segments.chances(page, &rows.0, rows.0.len() / some.len()));
     }
-    (segments, page.0, rows.0)
+    chances
 }
 
 /// The names of the features of a page, and of those of a segment.
 fn feature_names() -> (Vec<String>, Vec<String>) {
-    let html = super::tree::parse("<p>text");
+    let html = super::tree::parse("<p>text", Bound::NONE).html;
     let tree = Tree::new(&html, usize::MAX);
     let segments = Segments::new(&tree);
     let scores = Scores::new(&tree, &segments);
@@ -263,7 +276,7 @@ mod tests {
     #[test]
     fn what_belongs_between_two_kept_blocks_is_kept() {
         let kept = |page: &str, chances: &[f32]| {
-            let html = crate::extract::tree::parse(page);
+            let html = crate::extract::tree::parse(page, Bound::NONE).html;
             let tree = Tree::new(&html, usize::MAX);
             let segments = Segments::new(&tree);
             assert_eq!(segments.all.len(), chances.len(), "{page}");
@@ -287,7 +300,8 @@ mod tests {
         let long = "A sentence of a footer, which goes on for a while. ".repeat(12);
         let long = long.trim_end();
         let kept = |texts: &[&str], chances: &[f32], chosen: usize| {
-            let html = crate::extract::tree::parse(&format!("<p>{}", texts.join("<p>")));
+            let page = format!("<p>{}", texts.join("<p>"));
+            let html = crate::extract::tree::parse(&page, Bound::NONE).html;
             let segments = Segments::new(&Tree::new(&html, usize::MAX));
             let mut kept: Vec<bool> = (0..texts.len()).map(|at| at == chosen).collect();
             keep_little(&segments, chances, &mut kept);
@@ -326,7 +340,7 @@ mod tests {
                 "<script>x</script>", "<pre>", "</pre>", "<noscript>", "</noscript>",
             ]), 0..60),
         ) {
-            let html = crate::extract::tree::parse(&parts.concat());
+            let html = crate::extract::tree::parse(&parts.concat(), Bound::NONE).html;
             let tree = Tree::new(&html, usize::MAX);
             let segments = Segments::new(&tree);
             for (index, item) in tree.items.iter().enumerate() {

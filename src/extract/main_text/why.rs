@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::names::MEANINGS;
 use super::segments::KINDS;
-use super::{Judged, MODELS, feature_names, kind, render};
+use super::{Judged, MODELS, Values, feature_names, kind, render, with_context};
 use crate::extract::tree::Tree;
 
 /// Reasons that are given for a block.
@@ -48,20 +48,22 @@ impl Judged {
     fn verdicts(&self, tree: &Tree<'_>) -> Vec<Verdict> {
         let (_, names) = feature_names();
         let reasons: Vec<String> = names.iter().map(|name| reason(name)).collect();
-        let rows = self.rows.chunks_exact(names.len());
-        let all = self.segments.all.iter().zip(rows).enumerate();
-        all.map(|(at, (_, row))| {
-            let mut only = vec![false; self.kept.len()];
-            only[at] = true;
-            Verdict {
-                kept: self.kept[at],
-                chance: self.chances[at],
-                reasons: self.reasons(row, &reasons),
-                text: render::render(tree, &self.segments, &only),
-                features: hexadecimal(self.page.iter().chain(row)),
-            }
+        with_context(tree, &self.segments, &self.facts, |context| {
+            let verdict = |at| {
+                let mut row = Values::default();
+                context.segment(at, &mut row);
+                let mut only = vec![false; self.kept.len()];
+                only[at] = true;
+                Verdict {
+                    kept: self.kept[at],
+                    chance: self.chances[at],
+                    reasons: self.reasons(&row.0, &reasons),
+                    text: render::render(tree, &self.segments, &only),
+                    features: hexadecimal(self.page.iter().chain(&row.0)),
+                }
+            };
+            (0..self.segments.all.len()).map(verdict).collect()
         })
-        .collect()
     }
 
     /// What changes when one thing after the other is made like in a usual block.
