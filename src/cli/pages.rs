@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use uniqcrawl::clock::Clock;
-use uniqcrawl::extract::{self, Limits, Moment, Page, Stated, Verdict};
+use uniqcrawl::crawl;
+use uniqcrawl::extract::{self, Limits, Memory, Moment, Page, Stated, Verdict};
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat};
@@ -38,8 +39,9 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     if args.jsonl {
         drop(out);
         let (markdown, why) = (args.format == ExtractFormat::Markdown, args.why);
+        let memory = Memory::new(crawl::Limits::default().pages_size_max);
         let answer: Arc<Answer> =
-            Arc::new(move |line: &str| extract::batch_line(line, markdown, why));
+            Arc::new(move |line: &str| extract::batch_line(line, (markdown, why), &memory));
         return batch::run(args.threads, &answer);
     }
     let bytes = read(args.file.as_deref())?;

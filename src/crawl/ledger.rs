@@ -265,7 +265,7 @@ impl<'a> Ledger<'a> {
         signed: Signed,
     ) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Signed { lease, finished, mut told, yielded } = signed;
+        let Signed { lease, finished, mut told, yielded, held: _held } = signed;
         if let Yield::Unsent(want) = &yielded {
             return self.unsent(frontier, tables, (&lease, is_page(&lease), want));
         }

@@ -11,6 +11,7 @@
 
 mod ledger;
 mod lists;
+mod memory;
 mod no_pages;
 mod report;
 mod running;
@@ -33,7 +34,7 @@ use crate::fetch::{self, Fetcher};
 use crate::frontier;
 use crate::store::{self, Store};
 use crate::system;
-use crate::units::Time;
+use crate::units::{Size, Time};
 use crate::urls::{FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::verdicts;
 
@@ -93,6 +94,8 @@ pub struct Limits {
     pub requests_max: usize,
     /// Threads that sign pages; 0 for one per core.
     pub signers: usize,
+    /// Memory of pages that are being read, and of what was read and is not stored yet.
+    pub pages_size_max: Size,
     /// Pages in one commit at most.
     pub batch_pages_max: usize,
     /// Time for which a batch stays open at most.
@@ -111,6 +114,7 @@ impl Default for Limits {
             obey_noindex: true,
             requests_max: 256,
             signers: 0,
+            pages_size_max: Size::from_mib(512),
             batch_pages_max: 256,
             batch_time_max: Time::from_millis(50),
             idle_wait_max: Time::from_secs(600),
@@ -265,6 +269,7 @@ pub fn run(
     let requests = share.requests;
 
     let known = Known::default();
+    let memory = memory::Shared::new(settings);
     let (leases, handed) = async_channel::bounded(requests);
     let (visits, visited) = async_channel::bounded(signers * 8);
     let (signed, news) = sync_channel(signers * 16);
@@ -288,7 +293,7 @@ pub fn run(
     let report = thread::scope(|scope| {
         for number in 0..signers {
             let (visited, signed) = (visited.clone(), signed.clone());
-            let with = sign::With { settings, signer: &keys, known: &known };
+            let with = sign::With { settings, signer: &keys, known: &known, memory: &memory };
             thread::Builder::new()
                 .name(format!("signer-{number}"))
                 .spawn_scoped(scope, move || sign::run(&visited, &signed, with))?;

@@ -12,18 +12,16 @@ use crate::clusters::Article;
 use crate::documents::Facts;
 use crate::extract::{self, Metadata, Moment, Stated};
 use crate::features::{Field, Input, Signer, Standing};
-use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::fetch::decode::DecodeError;
 use crate::fetch::http_date::{http_date, retry_after};
 use crate::fetch::{Failure, Response, canonical_link};
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::robots::meta::Directives;
 use crate::urls::{Normalize, PageUrl};
 
+use super::memory::{Body, Held, Shared};
 use super::visitor::{Answer, Visit};
 use super::{Settings, lists};
-
-/// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
-const RATIO_GRACE_BYTES: usize = 1 << 20;
 
 /// What the ledger has to write for one lease.
 #[derive(Debug)]
@@ -32,6 +30,7 @@ pub(super) struct Signed {
     pub finished: Timestamp,
     pub told: Told,
     pub yielded: Yield,
+    pub held: Held,
 }
 
 /// What a visit has yielded.
@@ -73,6 +72,7 @@ pub(super) struct With<'a> {
     pub settings: &'a Settings,
     pub signer: &'a Signer,
     pub known: &'a Known,
+    pub memory: &'a Shared,
 }
 
 /// Signs visits until none can come any more, or nobody wants them.
@@ -80,26 +80,33 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, mut told, finished, permit } = visit;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let yielded = catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with)));
+        let mut held = Held::new(permit);
+        let yielded =
+            catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, (with, &mut held))));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
         tracing::trace!(url = %lease.url, "signed");
-        drop(permit);
+        held.shrink(&yielded);
         if let Yield::Page(page) = &yielded {
             told.cut = page.cut;
             told.links_beyond = Some(page.links_beyond);
         }
-        if signed.send(Signed { lease, finished, told, yielded }).is_err() {
+        if signed.send(Signed { lease, finished, told, yielded, held }).is_err() {
             return;
         }
     }
 }
 
-fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Yield {
+fn sign(
+    lease: &Lease,
+    answer: Answer,
+    finished: Timestamp,
+    (with, held): (With<'_>, &mut Held),
+) -> Yield {
     let settings = with.settings;
-    let response = match answer {
+    let mut response = match answer {
         Answer::Response(Ok(response)) => response,
         Answer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
         Answer::Response(Err(failure)) | Answer::Address(Err(failure)) => return failed(failure),
@@ -107,12 +114,12 @@ fn sign(lease: &Lease, answer: Answer, finished: Timestamp, with: With<'_>) -> Y
     if let Purpose::Robots { .. } = lease.purpose {
         return Yield::Settled(match response.status {
             429 | 503 => Settlement::Busy(asked_wait(&response, finished)),
-            _ => Settlement::Robots(robots_answer(lease, &response, settings)),
+            _ => Settlement::Robots(robots_answer(lease, &mut response, with)),
         });
     }
     match response.status {
         200..=299 if lease.purpose == Purpose::Sitemap => lists::sitemap(lease, &response, with),
-        200 | 203 if response.has_body => page(lease, &response, finished, with),
+        200 | 203 if response.has_body => page(lease, &mut response, finished, (with, held)),
         200 | 203 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         202 => Yield::Settled(Settlement::Refused(Reason::NotReady)),
         204 | 205 => Yield::Settled(Settlement::Refused(Reason::NoContent)),
@@ -149,10 +156,11 @@ fn failed(failure: Failure) -> Yield {
 }
 
 /// What the status of a robots.txt means. Source: RFC 9309, 2.3.1. A busy server is none of these.
-fn robots_answer(lease: &Lease, response: &Response, settings: &Settings) -> RobotsAnswer {
+fn robots_answer(lease: &Lease, response: &mut Response, with: With<'_>) -> RobotsAnswer {
+    let settings = with.settings;
     match response.status {
-        200..=299 => match decoded(response, settings) {
-            Ok((mut bytes, _)) => {
+        200..=299 => match with.memory.body(response, settings) {
+            Ok(Body { mut bytes, .. }) => {
                 // One byte more than counts tells that it is longer.
                 bytes.truncate(settings.frontier.robots_size_max.bytes().saturating_add(1));
                 RobotsAnswer::Rules(bytes, fresh_for(&response.cache_control))
@@ -199,32 +207,36 @@ fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
 
 fn page(
     lease: &Lease,
-    response: &Response,
+    response: &mut Response,
     finished: Timestamp,
-    With { settings, signer, known }: With<'_>,
+    (with, held): (With<'_>, &mut Held),
 ) -> Yield {
-    let (bytes, broke_off) = match decoded(response, settings) {
-        Ok(decoded) => decoded,
+    let With { settings, signer, known, memory } = with;
+    let body = match memory.body(response, settings) {
+        Ok(body) => body,
         Err(DecodeError::Bomb { .. }) => {
             return Yield::Settled(Settlement::Refused(Reason::Bomb));
         }
         Err(_) => return Yield::Settled(Settlement::Refused(Reason::BadEncoding)),
     };
-    if let Some(yielded) = lists::page(lease, (response, &bytes), settings) {
+    let (limits, taken) = memory.page(&body.bytes, &settings.extract);
+    held.page = Some(taken);
+    if let Some(yielded) = lists::page(lease, (response, &body.bytes), settings) {
         return yielded;
     }
     let input = extract::Input {
-        bytes: &bytes,
+        bytes: &body.bytes,
         content_type: response.content_type.as_deref(),
         url: Some(lease.url.url()),
         fetched: Some(finished),
     };
     let repeated = known.of(lease.host);
-    let (found, blocks) = extract::page_without(&input, &settings.extract, &repeated);
+    let (found, blocks) = extract::page_without(&input, &limits, &repeated);
     if found.binary.is_some() {
         return Yield::Settled(Settlement::Refused(Reason::Binary));
     }
-    let cut = cut(broke_off, &found);
+    let cut = cut(body.cut, &found);
+    drop(body);
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;
@@ -324,14 +336,4 @@ fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directi
         all = all.merge(&Directives::from_reservation(value));
     }
     all
-}
-
-fn decoded(response: &Response, settings: &Settings) -> Result<(Vec<u8>, bool), DecodeError> {
-    let limits = DecodeLimits {
-        bytes_max: settings.fetch.decoded_size_max.bytes(),
-        ratio_max: settings.fetch.decoded_ratio_max,
-        ratio_grace_bytes: RATIO_GRACE_BYTES,
-    };
-    let decoded = decode(&response.body, &response.content_encoding, &limits, response.cut)?;
-    Ok((decoded.bytes, decoded.truncated))
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
 use futures_util::FutureExt as _;
@@ -85,11 +85,12 @@ impl Visitor {
                 return (Answer::Address(address), Told::default());
             }
         };
-        self.fetcher.ready().await;
+        let held = self.fetcher.ready().await;
         let started = Instant::now();
         let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
-        let answer = self.fetcher.visit_unless(&lease.url, want, same).await;
-        let took = started.elapsed();
+        let answer = self.fetcher.visit_unless(&lease.url, (want, held), same).await;
+        let waited = answer.as_ref().map_or(Duration::ZERO, |response| response.waited);
+        let took = started.elapsed().saturating_sub(waited);
         let took_ms = took.as_millis() as u64;
         let live = &self.context.live;
         live.requests.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use url::Url;
 
-use super::{Input, Limits, Page, Why, page, page_and_why, page_as_markdown};
+use super::{Input, Limits, Memory, Page, Why, page, page_and_why, page_as_markdown};
 use crate::clock::{Timestamp, thread_time};
 
 #[derive(Deserialize)]
@@ -25,9 +25,10 @@ struct Line {
 /// that has `error`. A line may have `content_type` and `fetched` (RFC 3339), after which no date
 /// of the page can lie.
 /// With `why`, `why` says why each block was kept or dropped. `cpu_ms` is the time that the page
-/// took on its processor, without the line around it.
+/// took on its processor, without the line around it. Pages that are read at the same time share
+/// the `memory`.
 #[must_use]
-pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
+pub fn batch_line(line: &str, (markdown, why): (bool, bool), memory: &Memory) -> String {
     let line: Line = match serde_json::from_str(line) {
         Ok(line) => line,
         Err(error) => {
@@ -48,7 +49,8 @@ pub fn batch_line(line: &str, markdown: bool, why: bool) -> String {
     let fetched = fetched.map(|time: jiff::Timestamp| Timestamp(time.as_millisecond()));
     let content_type = line.content_type.as_deref();
     let input = Input { bytes: &bytes, content_type, url: url.as_ref(), fetched };
-    let limits = Limits { links_max: 0, ..Limits::default() };
+    let (limits, size) = Limits { links_max: 0, ..Limits::default() }.for_page(&bytes);
+    let _held = memory.take(size);
     let started = thread_time();
     let (page, why) = match (why, markdown) {
         (true, _) => {

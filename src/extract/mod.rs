@@ -10,6 +10,7 @@ mod head;
 mod language;
 mod links;
 mod main_text;
+mod memory;
 mod metadata;
 mod nesting;
 mod plausible;
@@ -33,6 +34,7 @@ pub use charset::{Charset, CharsetSource, decode};
 use links::Base;
 pub use links::Link;
 pub use main_text::{Kind, Verdict, Why};
+pub use memory::{Held, Memory};
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
 pub use sniff::binary;
 

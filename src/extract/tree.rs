@@ -17,13 +17,13 @@ const NODES_RESERVED_MAX: usize = 1 << 15;
 const STEP: usize = 16 << 10;
 
 /// Bytes of a node itself: its value and five links.
-const NODE_BYTES: usize = size_of::<Node>() + 5 * size_of::<usize>();
+pub(super) const NODE_BYTES: usize = size_of::<Node>() + 5 * size_of::<usize>();
 
 /// Bytes of an attribute without its value.
-const ATTRIBUTE_BYTES: usize = size_of::<(QualName, StrTendril)>();
+pub(super) const ATTRIBUTE_BYTES: usize = size_of::<(QualName, StrTendril)>();
 
 /// Bytes that an allocation takes besides its content, about.
-const ALLOCATION_BYTES: usize = 16;
+pub(super) const ALLOCATION_BYTES: usize = 16;
 
 /// How large a tree may get. What was built counts, whether it is part of the page or not.
 #[derive(Debug, Clone, Copy)]

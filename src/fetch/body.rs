@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use hyper::body::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::urls::escaped;
 
+use super::room::{Held, Room};
 use super::{Config, Failure, WHOLE_REQUEST, text_of};
 
 /// Bytes of an unwanted body that are read so that the connection can be used again, and the time
@@ -26,7 +28,7 @@ pub enum Want {
 }
 
 /// An answer.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Default)]
 pub struct Response {
     /// Status code.
     pub status: u16,
@@ -58,13 +60,17 @@ pub struct Response {
     pub cut: bool,
     /// The body was read, as far as the limit allows.
     pub has_body: bool,
+    /// How long it waited for room in memory: the host did not take that time.
+    pub waited: Duration,
+    /// The room that the body has.
+    pub held: Held,
 }
 
 /// Reads as much of an answer as is wanted, until `end` at the latest.
 pub(super) async fn read(
     mut answer: reqwest::Response,
     want: Want,
-    config: &Config,
+    (config, room, held): (&Config, &Room, Held),
     end: Instant,
 ) -> Result<Response, Failure> {
     let mut response = head(answer.status().as_u16(), answer.headers());
@@ -82,28 +88,57 @@ pub(super) async fn read(
             return Ok(response);
         }
     };
-    match timeout_at(end, fill(&mut response, answer, limit)).await {
-        Ok(filled) => filled.map(|()| response),
-        Err(_) => Err(WHOLE_REQUEST),
-    }
+    response.held = held;
+    fill(&mut response, answer, (limit, room), config.stall_timeout.duration(), end).await?;
+    Ok(response)
 }
 
 async fn fill(
     response: &mut Response,
     mut answer: reqwest::Response,
-    limit: usize,
+    (limit, room): (usize, &Room),
+    stall: Duration,
+    end: Instant,
 ) -> Result<(), Failure> {
     response.has_body = true;
-    while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::of(&error))? {
-        let room = limit - response.body.len();
-        if chunk.len() > room {
-            response.body.extend_from_slice(&chunk[..room]);
+    let declared = answer.content_length().and_then(|bytes| usize::try_from(bytes).ok());
+    let most = declared.unwrap_or(limit).min(limit);
+    while let Some(chunk) = next(&mut answer, stall, end + response.waited).await? {
+        let length = response.body.len() + chunk.len();
+        while length.min(limit) > response.held.bytes() {
+            let next = Room::next(&response.held, most.max(length.min(limit)));
+            let since = Instant::now();
+            room.widen(&mut response.held, next).await;
+            response.waited += since.elapsed();
+            response.body.reserve_exact(next - response.body.len());
+        }
+        if length > limit {
+            response.body.extend_from_slice(&chunk[..limit - response.body.len()]);
             response.cut = true;
             break;
         }
         response.body.extend_from_slice(&chunk);
     }
+    if response.body.capacity() / 2 > response.body.len() {
+        response.body.shrink_to_fit();
+    }
+    response.held.shrink(response.body.len());
     Ok(())
+}
+
+/// Reads on, until `end` at the latest. The client has a limit of its own, which counts the time
+/// for which nobody reads.
+async fn next(
+    answer: &mut reqwest::Response,
+    stall: Duration,
+    end: Instant,
+) -> Result<Option<Bytes>, Failure> {
+    let stalled = Instant::now() + stall;
+    match timeout_at(stalled.min(end), answer.chunk()).await {
+        Ok(chunk) => chunk.map_err(|error| Failure::of(&error)),
+        Err(_) if stalled < end => Err(Failure::Timeout("more of the answer")),
+        Err(_) => Err(WHOLE_REQUEST),
+    }
 }
 
 fn head(status: u16, headers: &HeaderMap) -> Response {

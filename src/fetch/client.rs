@@ -107,7 +107,6 @@ impl Parts {
             .referer(false)
             .retry(reqwest::retry::never())
             .connect_timeout(config.connect_timeout.duration())
-            .read_timeout(config.stall_timeout.duration())
             .pool_max_idle_per_host(config.idle_connections_per_host)
             .pool_idle_timeout(config.idle_timeout.duration())
             .tls_backend_preconfigured(self.tls.clone())

@@ -27,6 +27,18 @@ pub struct DecodeLimits {
     pub ratio_grace_bytes: usize,
 }
 
+impl DecodeLimits {
+    /// Returns how many bytes can come out of a body.
+    #[must_use]
+    pub fn most(&self, wire: usize) -> usize {
+        self.allowed(wire).min(self.bytes_max)
+    }
+
+    fn allowed(&self, wire: usize) -> usize {
+        wire.saturating_mul(self.ratio_max as usize).max(self.ratio_grace_bytes)
+    }
+}
+
 /// A decoded body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
@@ -62,7 +74,7 @@ pub enum DecodeError {
 ///
 /// Memory: at most `bytes_max` bytes come out of each coding.
 pub fn decode(
-    raw: &[u8],
+    raw: Vec<u8>,
     content_encoding: &str,
     limits: &DecodeLimits,
     cut: bool,
@@ -75,18 +87,19 @@ pub fn decode(
     if codings.len() > CODINGS_MAX {
         return Err(DecodeError::Unsupported(content_encoding.to_owned()));
     }
-    let mut bytes = raw.to_vec();
+    let wire = raw.len();
+    let mut bytes = raw;
     let mut truncated = cut;
     let mut unknown = None;
     // The last coding in the list was applied last.
     for coding in codings.iter().rev() {
-        match undo((&bytes, raw.len()), coding, limits, truncated) {
+        match undo((&bytes, wire), coding, limits, truncated) {
             Err(DecodeError::Unsupported(name)) => unknown = Some(name),
             undone => (bytes, truncated) = undone?,
         }
     }
     if !codings.is_empty() && bytes.starts_with(&GZIP_MAGIC) {
-        match undo((&bytes, raw.len()), "gzip", limits, truncated) {
+        match undo((&bytes, wire), "gzip", limits, truncated) {
             Err(bomb @ DecodeError::Bomb { .. }) => return Err(bomb),
             // It only begins like gzip.
             Err(_) => {}
@@ -220,7 +233,7 @@ fn read_limited(
     limits: &DecodeLimits,
     bytes: &mut Vec<u8>,
 ) -> Result<End, DecodeError> {
-    let allowed = wire.saturating_mul(limits.ratio_max as usize).max(limits.ratio_grace_bytes);
+    let allowed = limits.allowed(wire);
     let mut chunk = vec![0; 16 << 10];
     loop {
         let read = match reader.read(&mut chunk) {
@@ -266,7 +279,7 @@ mod tests {
 
     #[track_caller]
     fn check(raw: &[u8], coding: &str, bytes: &[u8], truncated: bool) {
-        let decoded = decode(raw, coding, &LIMITS, false).unwrap();
+        let decoded = decode(raw.to_vec(), coding, &LIMITS, false).unwrap();
         assert_eq!(decoded.truncated, truncated, "{coding}");
         assert!(decoded.bytes == bytes, "{coding}: {} bytes", decoded.bytes.len());
     }
@@ -278,12 +291,12 @@ mod tests {
         check(&packed, " GZIP,identity,, Deflate ", &text(), false);
         let four = (0..4).fold(b"four".to_vec(), |raw, _| packed!(GzEncoder, &raw));
         check(&four, "gzip,gzip,gzip,gzip", b"four", false);
-        let error = decode(&four, "gzip,gzip,gzip,gzip,gzip", &LIMITS, false).unwrap_err();
+        let error = decode(four.clone(), "gzip,gzip,gzip,gzip,gzip", &LIMITS, false).unwrap_err();
         assert!(matches!(error, DecodeError::Unsupported(_)), "{error}");
         check(b"plain", "UTF-8", b"plain", false);
         check(&packed!(GzEncoder, b"plain"), "gzip, none", b"plain", false);
         let packed = b"\x1F\x9D\x90a\x04\x08\x01\x02";
-        let error = decode(packed, "compress", &LIMITS, false).unwrap_err();
+        let error = decode(packed.to_vec(), "compress", &LIMITS, false).unwrap_err();
         assert_eq!(error, DecodeError::Unsupported("compress".to_owned()));
     }
 
@@ -291,17 +304,17 @@ mod tests {
     fn what_is_beyond_the_limit_is_cut_and_what_grows_beyond_measure_is_refused() {
         let raw = packed!(GzEncoder, &text());
         let exact = DecodeLimits { bytes_max: text().len(), ..LIMITS };
-        assert!(!decode(&raw, "gzip", &exact, false).unwrap().truncated);
+        assert!(!decode(raw.clone(), "gzip", &exact, false).unwrap().truncated);
         let small = DecodeLimits { bytes_max: text().len() - 1, ..LIMITS };
-        let cut = decode(&raw, "gzip", &small, false).unwrap();
+        let cut = decode(raw.clone(), "gzip", &small, false).unwrap();
         assert!(cut.truncated && cut.bytes == text()[..small.bytes_max]);
         let zeros = packed!(GzEncoder, &vec![0; 3 << 20]);
         let bomb = DecodeLimits { bytes_max: 8 << 20, ..LIMITS };
-        let error = decode(&zeros, "gzip", &bomb, false).unwrap_err();
+        let error = decode(zeros.clone(), "gzip", &bomb, false).unwrap_err();
         assert_eq!(error, DecodeError::Bomb { ratio_max: 100 });
         let grace = DecodeLimits { ratio_grace_bytes: 3 << 20, ..bomb };
-        assert!(decode(&zeros, "gzip", &grace, false).is_ok());
-        assert!(decode(b"plain", "", &LIMITS, true).unwrap().truncated);
+        assert!(decode(zeros.clone(), "gzip", &grace, false).is_ok());
+        assert!(decode(b"plain".to_vec(), "", &LIMITS, true).unwrap().truncated);
     }
 
     #[test]
@@ -314,7 +327,7 @@ mod tests {
             encoder.finish().unwrap()
         };
         check(&frame(23), "zstd", &text(), false);
-        let error = decode(&frame(24), "zstd", &LIMITS, false).unwrap_err();
+        let error = decode(frame(24), "zstd", &LIMITS, false).unwrap_err();
         assert_eq!(error, DecodeError::Corrupt("zstd"));
     }
 
@@ -342,7 +355,7 @@ mod tests {
             ("zstd", zstd::bulk::compress(&text().repeat(30), 3).unwrap()),
             ("br", b"\x0b\x02\x80hello\x03".to_vec()),
         ] {
-            let broken = decode(&raw[..raw.len() - 3], coding, &LIMITS, false).unwrap();
+            let broken = decode(raw[..raw.len() - 3].to_vec(), coding, &LIMITS, false).unwrap();
             assert!(broken.truncated, "{coding}");
         }
     }
@@ -361,6 +374,9 @@ mod tests {
         check(b"\x0b\x02\x80hello\x03", "br", b"hello", false);
         // An empty stream with a window of 1 GiB.
         let large = [0x11, 0x1E | 0xC0];
-        assert_eq!(decode(&large, "br", &LIMITS, false), Err(DecodeError::Corrupt("brotli")));
+        assert_eq!(
+            decode(large.to_vec(), "br", &LIMITS, false),
+            Err(DecodeError::Corrupt("brotli"))
+        );
     }
 }

@@ -16,6 +16,7 @@ mod own_headers;
 mod post;
 mod proxy;
 mod resolve;
+mod room;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -36,11 +37,13 @@ pub use body::{Response, Want};
 pub use failure::Failure;
 pub use link_header::canonical_link;
 pub use proxy::masked;
+pub use room::Held;
 
 use client::Clients;
 use cookies::Cookies;
 use guard::Guard;
 use resolve::Resolver;
+use room::Room;
 
 /// Where a webmaster learns what this program is, if the operator names no contact.
 pub const HOME: &str = "https://crates.io/crates/uniqcrawl";
@@ -75,6 +78,8 @@ pub struct Config {
     pub body_size_max: Size,
     /// Most bytes of a body after decompression; a longer page is cut and marked so.
     pub decoded_size_max: Size,
+    /// Memory of all bodies: of those that are read, wait to be signed or are unpacked.
+    pub bodies_size_max: Size,
     /// Most times that a body may grow by decompression.
     pub decoded_ratio_max: u32,
     /// Private and loopback addresses may be contacted.
@@ -115,6 +120,7 @@ impl Default for Config {
             total_timeout: Time::from_secs(60),
             body_size_max: Size::from_mib(8),
             decoded_size_max: Size::from_mib(16),
+            bodies_size_max: Size::from_mib(256),
             decoded_ratio_max: 200,
             allow_private: false,
             requests_per_second_max: 0,
@@ -133,6 +139,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Returns the memory of bodies that are unpacked: what [`Room`] does not have.
+    #[must_use]
+    pub fn unpacked_size_max(&self) -> Size {
+        Size::from_bytes(self.bodies_size_max.bytes() as u64 / 4)
+    }
+
     /// Returns the `User-Agent` header that is sent.
     #[must_use]
     pub fn full_user_agent(&self) -> String {
@@ -196,6 +208,7 @@ pub struct Fetcher {
     limiter: Option<Arc<DefaultDirectRateLimiter>>,
     cookies: Option<Cookies>,
     auth: Arc<Auth>,
+    room: Arc<Room>,
     config: Arc<Config>,
 }
 
@@ -213,6 +226,7 @@ impl Fetcher {
             limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))),
             cookies: config.cookies.then(Cookies::default),
             auth: Arc::default(),
+            room: Arc::new(Room::new(config.bodies_size_max)),
             config,
         })
     }
@@ -223,11 +237,13 @@ impl Fetcher {
         Self { auth: Arc::new(auth), ..self }
     }
 
-    /// Waits until the limit on requests per second lets another one go.
-    pub async fn ready(&self) {
+    /// Waits until the limit on requests per second lets another one go, and there is room in
+    /// memory for its answer.
+    pub async fn ready(&self) -> Held {
         if let Some(limiter) = &self.limiter {
             limiter.until_ready().await;
         }
+        self.room.enter().await
     }
 
     /// Finds out the IP address of a host. Of several it is the least, so that hosts with the same
@@ -258,20 +274,22 @@ impl Fetcher {
 
     /// Sends one request and reads as much of the answer as `want` asks for.
     pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
-        self.visit_unless(url, want, ("", "")).await
+        let held = self.room.enter().await;
+        self.visit_unless(url, (want, held), ("", "")).await
     }
 
     /// Does the same, unless the page has still this `ETag`, or was not modified after this date:
-    /// then the answer has status 304. What is empty is not asked.
+    /// then the answer has status 304. What is empty is not asked. [`Fetcher::ready`] gives the
+    /// room that the answer begins with.
     pub async fn visit_unless(
         &self,
         url: &PageUrl,
-        want: Want,
+        (want, held): (Want, Held),
         same: (&str, &str),
     ) -> Result<Response, Failure> {
         let end = Instant::now() + self.config.total_timeout.duration();
         let answer = timeout_at(end, self.exchange(url, same)).await.unwrap_or(Err(WHOLE_REQUEST));
-        body::read(answer?, want, &self.config, end).await
+        body::read(answer?, want, (&self.config, &self.room, held), end).await
     }
 
     /// Sends a request and waits for the head of its answer.

@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 use proptest::prelude::*;
-use uniqcrawl::extract::{CharsetSource, Cut, Input, Limits, Page, batch_line, page};
+use uniqcrawl::extract::{CharsetSource, Cut, Input, Limits, Memory, Page, batch_line, page};
 use uniqcrawl::units::Size;
 use url::Url;
 
@@ -281,7 +281,12 @@ fn limits_cut_and_say_so() {
 #[test]
 fn a_batch_keeps_ids_and_names_bad_lines() {
     let answer = |line: &str| {
-        serde_json::from_str::<serde_json::Value>(&batch_line(line, false, false)).unwrap()
+        serde_json::from_str::<serde_json::Value>(&batch_line(
+            line,
+            (false, false),
+            &Memory::new(Size::from_mib(64)),
+        ))
+        .unwrap()
     };
     let good = answer(r#"{"id":7,"url":"http://h/","html":"<title>T</title><p>Text</p>"}"#);
     assert_eq!(

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use uniqcrawl::clock::Timestamp;
-use uniqcrawl::extract::{Input, Limits, Metadata, Source, batch_line, page};
+use uniqcrawl::extract::{Input, Limits, Memory, Metadata, Source, batch_line, page};
+use uniqcrawl::units::Size;
 use url::Url;
 
 const ADDRESS: &str = "http://h/blog/a-long-story-about-bridges.html";
@@ -445,8 +446,12 @@ fn a_batch_answers_with_the_metadata() {
     );
     let line = |fetched: &str| {
         let line = serde_json::json!({"id": 1, "url": ADDRESS, "html": html, "fetched": fetched});
-        serde_json::from_str::<serde_json::Value>(&batch_line(&line.to_string(), false, false))
-            .unwrap()
+        serde_json::from_str::<serde_json::Value>(&batch_line(
+            &line.to_string(),
+            (false, false),
+            &Memory::new(Size::from_mib(512)),
+        ))
+        .unwrap()
     };
     let answer = line("2024-03-06T00:00:00Z");
     assert_eq!(answer["author"], "Jane Doe");

@@ -1,0 +1,130 @@
+//! Memory of what signers work on. Who waits for more holds what comes before it only: a body waits
+//! to be unpacked, an unpacked one to be read, what was read to be stored. So nobody waits for
+//! somebody who waits for him.
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::extract::{self, Memory};
+use crate::fetch::Response;
+use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::urls::PageUrl;
+
+use super::Settings;
+use super::sign::{Page, Yield};
+
+/// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
+const RATIO_GRACE_BYTES: usize = 1 << 20;
+
+/// Bytes of an address besides its text.
+const ADDRESS_BYTES: usize = size_of::<PageUrl>() + 16;
+
+/// What all signers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Bodies while they are unpacked, and after that.
+    unpacked: Memory,
+    /// Pages while they are read, and what they yield until it is stored.
+    pages: Memory,
+}
+
+/// What a visit holds until the ledger has dealt with it.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// Memory of its page.
+    pub page: Option<extract::Held>,
+    /// Its turn among the sitemaps.
+    _sitemap: Option<OwnedSemaphorePermit>,
+}
+
+/// A body as it was before its codings.
+pub(super) struct Body {
+    pub bytes: Vec<u8>,
+    /// It was cut, or broke off.
+    pub cut: bool,
+    _held: Room,
+}
+
+/// The room that a body takes: as it came, or unpacked.
+enum Room {
+    Wire { _held: crate::fetch::Held },
+    Unpacked { _held: extract::Held },
+}
+
+impl Shared {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            unpacked: Memory::new(settings.fetch.unpacked_size_max()),
+            pages: Memory::new(settings.limits.pages_size_max),
+        }
+    }
+
+    /// Takes the body out of an answer, and undoes its codings.
+    pub(super) fn body(
+        &self,
+        response: &mut Response,
+        settings: &Settings,
+    ) -> Result<Body, DecodeError> {
+        let limits = DecodeLimits {
+            bytes_max: settings.fetch.decoded_size_max.bytes(),
+            ratio_max: settings.fetch.decoded_ratio_max,
+            ratio_grace_bytes: RATIO_GRACE_BYTES,
+        };
+        let (raw, wire) = (std::mem::take(&mut response.body), std::mem::take(&mut response.held));
+        let codings = &response.content_encoding;
+        let held = (!codings.is_empty()).then(|| self.unpacked.take(limits.most(raw.len())));
+        let decoded = decode(raw, codings, &limits, response.cut)?;
+        let held = match held {
+            Some(mut held) => {
+                held.shrink(decoded.bytes.len());
+                Room::Unpacked { _held: held }
+            }
+            None => Room::Wire { _held: wire },
+        };
+        Ok(Body { bytes: decoded.bytes, cut: decoded.truncated, _held: held })
+    }
+
+    /// Waits until there is memory to read a page. Returns it with the limits of that page.
+    pub(super) fn page(
+        &self,
+        bytes: &[u8],
+        limits: &extract::Limits,
+    ) -> (extract::Limits, extract::Held) {
+        let (limits, size) = limits.for_page(bytes);
+        (limits, self.pages.take(size))
+    }
+}
+
+impl Held {
+    pub(super) fn new(sitemap: Option<OwnedSemaphorePermit>) -> Self {
+        Self { page: None, _sitemap: sitemap }
+    }
+
+    /// Gives back what is not needed after a page was read.
+    pub(super) fn shrink(&mut self, yielded: &Yield) {
+        if let Some(held) = &mut self.page {
+            held.shrink(yielded.bytes());
+        }
+    }
+}
+
+impl Yield {
+    /// Bytes that it takes, about.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Page(page) => page.bytes(),
+            Self::List(list) => {
+                list.entries.iter().map(|url| url.as_str().len() + ADDRESS_BYTES).sum()
+            }
+            Self::Settled(_) | Self::Unsent(_) => 0,
+        }
+    }
+}
+
+impl Page {
+    fn bytes(&self) -> usize {
+        let links = self.links.iter().chain(&self.feeds);
+        let links: usize = links.map(|(url, _)| url.as_str().len() + ADDRESS_BYTES).sum();
+        let whole = self.whole.as_ref().map_or(0, |whole| whole.text.len());
+        links + self.article.text.len() + whole + self.blocks.len() * size_of::<u64>()
+    }
+}
