@@ -214,10 +214,7 @@ fn page(
     let With { settings, signer, known, memory } = with;
     let body = match memory.body(response, settings) {
         Ok(body) => body,
-        Err(DecodeError::Bomb { .. }) => {
-            return Yield::Settled(Settlement::Refused(Reason::Bomb));
-        }
-        Err(_) => return Yield::Settled(Settlement::Refused(Reason::BadEncoding)),
+        Err(error) => return packed(&error),
     };
     let (limits, taken) = memory.page(&body.bytes, &settings.extract);
     held.page = Some(taken);
@@ -283,6 +280,13 @@ fn page(
     let blocks = blocks.keys;
     let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
     Yield::Page(Box::new(page))
+}
+
+/// What becomes of a page that cannot be unpacked.
+fn packed(error: &DecodeError) -> Yield {
+    let is_bomb = matches!(error, DecodeError::Bomb { .. });
+    let reason = if is_bomb { Reason::Bomb } else { Reason::BadEncoding };
+    Yield::Settled(Settlement::Refused(reason))
 }
 
 /// Why only the start of a page was read, if that is so.

@@ -1,5 +1,5 @@
-//! Memory of reading pages: what one page takes, and what is shared by those who read pages at the same time: who would take more than is
-//! left waits for his turn.
+//! Memory of reading pages: what one page takes, and what those who read pages at the same time
+//! share. Who would take more than is left waits for his turn.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

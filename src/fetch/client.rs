@@ -26,6 +26,10 @@ const HEADER_LINES_MAX: usize = 5_000;
 /// Most bytes of the head of an answer over HTTP/2, as in browsers. HTTP/1 has some 400 KiB.
 const HEAD_BYTES_MAX: u32 = 256 << 10;
 
+/// Bytes of a body that a server may send over HTTP/2 before they are read: what waits for room in
+/// memory must not lie elsewhere meanwhile. A host has one request at a time.
+const WINDOW_BYTES: u32 = 256 << 10;
+
 /// The clients: one for each proxy, or one without, and the idle connections of each.
 ///
 /// A client keeps idle connections of each host, however many hosts there are. So when as many
@@ -117,6 +121,8 @@ impl Parts {
             .http1_ignore_invalid_headers_in_responses(true)
             .http1_max_headers(HEADER_LINES_MAX)
             .http2_max_header_list_size(HEAD_BYTES_MAX)
+            .http2_initial_stream_window_size(WINDOW_BYTES)
+            .http2_initial_connection_window_size(2 * WINDOW_BYTES)
             // Proxies of the environment would get around the settings, and the guard.
             .no_proxy();
         if !config.http2 {

@@ -47,6 +47,7 @@ mod kill_points;
 mod lab;
 mod layouts;
 mod main_text;
+mod memory;
 mod metadata;
 mod moves;
 mod no_pages;
