@@ -198,7 +198,7 @@ fn a_private_address_is_refused_with_the_flag_that_allows_it() {
     let told = said(&crawl(&["explain", &seed], folder.path()));
     assert!(told.contains("--allow-private"), "{told}");
     // The flag helps on the same store, too, also when another run has had it for another host.
-    let other = Web::one(site());
+    let other = Web::one(Site::new().html("/", page("Other", &prose(77, 60), &[])));
     assert_eq!(run(folder.path(), &[&other.web.url(0), "--allow-private"]).1, 0);
     let (text, code) = run(folder.path(), &[&seed, "--allow-private"]);
     assert!(code == 0 && text.contains("1 pages in"), "{text}");

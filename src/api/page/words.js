@@ -139,7 +139,7 @@ const CODES = {
   url_too_long: ['address too long', '地址过长'], path_too_deep: ['path too deep', '路径过深'],
   repeated_segment: ['path repeats a segment', '路径段重复'], repeated_sequence: ['path repeats segments', '路径段序列重复'],
   repeated_parameter: ['parameter repeats', '参数重复'], nofollow: ['links say nofollow', '链接标为 nofollow'],
-  host_budget: ['host has enough addresses', '主机地址数已满'], nested_escapes: ['escaped over and over', '多重转义'],
+  host_budget: ['host has enough addresses', '主机地址数已满'], host_size: ['host has no more room', '主机空间已满'], nested_escapes: ['escaped over and over', '多重转义'],
   calendar: ['calendar without end', '无尽的日历'], session_in_path: ['session in the path', '路径含会话标识'],
   host_in_path: ['path repeats the host', '路径重复主机名'], domain_hosts: ['domain has enough hosts', '域名主机数已满'],
   pattern_budget: ['pattern has enough addresses', '同类地址已满'], off_site: ['only in a sitemap of another site', '仅见于他站的站点地图'],
