@@ -21,12 +21,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rapidfuzz::distance::lcs_seq;
-use uniqcrawl::clock::thread_time;
-use uniqcrawl::corpus::{Lines, Record};
-use uniqcrawl::dedup::{self, Document, compare};
-use uniqcrawl::features::Signer;
-use uniqcrawl::search::{Config, Entry, Search};
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::base::clock::thread_time;
+use uniqcrawl::corpus::dedup::compare;
+use uniqcrawl::corpus::search::{Config, Entry, Search};
+use uniqcrawl::neardup::files::{Lines, Record};
+use uniqcrawl::neardup::{self, Document};
+use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::{Idf, Normal, Tokens, normalize_as};
 
 /// Distances that are tried.
@@ -83,7 +84,8 @@ fn main() {
     println!("\n## Edited documents\n");
     let queries = queries(&folder, "docs", 2);
     heading();
-    let of = |hits: Vec<uniqcrawl::search::Hit>| hits.into_iter().next().map(|hit| hit.doc_id);
+    let of =
+        |hits: Vec<uniqcrawl::corpus::search::Hit>| hits.into_iter().next().map(|hit| hit.doc_id);
     let lost =
         measure("keywords + cosine", (&queries, &by_id), |text| of(search.text(text, 1).unwrap()));
     for query in lost.into_iter().filter(|_| misses) {
@@ -233,7 +235,7 @@ fn tell(search: &Search, query: &Query) {
 
 fn same(one: &str, other: &str) -> bool {
     let document = |text| Document { text, ..Document::default() };
-    compare(&dedup::Config::default(), document(one), document(other)).unwrap().same
+    compare(&neardup::Config::default(), document(one), document(other)).unwrap().same
 }
 
 fn read(path: &Path) -> impl Iterator<Item = Entry> + use<> {

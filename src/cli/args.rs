@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uniqcrawl::dedup::Preset;
-use uniqcrawl::features::Extractor;
-use uniqcrawl::index::layout::Kind;
-use uniqcrawl::units::Time;
+use uniqcrawl::base::units::Time;
+use uniqcrawl::neardup::Preset;
+use uniqcrawl::neardup::index::layout::Kind;
+use uniqcrawl::text::features::Extractor;
 use uniqcrawl::urls::{Pattern, ScopeKind};
 
 use super::robots::RobotsCommand;

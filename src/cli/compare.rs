@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use uniqcrawl::config::Config as Settings;
-use uniqcrawl::corpus::{Lines, Record, values_of};
-use uniqcrawl::dedup::{Comparison, Config, Document, Side, compare_sides};
-use uniqcrawl::documents::read_document;
-use uniqcrawl::features::{Field, Signer};
+use uniqcrawl::corpus::dedup::{Comparison, Side, compare_sides};
+use uniqcrawl::corpus::documents::read_document;
+use uniqcrawl::neardup::files::{Lines, Record, values_of};
+use uniqcrawl::neardup::{Config, Document};
 use uniqcrawl::store::{self, ReadTables, Store};
+use uniqcrawl::text::features::{Field, Signer};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Usage};

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use tokio::sync::oneshot;
-use uniqcrawl::api;
+use uniqcrawl::base::outputs;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Begun, Context, Report};
-use uniqcrawl::features::Signer;
-use uniqcrawl::fetch::HOME;
-use uniqcrawl::outputs;
+use uniqcrawl::frontier::verdicts::Reader;
+use uniqcrawl::service;
 use uniqcrawl::store::Store;
+use uniqcrawl::text::features::Signer;
 use uniqcrawl::urls::{Filter, PageUrl};
-use uniqcrawl::verdicts::Reader;
+use uniqcrawl::web::fetch::HOME;
 
 use super::args::CrawlArgs;
 use super::door::{Answering, Door};
@@ -33,7 +33,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let mut config = settings::effective(&args.overrides)?.config;
     if let Some(listen) = args.serve {
         config.api.listen = listen.unwrap_or(config.api.listen);
-        api::check(&config.api)?;
+        service::check(&config.api)?;
     }
     let read = Reading { rules: &config.urls, quiet };
     let seeds = seeds::all(&args.urls, &args.seeds, read)?;

@@ -10,8 +10,9 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::{check, dedup, export, search};
 use uniqcrawl::store::{self, Store};
-use uniqcrawl::{api, check, crawl, dedup, export, search};
+use uniqcrawl::{crawl, service};
 
 use super::args::{Args, Command, RulesCommand};
 use super::exit::Exit;
@@ -94,10 +95,12 @@ fn store_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a store::Error>
         return Some(error);
     }
     let dedup = match (cause.downcast_ref(), cause.downcast_ref()) {
-        (Some(crawl::Error::Store(error)), _) | (_, Some(api::Error::Store(error))) => {
+        (Some(crawl::Error::Store(error)), _) | (_, Some(service::Error::Store(error))) => {
             return Some(error);
         }
-        (Some(crawl::Error::Dedup(dedup)), _) | (_, Some(api::Error::Dedup(dedup))) => Some(dedup),
+        (Some(crawl::Error::Dedup(dedup)), _) | (_, Some(service::Error::Dedup(dedup))) => {
+            Some(dedup)
+        }
         _ => cause.downcast_ref(),
     };
     match dedup {

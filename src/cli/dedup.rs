@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use uniqcrawl::corpus::{self, Report};
-use uniqcrawl::dedup::Config;
+use uniqcrawl::neardup::Config;
+use uniqcrawl::neardup::files::{self, Report};
 
 use super::args::{DedupArgs, RuleArgs};
 use super::exit::Exit;
@@ -23,7 +23,7 @@ pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
     };
     bar.set_style(ProgressStyle::with_template("{spinner} {elapsed} {msg}")?);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let report = corpus::run(&args.files, &args.out, &config, args.threads, &mut |all, copies| {
+    let report = files::run(&args.files, &args.out, &config, args.threads, &mut |all, copies| {
         bar.set_message(format!("{} documents, {} duplicates", number(all), number(copies)));
     });
     bar.finish_and_clear();

@@ -1,10 +1,10 @@
 //! `crawl demo`: the real crawler on a small web of its own.
 
 use anyhow::Result;
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{LocalWeb, demo};
 use uniqcrawl::store::Store;
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use super::args::DemoArgs;

@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use uniqcrawl::api::{self, Service, Settings};
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
 use uniqcrawl::config::Config;
+use uniqcrawl::service::{self, Service, Settings};
 use uniqcrawl::store::Store;
 
 /// How long the writer gets to end its last commit.
@@ -55,7 +55,7 @@ impl Door {
     /// Begins to answer. It ends when the sender is used or dropped.
     pub(super) fn answer(self) -> (Answering, oneshot::Sender<()>) {
         let (stop, stopped) = oneshot::channel();
-        let serving = self.runtime.spawn(api::serve(self.listener, self.service, async {
+        let serving = self.runtime.spawn(service::serve(self.listener, self.service, async {
             drop(stopped.await);
         }));
         (Answering { runtime: self.runtime, serving }, stop)
@@ -73,7 +73,7 @@ impl Answering {
     /// Closes the store when nothing uses it any more.
     pub(super) fn close(self, store: Arc<Store>) {
         self.runtime.shutdown_timeout(PATIENCE);
-        if !api::close(store, PATIENCE) {
+        if !service::close(store, PATIENCE) {
             tracing::warn!("the store was left open: it is looked through when it is opened next");
         }
     }

@@ -2,9 +2,12 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::{
-    api, config, corpus, crawl, dedup, features, fetch, search, store, urls, verdicts,
-};
+use uniqcrawl::corpus::{dedup, search};
+use uniqcrawl::frontier::verdicts;
+use uniqcrawl::neardup::{self, files};
+use uniqcrawl::text::features;
+use uniqcrawl::web::fetch;
+use uniqcrawl::{config, crawl, service, store, urls};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +50,18 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         store_input
             || cause.is::<Usage>()
             || matches!(
-                cause.downcast_ref::<api::Error>(),
-                Some(api::Error::Open(_) | api::Error::Token { .. })
+                cause.downcast_ref::<service::Error>(),
+                Some(service::Error::Open(_) | service::Error::Token { .. })
             )
             || cause.is::<config::Error>()
+            || cause.is::<neardup::Error>()
             || cause.is::<urls::FilterError>()
             || matches!(cause.downcast_ref(), Some(crawl::Error::Filter(_)))
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
             || is_feed(cause)
-            || is_input(cause.downcast_ref::<corpus::Error>())
+            || is_input(cause.downcast_ref::<files::Error>())
             || is_setting(cause.downcast_ref::<fetch::Error>())
     });
     if input { Exit::Usage } else { Exit::Failed }
@@ -78,10 +82,10 @@ fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// Tells whether a file that was named is at fault.
-fn is_input(error: Option<&corpus::Error>) -> bool {
+fn is_input(error: Option<&files::Error>) -> bool {
     match error {
-        Some(corpus::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
-        Some(corpus::Error::Output(_)) | None => false,
+        Some(files::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
+        Some(files::Error::Output(_)) | None => false,
         Some(_) => true,
     }
 }

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
-use uniqcrawl::check;
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::check;
+use uniqcrawl::corpus::documents::{DocId, read_copy, read_document};
+use uniqcrawl::corpus::explain;
+use uniqcrawl::corpus::export::{self, Format, Unsettled};
 use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::documents::{DocId, read_copy, read_document};
-use uniqcrawl::explain;
-use uniqcrawl::export::{self, Format, Unsettled};
 use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
 use uniqcrawl::store::{ReadTables, Store};
 use uniqcrawl::urls::{Normalize, PageUrl, Typed};

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
 use uniqcrawl::crawl;
-use uniqcrawl::extract::{self, Limits, Memory, Moment, Page, Stated, Verdict};
+use uniqcrawl::page::{self, Limits, Memory, Moment, Page, Stated, Verdict};
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat};
@@ -31,7 +31,7 @@ pub(super) fn read(path: Option<&Path>) -> Result<Vec<u8>> {
 pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
     if args.feature_names {
-        for name in extract::feature_names() {
+        for name in page::feature_names() {
             writeln!(out, "{name}")?;
         }
         return Ok(Exit::Done);
@@ -41,7 +41,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         let (markdown, why) = (args.format == ExtractFormat::Markdown, args.why);
         let memory = Memory::new(crawl::Limits::default().pages_size_max);
         let answer: Arc<Answer> =
-            Arc::new(move |line: &str| extract::batch_line(line, (markdown, why), &memory));
+            Arc::new(move |line: &str| page::batch_line(line, (markdown, why), &memory));
         return batch::run(args.threads, &answer);
     }
     let bytes = read(args.file.as_deref())?;
@@ -49,7 +49,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         Some(text) => Some(PageUrl::parse(text).map_err(|error| Usage(error.to_string()))?),
         None => None,
     };
-    let input = extract::Input {
+    let input = page::Input {
         bytes: &bytes,
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),
@@ -58,12 +58,12 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     let limits = Limits::default();
     let json = json || args.format == ExtractFormat::Json;
     if args.why {
-        let (_, found) = extract::page_and_why(&input, &limits);
+        let (_, found) = page::page_and_why(&input, &limits);
         return if json { screen::json(&found) } else { why(&found.blocks, &mut out) };
     }
     let page = match args.format {
-        ExtractFormat::Markdown => extract::page_as_markdown(&input, &limits),
-        ExtractFormat::Text | ExtractFormat::Json => extract::page(&input, &limits),
+        ExtractFormat::Markdown => page::page_as_markdown(&input, &limits),
+        ExtractFormat::Text | ExtractFormat::Json => page::page(&input, &limits),
     };
     if json {
         return screen::json(&described(&page));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
-use uniqcrawl::robots::{self, Options, Rules};
-use uniqcrawl::units::Size;
+use uniqcrawl::base::units::Size;
+use uniqcrawl::web::robots::{self, Options, Rules};
 
 use super::exit::{Exit, Usage};
 use super::{batch, screen};

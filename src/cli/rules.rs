@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use redb::ReadableTable as _;
 use uniqcrawl::config::Config;
-use uniqcrawl::rules::{Rule, Rules};
+use uniqcrawl::frontier::rules::{Rule, Rules};
 use uniqcrawl::store::{Store, Tables};
 
 use super::args::RulesCommand;

@@ -12,7 +12,7 @@ use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
 
 use super::exit::Exit;
 

@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::{Lines, Record};
-use uniqcrawl::documents::{DocId, read_document};
-use uniqcrawl::search::{self, Entry, Order, Search, Updated};
+use uniqcrawl::corpus::documents::{DocId, read_document};
+use uniqcrawl::corpus::search::{self, Entry, Order, Search, Updated};
+use uniqcrawl::neardup::files::{Lines, Record};
 use uniqcrawl::store::{self, ReadTables, Store};
 
 use super::args::StoreArg;

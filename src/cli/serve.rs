@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tokio::sync::oneshot;
-use uniqcrawl::api::{self, Service};
 use uniqcrawl::config::Config;
+use uniqcrawl::crawl::jobs::{Desk, Jobs};
 use uniqcrawl::crawl::{Crawls, fix_rules};
-use uniqcrawl::jobs::{Desk, Jobs};
+use uniqcrawl::service::{self, Service};
 use uniqcrawl::store::Store;
 
 use super::args::ServeArgs;
@@ -35,7 +35,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         }
     });
     let config = sourced.config;
-    api::check(&config.api)?;
+    service::check(&config.api)?;
     let folder = &args.store.store;
     let jobs = args.jobs.as_deref().map(jobs::read_checked).transpose()?;
     let store = Arc::new(crawl::open(&config, folder)?);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde::Deserialize;
-use uniqcrawl::corpus::values_of;
-use uniqcrawl::features::{Extractor, Field, Input, Signature, Signer};
+use uniqcrawl::neardup::files::values_of;
+use uniqcrawl::text::features::{Extractor, Field, Input, Signature, Signer};
 
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};

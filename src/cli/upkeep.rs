@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
+use uniqcrawl::base::outputs;
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::{Lines, Record};
-use uniqcrawl::dedup::{self, Expiry};
-use uniqcrawl::outputs;
+use uniqcrawl::corpus::dedup::{self, Expiry};
+use uniqcrawl::neardup::files::{Lines, Record};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::{DocumentFrequencies, Normal, Segmenter};
-use uniqcrawl::units::Time;
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};

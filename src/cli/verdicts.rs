@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use redb::ReadableTable as _;
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
+use uniqcrawl::base::outputs;
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::export::write_verdicts;
 use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::export::write_verdicts;
-use uniqcrawl::outputs;
+use uniqcrawl::frontier::verdicts::{Addresses, Feed, Header, Known};
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::verdicts::{Addresses, Feed, Header, Known};
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};

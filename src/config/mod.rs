@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::crawl::{Limits, Settings};
-use crate::units::{Size, Time};
+use crate::base::units::{Size, Time};
+use crate::corpus::{boilerplate, export, search};
+use crate::crawl::{Limits, Settings, jobs};
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
-use crate::{api, boilerplate, dedup, export, extract, fetch, frontier, jobs, search};
+use crate::web::fetch;
+use crate::{frontier, neardup, page, service};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,13 +40,13 @@ pub struct Config {
     /// Main text.
     pub extract: Extract,
     /// Duplicates.
-    pub dedup: dedup::Config,
+    pub dedup: neardup::Config,
     /// Similar texts.
     pub search: search::Config,
     /// What pages ask of those who use their text.
     pub export: export::Config,
     /// The service.
-    pub api: api::Config,
+    pub api: service::Config,
     /// The store.
     pub store: Store,
 }
@@ -66,7 +68,7 @@ pub struct Crawl {
 pub struct Extract {
     /// Limits on one page.
     #[serde(flatten)]
-    pub limits: extract::Limits,
+    pub limits: page::Limits,
     /// What repeats on the pages of a host.
     #[serde(flatten)]
     pub boilerplate: boilerplate::Config,

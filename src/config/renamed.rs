@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use crate::units::{Size, Time};
+use crate::base::units::{Size, Time};
 
 /// What the number of an old key counts.
 enum Was {

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{ErrorPages, Hosts, Known};
-use crate::clock::Timestamp;
-use crate::clusters::{self, Article, Joined, Place};
-use crate::dedup::{self, Desk, Finder, Judged, Looks, Question};
-use crate::documents::{read_copy, sent_content};
+use crate::base::clock::Timestamp;
+use crate::corpus::boilerplate::{ErrorPages, Hosts, Known};
+use crate::corpus::clusters::{self, Article, Joined, Place};
+use crate::corpus::dedup::{self, Desk, Judged, Looks};
+use crate::corpus::documents::{read_copy, sent_content};
+use crate::corpus::keys;
 use crate::frontier::{Address, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State};
-use crate::index::stored::{self, Change};
+use crate::neardup::Change;
+use crate::neardup::{Finder, Question};
 use crate::store::{self, Store, Tables};
 use crate::urls::PageUrl;
 
@@ -216,7 +218,7 @@ impl<'a> Ledger<'a> {
         if course == Course::Over && self.in_flight == self.held.len() {
             frontier.close(&mut tables)?;
         }
-        stored::append(&mut tables.near_log, self.changes.drain(..))?;
+        keys::append(&mut tables.near_log, self.changes.drain(..))?;
         self.boilerplate.flush(&mut tables)?;
         frontier.flush(&mut tables)?;
         self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);

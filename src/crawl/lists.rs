@@ -1,10 +1,10 @@
 //! Signing of sitemaps and feeds: an answer becomes a list of addresses.
 
-use crate::discover::{self, List, NotAList};
-use crate::fetch::Response;
-use crate::fetch::decode;
 use crate::frontier::{Lease, Listed, Reason, Settlement};
-use crate::robots::meta::Directives;
+use crate::web::discover::{self, List, NotAList};
+use crate::web::fetch::Response;
+use crate::web::fetch::decode;
+use crate::web::robots::meta::Directives;
 
 use super::Settings;
 use super::sign::{With, Yield};

@@ -4,10 +4,10 @@
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::extract::{self, Memory};
-use crate::fetch::Response;
-use crate::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::page::{self, Memory};
 use crate::urls::PageUrl;
+use crate::web::fetch::Response;
+use crate::web::fetch::decode::{DecodeError, DecodeLimits, decode};
 
 use super::Settings;
 use super::sign::{Page, Yield};
@@ -31,7 +31,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct Held {
     /// Memory of its page.
-    pub page: Option<extract::Held>,
+    pub page: Option<page::Held>,
     /// Its turn among the sitemaps.
     _sitemap: Option<OwnedSemaphorePermit>,
 }
@@ -46,8 +46,8 @@ pub(super) struct Body {
 
 /// The room that a body takes: as it came, or unpacked.
 enum Room {
-    Wire { _held: crate::fetch::Held },
-    Unpacked { _held: extract::Held },
+    Wire { _held: crate::web::fetch::Held },
+    Unpacked { _held: page::Held },
 }
 
 impl Shared {
@@ -84,11 +84,7 @@ impl Shared {
     }
 
     /// Waits until there is memory to read a page. Returns it with the limits of that page.
-    pub(super) fn page(
-        &self,
-        bytes: &[u8],
-        limits: &extract::Limits,
-    ) -> (extract::Limits, extract::Held) {
+    pub(super) fn page(&self, bytes: &[u8], limits: &page::Limits) -> (page::Limits, page::Held) {
         let (limits, size) = limits.for_page(bytes);
         (limits, self.pages.take(size))
     }

@@ -9,6 +9,7 @@
 //! answers into articles. The ledger is the one thread that owns the write transaction: a page is
 //! stored with all its keys and links, or not at all.
 
+pub mod jobs;
 mod ledger;
 mod lists;
 mod memory;
@@ -25,18 +26,19 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use crate::boilerplate::{self, Known};
-use crate::clock::Clock;
-use crate::dedup::{self, Finder};
-use crate::extract;
-use crate::features::Signer;
-use crate::fetch::{self, Fetcher};
+use crate::base::clock::Clock;
+use crate::base::system;
+use crate::base::units::{Size, Time};
+use crate::corpus::boilerplate::{self, Known};
+use crate::corpus::dedup;
 use crate::frontier;
+use crate::frontier::verdicts;
+use crate::neardup::{self, Finder};
+use crate::page;
 use crate::store::{self, Store};
-use crate::system;
-use crate::units::{Size, Time};
+use crate::text::features::Signer;
 use crate::urls::{FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
-use crate::verdicts;
+use crate::web::fetch::{self, Fetcher};
 
 pub use running::{Begun, Crawls, Running, Totals};
 
@@ -62,11 +64,11 @@ pub struct Settings {
     /// Credentials.
     pub auth: fetch::AuthConfig,
     /// Main text.
-    pub extract: extract::Limits,
+    pub extract: page::Limits,
     /// What repeats on the pages of a host.
     pub boilerplate: boilerplate::Config,
     /// Duplicates.
-    pub dedup: dedup::Config,
+    pub dedup: neardup::Config,
     /// Further visits.
     pub recrawl: frontier::Recrawl,
     /// Limits of the run.
@@ -256,7 +258,8 @@ pub fn run(
     let _is_first = context.live.pace.set(settings.frontier.clone());
     let share = Share::of(settings);
     let fetcher = share.fetcher(settings)?;
-    let keys = Signer::for_articles(settings.dedup.features.clone()).map_err(dedup::Error::from)?;
+    let keys = Signer::for_articles(settings.dedup.features.clone())
+        .map_err(|error| dedup::Error::Settings(error.into()))?;
     let named = &settings.frontier.verdicts.known;
     let feeds = verdicts::import_all(store, named, &settings.normalize)?;
     let finder = match &context.finder {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use redb::ReadableTable as _;
 use serde::Serialize;
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::frontier::{Address, Host, Reason, Request, State, split_queue_key, split_time_key};
 use crate::store::{self, ReadTables};
 use crate::urls::{HostKey, PageUrl};

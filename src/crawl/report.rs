@@ -6,11 +6,11 @@ use std::time::Duration;
 use redb::{ReadableTable, ReadableTableMetadata as _};
 use serde::Serialize;
 
-use crate::clock::Timestamp;
-use crate::clusters::{Article, Joined, Place};
-use crate::dedup::Looked;
-use crate::documents::Key;
+use crate::base::clock::Timestamp;
+use crate::corpus::clusters::{Article, Joined, Place};
+use crate::corpus::dedup::Looked;
 use crate::frontier::{Address, Fate, Host, PageCut, Reason, Settlement, State, split_revisit_key};
+use crate::neardup::Key;
 use crate::store::{self, ReadTables, Store};
 use crate::urls::PageUrl;
 

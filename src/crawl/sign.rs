@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use async_channel::Receiver;
 
-use crate::boilerplate::Known;
-use crate::clock::Timestamp;
-use crate::clusters::Article;
-use crate::documents::Facts;
-use crate::extract::{self, Metadata, Moment, Stated};
-use crate::features::{Field, Input, Signer, Standing};
-use crate::fetch::decode::DecodeError;
-use crate::fetch::http_date::{http_date, retry_after};
-use crate::fetch::{Failure, Response, canonical_link};
+use crate::base::clock::Timestamp;
+use crate::corpus::boilerplate::Known;
+use crate::corpus::clusters::Article;
+use crate::corpus::documents::Facts;
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
-use crate::robots::meta::Directives;
+use crate::page::{self, Metadata, Moment, Stated};
+use crate::text::features::{Field, Input, Signer, Standing};
 use crate::urls::{Normalize, PageUrl};
+use crate::web::fetch::decode::DecodeError;
+use crate::web::fetch::http_date::{http_date, retry_after};
+use crate::web::fetch::{Failure, Response, canonical_link};
+use crate::web::robots::meta::Directives;
 
 use super::memory::{Body, Held, Shared};
 use super::visitor::{Answer, Visit};
@@ -221,14 +221,14 @@ fn page(
     if let Some(yielded) = lists::page(lease, (response, &body.bytes), settings) {
         return yielded;
     }
-    let input = extract::Input {
+    let input = page::Input {
         bytes: &body.bytes,
         content_type: response.content_type.as_deref(),
         url: Some(lease.url.url()),
         fetched: Some(finished),
     };
     let repeated = known.of(lease.host);
-    let (found, blocks) = extract::page_without(&input, &limits, &repeated);
+    let (found, blocks) = page::page_without(&input, &limits, &repeated);
     if found.binary.is_some() {
         return Yield::Settled(Settlement::Refused(Reason::Binary));
     }
@@ -290,11 +290,11 @@ fn packed(error: &DecodeError) -> Yield {
 }
 
 /// Why only the start of a page was read, if that is so.
-fn cut(broke_off: bool, page: &extract::Page) -> Option<PageCut> {
+fn cut(broke_off: bool, page: &page::Page) -> Option<PageCut> {
     match page.cut {
-        Some(extract::Cut::Tree) => Some(PageCut::Tree),
+        Some(page::Cut::Tree) => Some(PageCut::Tree),
         _ if broke_off => Some(PageCut::Body),
-        Some(extract::Cut::Input) => Some(PageCut::Input),
+        Some(page::Cut::Input) => Some(PageCut::Input),
         None => None,
     }
 }
@@ -307,7 +307,7 @@ fn without_digits(text: &str) -> u64 {
 
 /// The address that a page names as canonical, in its head or else in a header; empty for none, its
 /// own, or one that is no web address.
-fn declared(lease: &Lease, page: &extract::Page, response: &Response, rules: &Normalize) -> String {
+fn declared(lease: &Lease, page: &page::Page, response: &Response, rules: &Normalize) -> String {
     let in_header = || response.links.iter().find_map(|value| canonical_link(value));
     let Some(named) = page.canonical.as_deref().or_else(in_header) else { return String::new() };
     let named = lease.url.join(named, rules).ok().filter(|named| *named != lease.url);
@@ -328,7 +328,7 @@ fn facts(said: Metadata) -> Facts {
     }
 }
 
-fn directives(page: &extract::Page, response: &Response, agent: &str) -> Directives {
+fn directives(page: &page::Page, response: &Response, agent: &str) -> Directives {
     let mut all = Directives::default();
     for (name, content) in &page.meta_robots {
         all = all.merge(&Directives::from_meta(name, content, agent));

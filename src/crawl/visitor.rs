@@ -11,10 +11,10 @@ use async_channel::{Receiver, Sender};
 use futures_util::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::clock::Timestamp;
-use crate::fetch::{Failure, Fetcher, Response, Want};
+use crate::base::clock::Timestamp;
 use crate::frontier::{Lease, Purpose, Told, Validators};
 use crate::urls::HostKey;
+use crate::web::fetch::{Failure, Fetcher, Response, Want};
 
 use super::Context;
 
@@ -149,8 +149,8 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::fetch;
     use crate::urls::PageUrl;
+    use crate::web::fetch;
 
     fn lease(purpose: Purpose) -> Lease {
         Lease::of(PageUrl::parse("http://127.0.0.1:1/").expect("an address"), purpose)

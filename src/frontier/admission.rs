@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
-use crate::boilerplate::is_probe;
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
+use crate::corpus::boilerplate::is_probe;
 use crate::store::{Error, Tables};
 use crate::urls::{Asked, Filter, FilterConfig, KeptOut, PageUrl};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use redb::ReadableTable as _;
 
-use crate::clock::Timestamp;
-use crate::documents::read_document;
+use crate::base::clock::Timestamp;
+use crate::corpus::documents::read_document;
 use crate::store::{BadRow, Error, Tables};
 use crate::urls::PageUrl;
 

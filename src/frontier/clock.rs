@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use redb::ReadableTable as _;
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::store::{Error, Tables};
 
 use super::again::{revisit_key, split_revisit_key};

@@ -1,6 +1,6 @@
 //! What the log says of hosts and addresses.
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::urls::PageUrl;
 
 use super::Reason;

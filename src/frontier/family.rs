@@ -187,7 +187,9 @@ impl Frontier {
         address.state = state;
         tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
         let number = number(&pattern_of(url));
-        tables.skipped.insert(crate::rules::skip_key(number, url.as_str()).as_slice(), ())?;
+        tables
+            .skipped
+            .insert(crate::frontier::rules::skip_key(number, url.as_str()).as_slice(), ())?;
         change_family(tables, url, |family| family.stopped += 1)?;
         self.release_copies(tables, url.as_str())
     }
@@ -215,7 +217,7 @@ impl Frontier {
         })?;
         while reopen {
             let number = number(&pattern_of(url));
-            let some = crate::rules::take_skipped(tables, number, REOPENED_MAX)?;
+            let some = crate::frontier::rules::take_skipped(tables, number, REOPENED_MAX)?;
             reopen = !some.is_empty();
             for address in some {
                 self.let_in_again(tables, &address)?;

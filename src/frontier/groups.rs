@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::clock::Timestamp;
-use crate::units::Time;
+use crate::base::clock::Timestamp;
+use crate::base::units::Time;
 use crate::urls::HostKey;
 
 use super::Config;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use redb::ReadableTable as _;
 
-use crate::clock::Timestamp;
-use crate::robots::AgentRules;
+use crate::base::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::HostKey;
+use crate::web::robots::AgentRules;
 
 use super::rows::{Host, Place, time_key};
 

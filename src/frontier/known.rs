@@ -7,9 +7,9 @@
 use redb::ReadableTable as _;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use crate::frontier::verdicts::{DAY_MS, Known, Lost, page_of, split_skipped_key};
 use crate::store::{Error, Tables};
 use crate::urls::{HostKey, PageUrl};
-use crate::verdicts::{DAY_MS, Known, Lost, page_of, split_skipped_key};
 
 use super::Frontier;
 use super::rows::{Address, Place, State};

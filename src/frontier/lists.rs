@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use redb::ReadableTable;
 
-use crate::clock::Timestamp;
-use crate::discover::{Cut, Faults, Kind};
+use crate::base::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
 use crate::urls::{HostKey, Normalize, PageUrl, registrable_domain};
+use crate::web::discover::{Cut, Faults, Kind};
 
 use super::again::unplan;
 use super::offer::By;

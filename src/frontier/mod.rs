@@ -1,5 +1,8 @@
 //! Which address may be visited now: offer, lease, settle.
 //!
+//! In: links, and what became of each visit. Out: leases, each the right to send one request; and
+//! for every address that gets none, a counted reason.
+//!
 //! Every host has a queue on disk, ordered by rank, depth and arrival. A table orders the hosts by
 //! the moment at which each may be contacted. An address stays in its queue until it is settled,
 //! so that a crash leaves open leases simply due again; nothing is written to lease it.
@@ -23,9 +26,11 @@ mod reason;
 mod revisit;
 mod robots_copy;
 mod rows;
+pub mod rules;
 mod seen;
 mod settle;
 mod skip;
+pub mod verdicts;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -33,14 +38,14 @@ use std::time::Duration;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
-use crate::clock::Timestamp;
-use crate::discover;
-use crate::robots;
-use crate::rules::{self, Rules};
+use crate::base::clock::Timestamp;
+use crate::base::units::{Size, Time};
 use crate::store::{Error, Tables};
-use crate::units::{Size, Time};
 use crate::urls::{self, Filter, Scope};
-use crate::verdicts::{self, Known};
+use crate::web::{discover, robots};
+
+use rules::Rules;
+use verdicts::Known;
 
 pub use admission::{patterns_for, stored_filter};
 pub use again::split_revisit_key;

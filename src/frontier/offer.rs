@@ -1,6 +1,6 @@
 //! Offering addresses: what is new and allowed is queued, what is known may move forward.
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
+use crate::base::units::Time;
 use crate::store::{BadRow, Decoder, Encoder};
-use crate::units::Time;
 
 use super::PageCut;
 use super::rows::Rank;

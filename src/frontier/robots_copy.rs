@@ -6,10 +6,10 @@ use std::time::Duration;
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
-use crate::robots::AgentRules;
+use crate::base::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
 use crate::urls::PageUrl;
+use crate::web::robots::AgentRules;
 
 use super::rows::{Host, Place, Purpose, Rank, Request};
 use super::{Frontier, Reason};

@@ -1,11 +1,11 @@
 //! The rows of addresses, hosts and queued requests. The order of the fields in `encode` is the
-//! stored order; ARCHITECTURE.md draws them.
+//! stored order; docs/src/reference/store-format.md draws them.
 
 use std::net::IpAddr;
 
 use redb::{ReadableTable, Table};
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::store::{BadRow, Decoder, Encoder, Error};
 use crate::urls::HostKey;
 

@@ -2,7 +2,7 @@
 
 use redb::ReadableTable as _;
 
-use crate::rules::Pair;
+use crate::frontier::rules::Pair;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 

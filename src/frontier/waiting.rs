@@ -2,7 +2,7 @@
 
 use redb::ReadableTable as _;
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::store::{Error, Tables};
 use crate::urls::PageUrl;
 

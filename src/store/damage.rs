@@ -8,7 +8,7 @@ use super::file::{caught, close, open_overlay};
 use super::{Error, ReadTables, tables};
 
 /// Reads every row of a store, and returns the tables that have some that cannot be read, each with
-/// the reason; nothing is written. Rows are not understood: see [`crate::check`].
+/// the reason; nothing is written. Rows are not understood: see [`crate::corpus::check`].
 ///
 /// # Errors
 ///

@@ -1,5 +1,7 @@
 //! The durable store: one redb file, its tables, its format number, and who may open it.
 //!
+//! In: rows, in a transaction. Out: the same rows after any crash.
+//!
 //! Keys are big-endian bytes, so that the order of the rows is the order of their numbers. Values
 //! start with a version byte; the module that owns a row draws its fields.
 

@@ -1,6 +1,13 @@
-//! Text before it is compared: normal form, sentences, words, and how much of it there is.
+//! What is told of a text: its normal form, sentences and words; from these features with weights,
+//! and from those fingerprints and sketches.
+//!
+//! In: text. Out: words, weights ([`Idf`]), a [`features::Signed`] article. Pure, but for the
+//! dictionaries that settings name, which are read once.
 
-mod base64;
+pub mod features;
+pub mod simhash;
+pub mod sketch;
+
 mod distinct;
 mod idf;
 mod normal;
@@ -9,7 +16,6 @@ mod tokens;
 mod usual;
 mod words;
 
-pub use base64::decode_base64;
 pub use distinct::Counts;
 pub use idf::{BadIdf, DocumentFrequencies, Idf, Known, Rarity};
 pub use normal::{Normal, normalize, normalize_as, simplified};

@@ -1,6 +1,7 @@
 //! Addresses: their normal form, the host they are polite to, the scope they must lie in.
 //!
-//! Past this module no other type of address exists than [`PageUrl`].
+//! In: the text of an address and the page that it stands on. Out: a [`PageUrl`]; past this module
+//! no other type of address exists than [`PageUrl`].
 
 mod calendar;
 mod edition;

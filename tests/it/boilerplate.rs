@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use redb::ReadableTable as _;
-use uniqcrawl::boilerplate::Counts;
 use uniqcrawl::config::Config;
-use uniqcrawl::documents::{copies_of, read_body};
-use uniqcrawl::extract::{self, Input, Limits};
+use uniqcrawl::corpus::boilerplate::Counts;
+use uniqcrawl::corpus::documents::{copies_of, read_body};
 use uniqcrawl::localweb::Site;
+use uniqcrawl::page::{self, Input, Limits};
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -213,9 +213,9 @@ fn without(html: &str, others: &str) -> String {
     let input = |html: &'static str| Input { bytes: html.as_bytes(), ..Input::default() };
     let leak = |html: &str| &*Box::leak(html.to_owned().into_boxed_str());
     let none = HashSet::new();
-    let (_, blocks) = extract::page_without(&input(leak(others)), &Limits::default(), &none);
+    let (_, blocks) = page::page_without(&input(leak(others)), &Limits::default(), &none);
     let known: std::collections::HashSet<u64> = blocks.keys.into_iter().collect();
-    extract::page_without(&input(leak(html)), &Limits::default(), &known).0.text
+    page::page_without(&input(leak(html)), &Limits::default(), &known).0.text
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use uniqcrawl::clock::thread_time;
-use uniqcrawl::extract::{Input, Limits, Page, page};
+use uniqcrawl::base::clock::thread_time;
+use uniqcrawl::page::{Input, Limits, Page, page};
 
 /// Seconds of its processor that one page may take in a build without optimisation. A quadratic
 /// parse of the same pages takes minutes.

@@ -1,15 +1,16 @@
 //! `rel=canonical`: a hint that is followed only within the copies of one document.
 
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article};
-use uniqcrawl::dedup::{self, Finder, Question};
-use uniqcrawl::documents::Facts;
-use uniqcrawl::explain::Explanation;
-use uniqcrawl::export::{Format, export};
-use uniqcrawl::features::{Input, Signer};
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Article};
+use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::documents::Facts;
+use uniqcrawl::corpus::explain::Explanation;
+use uniqcrawl::corpus::export::{Format, export};
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::robots::meta::{Honour, Terms};
+use uniqcrawl::neardup::{self, Finder, Question};
 use uniqcrawl::store::Tables;
+use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::web::robots::meta::{Honour, Terms};
 
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, clusters as stored, config, page, prose};
@@ -197,7 +198,7 @@ fn a_page_that_names_another_address_later_or_whose_canonical_copy_goes_is_elect
 #[test]
 fn the_order_of_arrival_decides_nothing() {
     let crawled = Crawled::new();
-    let finder = Finder::new(&dedup::Config::default()).unwrap();
+    let finder = Finder::new(&neardup::Config::default()).unwrap();
     let signer = Signer::default();
     let txn = crawled.store.db().begin_write().unwrap();
     let mut tables = Tables::open(&txn).unwrap();
@@ -235,7 +236,7 @@ fn the_order_of_arrival_decides_nothing() {
                         ..Input::default()
                     }),
                 };
-                let config = dedup::Config::default();
+                let config = neardup::Config::default();
                 let question = Question::new(&article.signed, &article.address);
                 let judged = dedup::judge_stored(&tables, &finder, &question, &config).unwrap();
                 let now = Timestamp(1);
@@ -246,7 +247,8 @@ fn the_order_of_arrival_decides_nothing() {
                 document = joined.document;
                 clusters::set_links(&mut tables, document, &article.address, links, now).unwrap();
             }
-            let row = uniqcrawl::documents::read_document(&tables.documents, document).unwrap();
+            let row =
+                uniqcrawl::corpus::documents::read_document(&tables.documents, document).unwrap();
             elected.push(row.unwrap().canonical.chars().next_back());
         }
         elected.dedup();
@@ -255,7 +257,7 @@ fn the_order_of_arrival_decides_nothing() {
     drop(tables);
     txn.commit().unwrap();
     // Also as the check of the whole store sees it.
-    let findings = uniqcrawl::check::check(&crawled.store.read().unwrap()).unwrap();
+    let findings = uniqcrawl::corpus::check::check(&crawled.store.read().unwrap()).unwrap();
     let wrong: Vec<&String> =
         findings.listed.iter().filter(|fault| fault.contains(" keeps ")).collect();
     assert_eq!(wrong, Vec::<&String>::new());

@@ -1,7 +1,7 @@
 //! Pages that say something else at a further visit, have moved or are gone, and their clusters.
 
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::documents::Document;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::documents::Document;
 use uniqcrawl::localweb::{Body, Page};
 
 use crate::lab::{HOUR_MS, Lab, cluster, story};
@@ -284,6 +284,7 @@ fn a_document_whose_last_copy_was_no_root_is_gone_with_a_text() {
     assert_eq!(lab.crawled.clusters()[&lab.url(2, "/story").to_string()].len(), 0);
     let tables = lab.crawled.store.read().unwrap();
     let number = tables.doc_ids.get(whole.id.0).unwrap().unwrap().value();
-    let gone = uniqcrawl::documents::read_document(&tables.documents, number).unwrap().unwrap();
+    let gone =
+        uniqcrawl::corpus::documents::read_document(&tables.documents, number).unwrap().unwrap();
     assert!(gone.gone.0 > 0 && gone.content == gone.root, "{gone:?}");
 }

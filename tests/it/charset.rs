@@ -1,8 +1,8 @@
 //! Character encodings: every encoding of the Web, declared truly, not at all, and falsely.
 
 use encoding_rs::{EUC_JP, Encoding, GB18030, ISO_2022_JP, WINDOWS_1252};
-use uniqcrawl::extract::{CharsetSource, Input, Limits, Page, page, page_as_markdown};
 use uniqcrawl::localweb::{Page as Served, Site};
+use uniqcrawl::page::{CharsetSource, Input, Limits, Page, page, page_as_markdown};
 use url::Url;
 
 use crate::support::{Crawled, Web, config, page as html, prose};

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use redb::{Key, ReadableTable as _, ReadableTableMetadata as _, Table};
-use uniqcrawl::check::{Findings, check};
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::base::units::Time;
+use uniqcrawl::corpus::check::{Findings, check};
+use uniqcrawl::corpus::clusters;
+use uniqcrawl::corpus::documents::{Change, note_change, read_content, write_content};
+use uniqcrawl::corpus::keys;
 use uniqcrawl::crawl::{self, Context};
-use uniqcrawl::documents::{Change, note_change, read_content, write_content};
-use uniqcrawl::index::stored;
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::units::Time;
 
 use crate::support::{Web, config, crawl as run, page, prose};
 
@@ -43,8 +43,8 @@ fn made(folder: &Path) -> Store {
     config.crawl.limits.pages_max = 5;
     crawl::run(&store, &config.settings(), &web.seeds(), &Context::default()).unwrap();
     write(&store, |tables| {
-        let mut entries = stored::load(&tables.near, &tables.near_log).unwrap();
-        stored::fold(&mut tables.near, &mut tables.near_log, &mut entries).unwrap();
+        let mut entries = keys::load(&tables.near, &tables.near_log).unwrap();
+        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries).unwrap();
         tables.near_log.insert(1, [].as_slice()).unwrap();
         let number = tables.documents.first().unwrap().unwrap().0.value();
         let change = Change { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };

@@ -338,11 +338,12 @@ fn settings_show_where_they_come_from() {
 }
 
 #[test]
-fn the_readme_shows_the_help_word_for_word() {
+fn the_documents_show_the_help_word_for_word() {
     let help = crawl(&["--help"], Path::new("/"));
     let help = String::from_utf8(help.stdout).unwrap();
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
-    assert!(readme.unwrap().contains(help.trim_end()), "README.md does not show:\n{help}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/reference/options.md");
+    let shown = fs::read_to_string(&page).unwrap();
+    assert!(shown.contains(help.trim_end()), "{} does not show:\n{help}", page.display());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use uniqcrawl::corpus::{self, Report};
-use uniqcrawl::dedup::{Config, Preset};
+use uniqcrawl::neardup::files::{self, Report};
+use uniqcrawl::neardup::{Config, Preset};
 
 use crate::support::prose;
 
@@ -19,7 +19,7 @@ fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
 }
 
 fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> Report {
-    corpus::run(inputs, out, &Config::default(), threads, &mut |_, _| {}).unwrap()
+    files::run(inputs, out, &Config::default(), threads, &mut |_, _| {}).unwrap()
 }
 
 fn rows(out: &Path, name: &str) -> Vec<Value> {
@@ -162,7 +162,7 @@ fn an_input_is_not_overwritten() {
         let before = fs::read(&input).unwrap();
         let inputs = [other, folder.path().join(".").join(&name)];
         let config = Config::default();
-        let error = corpus::run(&inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
+        let error = files::run(&inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
         assert!(error.to_string().contains("would be overwritten"), "{error}");
         assert_eq!(fs::read(&input).unwrap(), before, "{name}");
     }
@@ -180,7 +180,7 @@ fn an_input_that_changes_while_it_is_read_is_an_error() {
     for changed in [other, fewer, more] {
         let input = write(folder.path(), "in.jsonl", &lines);
         let mut change = |_: u64, _: u64| drop(write(folder.path(), "in.jsonl", &changed));
-        let error = corpus::run(&[input], &out, &Config::default(), 1, &mut change).unwrap_err();
+        let error = files::run(&[input], &out, &Config::default(), 1, &mut change).unwrap_err();
         assert!(error.to_string().contains("in.jsonl was changed"), "{error}");
         assert!(!out.join("kept.jsonl").exists());
     }
@@ -216,7 +216,7 @@ fn a_dropped_copy_says_how_it_was_found_and_how_alike_it_is() {
     let alike = dropped[0]["similarity"].as_f64().unwrap();
     let thousandths = alike * 1000.0;
     assert!(alike > 0.9 && alike < 1.0 && (thousandths - thousandths.round()).abs() < 1e-9);
-    let signer = uniqcrawl::features::Signer::default();
+    let signer = uniqcrawl::text::features::Signer::default();
     let [one, other] = [&text, &near].map(|text| signer.sign(text, ""));
     assert!((alike - f64::from(one.sketch.similarity(&other.sketch))).abs() <= 0.0005);
     assert_eq!(dropped[0]["distance"], json!(one.fingerprint.distance(other.fingerprint)));
@@ -303,7 +303,7 @@ fn what_is_wrong_with_files_and_settings_is_named() {
     let missing = folder.path().join("missing.jsonl");
     let config = Config::default();
     let fails = |inputs: &[PathBuf], out: &Path, config: &Config| {
-        corpus::run(inputs, out, config, 2, &mut |_, _| {}).unwrap_err().to_string()
+        files::run(inputs, out, config, 2, &mut |_, _| {}).unwrap_err().to_string()
     };
     assert!(fails(std::slice::from_ref(&missing), &out, &config).contains("missing.jsonl"));
     let input = write(folder.path(), "in.jsonl", &documents());
@@ -392,7 +392,7 @@ fn the_presets_join_more_and_more() {
     let kept = |preset: Preset| {
         let out = folder.path().join(preset.to_string());
         let inputs = std::slice::from_ref(&input);
-        corpus::run(inputs, &out, &preset.config(), 1, &mut |_, _| {}).unwrap();
+        files::run(inputs, &out, &preset.config(), 1, &mut |_, _| {}).unwrap();
         ids(&rows(&out, "kept.jsonl")).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(kept(Preset::Strict).len(), 3);

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Body, Page, Site, demo};
-use uniqcrawl::units::Time;
 
 use crate::support::{Crawled, Web, config, page, prose};
 

@@ -1,7 +1,7 @@
 //! The dashboard in a browser: each view shows what the service says, in both languages.
 
 use std::time::Duration;
-use uniqcrawl::units::Time;
+use uniqcrawl::base::units::Time;
 
 use serde_json::{Value, json};
 

@@ -1,13 +1,15 @@
 //! Judging and joining articles: which are one document, and which copy of it is kept.
 
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Joined, Place};
-use uniqcrawl::dedup::{self, Config, Deduplicator, Document, Finder, Question, Verdict};
-use uniqcrawl::documents::{DocId, Facts, Key, copies_of, read_body, read_document};
-use uniqcrawl::features::{Input, Signer};
-use uniqcrawl::robots::meta::Terms;
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Article, Joined, Place};
+use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::documents::{DocId, Facts, copies_of, read_body, read_document};
+use uniqcrawl::neardup::Key;
+use uniqcrawl::neardup::{Config, Deduplicator, Document, Finder, Question, Verdict};
 use uniqcrawl::store::Tables;
+use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::text::simhash::Fingerprint;
+use uniqcrawl::web::robots::meta::Terms;
 
 use crate::support::{Crawled, prose};
 

@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use uniqcrawl::discover::{Config, Cut, Fault, Kind, List, NotAList, may_be_list, read};
-use uniqcrawl::units::Size;
+use uniqcrawl::base::units::Size;
+use uniqcrawl::web::discover::{Config, Cut, Fault, Kind, List, NotAList, may_be_list, read};
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::dedup::{self, Deduplicator, Document, Preset, Verdict};
-use uniqcrawl::features::lecture::enum_hash;
-use uniqcrawl::features::{Config, EnumHash, Enumeration, Extractor, Field, Input, Signer};
-use uniqcrawl::intake::{Found, Intake, Limits, Submission};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::corpus::dedup;
 use uniqcrawl::localweb::Site;
+use uniqcrawl::neardup::{self, Deduplicator, Document, Preset, Verdict};
+use uniqcrawl::service::intake::{Found, Intake, Limits, Submission};
 use uniqcrawl::store::Store;
+use uniqcrawl::text::features::lecture::enum_hash;
+use uniqcrawl::text::features::{Config, EnumHash, Enumeration, Extractor, Field, Input, Signer};
 use uniqcrawl::urls::Normalize;
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};
@@ -124,7 +125,7 @@ fn enumerations_that_cannot_be_are_named() {
 }
 
 /// Settings by which two texts are one document if their fields are equal, whatever they say.
-fn by_fields(field: &str, values: &[&str]) -> dedup::Config {
+fn by_fields(field: &str, values: &[&str]) -> neardup::Config {
     let mut config = Preset::Seeds.config();
     config.features = category(Extractor::Enum, 1.0);
     field.clone_into(&mut config.features.enums[0].field);
@@ -208,7 +209,7 @@ fn any_field_of_a_line_may_be_declared() {
     let config = by_fields("colour", &["7", "true"]);
     let inputs = [folder.path().join("in.jsonl")];
     let out = folder.path().join("out");
-    uniqcrawl::corpus::run(&inputs, &out, &config, 1, &mut |_, _| {}).unwrap();
+    uniqcrawl::neardup::files::run(&inputs, &out, &config, 1, &mut |_, _| {}).unwrap();
     let clusters = fs::read_to_string(out.join("duplicates.jsonl")).unwrap();
     let pairs: Vec<(String, String)> = clusters
         .lines()

@@ -39,7 +39,7 @@ fn a_command_without_a_unit_or_for_most_of_a_store_removes_nothing() {
     let other = tempfile::tempdir().unwrap();
     let other = Arc::new(Store::open_or_create(other.path(), 1 << 20).unwrap());
     let store = std::mem::replace(&mut server.store, other);
-    assert!(uniqcrawl::api::close(store, Duration::from_mins(1)), "nothing holds the store");
+    assert!(uniqcrawl::service::close(store, Duration::from_mins(1)), "nothing holds the store");
     let run = |arguments: &[&str]| {
         let store = ["--store", folder.to_str().unwrap()];
         let output = crawl(&[&["expire"], arguments, &store[..]].concat(), &folder);
@@ -194,8 +194,8 @@ fn expiry_of_what_was_sent_leaves_the_addresses_of_a_crawl_as_they_are() {
     let store = server.store.clone();
     let txn = store.db().begin_write().unwrap();
     let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
-    let before = uniqcrawl::clock::Timestamp(i64::MAX);
-    let ended = uniqcrawl::clusters::expire(&mut tables, before).unwrap();
+    let before = uniqcrawl::base::clock::Timestamp(i64::MAX);
+    let ended = uniqcrawl::corpus::clusters::expire(&mut tables, before).unwrap();
     assert_eq!(ended.documents, 3);
     uniqcrawl::frontier::Frontier::forget_expired(&mut tables, &ended.addresses).unwrap();
     drop(tables);

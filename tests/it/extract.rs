@@ -2,8 +2,8 @@
 
 use encoding_rs::Encoding;
 use proptest::prelude::*;
-use uniqcrawl::extract::{CharsetSource, Cut, Input, Limits, Memory, Page, batch_line, page};
-use uniqcrawl::units::Size;
+use uniqcrawl::base::units::Size;
+use uniqcrawl::page::{CharsetSource, Cut, Input, Limits, Memory, Page, batch_line, page};
 use url::Url;
 
 fn read(html: &str) -> Page {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use uniqcrawl::features::lecture::string_hash;
-use uniqcrawl::features::{Config, EnumHash, Enumeration, Extractor, HanFallback, Signer};
+use uniqcrawl::text::features::lecture::string_hash;
+use uniqcrawl::text::features::{Config, EnumHash, Enumeration, Extractor, HanFallback, Signer};
 
 use crate::support::crawl;
 

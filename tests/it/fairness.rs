@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use uniqcrawl::clock::Timestamp;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::base::units::Time;
 use uniqcrawl::frontier::{
     Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told,
 };
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use uniqcrawl::features::{Config, Extractor, Signer, site_of};
+use uniqcrawl::text::features::{Config, Extractor, Signer, site_of};
 use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, words};
 
 use crate::support::prose;

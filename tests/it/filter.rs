@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::Report;
 use uniqcrawl::frontier::{Reason, State};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::dedup::{Deduplicator, Document, Preset};
-use uniqcrawl::features::Signer;
-use uniqcrawl::forest::Forest;
-use uniqcrawl::index::layout::Kind;
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::neardup::forest::Forest;
+use uniqcrawl::neardup::index::layout::Kind;
+use uniqcrawl::neardup::{Deduplicator, Document, Preset};
+use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::simhash::Fingerprint;
 
 use crate::support::prose;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use uniqcrawl::base::units::Time;
 use uniqcrawl::localweb::{LocalWeb, Page, Request, Site};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::{host_row, ms, site, text};

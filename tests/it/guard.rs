@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use uniqcrawl::fetch::guard::Guard;
+use uniqcrawl::web::fetch::guard::Guard;
 
 /// What the column "Globally Reachable" says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{Body, Page, Site};
-use uniqcrawl::units::{Size, Time};
 
 use crate::support::{Crawled, Web, config, page, prose};
 

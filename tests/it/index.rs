@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use uniqcrawl::index::layout::Near;
-use uniqcrawl::index::stored::{self, Change, Field, K_MAX};
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::corpus::keys::{self, K_MAX};
+use uniqcrawl::neardup::index::layout::Near;
+use uniqcrawl::neardup::{Change, Field};
 use uniqcrawl::store::Tables;
+use uniqcrawl::text::simhash::Fingerprint;
 
 use crate::support::Crawled;
 
@@ -19,11 +20,11 @@ fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
     for (batch, fold) in batches {
         let txn = store.store.db().begin_write().unwrap();
         let mut tables = Tables::open(&txn).unwrap();
-        stored::append(&mut tables.near_log, batch.iter().copied()).unwrap();
+        keys::append(&mut tables.near_log, batch.iter().copied()).unwrap();
         if *fold {
-            let mut all = stored::load(&tables.near, &tables.near_log).unwrap();
-            stored::fold(&mut tables.near, &mut tables.near_log, &mut all).unwrap();
-            assert_eq!(stored::load(&tables.near, &tables.near_log).unwrap(), {
+            let mut all = keys::load(&tables.near, &tables.near_log).unwrap();
+            keys::fold(&mut tables.near, &mut tables.near_log, &mut all).unwrap();
+            assert_eq!(keys::load(&tables.near, &tables.near_log).unwrap(), {
                 all.contents.sort_unstable();
                 all.titles.sort_unstable();
                 all
@@ -36,13 +37,13 @@ fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
 
 fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u32)> {
     let tables = store.store.read().unwrap();
-    let found = stored::probe((&tables.near, &tables.near_log), field, Fingerprint(query), k);
+    let found = keys::probe((&tables.near, &tables.near_log), field, Fingerprint(query), k);
     found.unwrap().iter().map(|Near { number, distance, .. }| (*distance, *number)).collect()
 }
 
 fn faults(store: &Crawled) -> Vec<(&'static str, String)> {
     let tables = store.store.read().unwrap();
-    stored::faults(&tables.near, &tables.near_log).unwrap()
+    keys::faults(&tables.near, &tables.near_log).unwrap()
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn an_entry_that_went_and_came_back_is_there_once() {
     let steps = [false, true, false].map(|removed| change(Field::Title, 7, 1, removed));
     write(&store, &[(steps[..2].to_vec(), false), (steps[2..].to_vec(), false)]);
     let tables = store.store.read().unwrap();
-    let all = stored::load(&tables.near, &tables.near_log).unwrap();
+    let all = keys::load(&tables.near, &tables.near_log).unwrap();
     assert_eq!(all.titles, [(Fingerprint(7), 1)]);
     assert_eq!(probe(&store, Field::Title, 7, 0), [(0, 1)]);
 }
@@ -116,7 +117,7 @@ fn the_log_is_folded_when_it_has_outgrown_the_tables() {
         next += count;
         write(&store, &[(batch.collect(), false)]);
         let tables = store.store.read().unwrap();
-        stored::load(&tables.near, &tables.near_log).unwrap().is_fold_due()
+        keys::load(&tables.near, &tables.near_log).unwrap().is_fold_due()
     };
     assert!(!log((1 << 16) - 1) && log(1));
     write(&store, &[(Vec::new(), true)]);
@@ -178,7 +179,7 @@ proptest! {
         write(&store, &valid);
         let mut all = {
             let tables = store.store.read().unwrap();
-            stored::load(&tables.near, &tables.near_log).unwrap()
+            keys::load(&tables.near, &tables.near_log).unwrap()
         };
         all.contents.sort_unstable();
         all.titles.sort_unstable();

@@ -3,17 +3,19 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::clusters;
-use uniqcrawl::dedup::{self, Config};
-use uniqcrawl::documents::{DocId, Document, Key, by_copies, growth_since, read_document};
-use uniqcrawl::explain::explain;
-use uniqcrawl::export::{self, Format};
-use uniqcrawl::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
-use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::corpus::clusters;
+use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::documents::{DocId, Document, by_copies, growth_since, read_document};
+use uniqcrawl::corpus::explain::explain;
+use uniqcrawl::corpus::export::{self, Format};
+use uniqcrawl::neardup::Config;
+use uniqcrawl::neardup::Key;
+use uniqcrawl::service::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::store::Tables;
 use uniqcrawl::urls::{Normalize, PageUrl};
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{check_clean, prose};
 
@@ -255,7 +257,7 @@ fn documents_stand_in_the_order_of_copies_and_hours_are_counted() {
     assert!(!growth_since(&tables.growth, hour, 2).unwrap().1, "told that it is cut");
     let arrivals = |hour| {
         let row = tables.arrivals.get(hour).unwrap().unwrap();
-        let row = uniqcrawl::documents::Arrivals::decode(row.value()).unwrap();
+        let row = uniqcrawl::corpus::documents::Arrivals::decode(row.value()).unwrap();
         (row.documents, row.copies)
     };
     assert_eq!((arrivals(hour), arrivals(hour + 2)), ((3, 6), (0, 3)));

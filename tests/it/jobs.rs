@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use uniqcrawl::jobs::Jobs;
+use uniqcrawl::crawl::jobs::Jobs;
 use uniqcrawl::localweb::{Page, Site};
 
 use crate::support::{Web, crawl, page, prose};

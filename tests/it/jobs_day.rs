@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::jobs::{Begun, History, Jobs, Outcome, Run, Scheduler, Start, Trigger};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::crawl::jobs::{Begun, History, Jobs, Outcome, Run, Scheduler, Start, Trigger};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -44,7 +44,7 @@ impl<'a> Day<'a> {
         // scheduler before until it runs a program of its own.
         for _ in 0..100 {
             match open() {
-                Err(uniqcrawl::jobs::Error::Second(_)) => {
+                Err(uniqcrawl::crawl::jobs::Error::Second(_)) => {
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
                 opened => return opened.unwrap().0,

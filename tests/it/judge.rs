@@ -1,8 +1,8 @@
 //! The judge against a plain model, and the second look.
 
 use proptest::prelude::*;
-use uniqcrawl::dedup::{Config, Deduplicator, Document, Preset, Verdict};
-use uniqcrawl::features::{Input, Signer};
+use uniqcrawl::neardup::{Config, Deduplicator, Document, Preset, Verdict};
+use uniqcrawl::text::features::{Input, Signer};
 
 use crate::plain_judge::{FOLDERS, Model, Place, TITLES};
 use crate::support::prose;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::documents::{Document, read_document};
+use uniqcrawl::corpus::export::{Format, export};
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::documents::{Document, read_document};
-use uniqcrawl::export::{Format, export};
 use uniqcrawl::frontier::{Address, State};
 use uniqcrawl::localweb::{Page, Request, Site};
-use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::urls::PageUrl;
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{self, Crawled, Web, page, prose};
 

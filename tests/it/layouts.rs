@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use uniqcrawl::index::layout::{Kind, Layout, Near, build};
-use uniqcrawl::index::rotated::Rotated;
-use uniqcrawl::index::simd::{self, Level};
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::neardup::index::layout::{Kind, Layout, Near, build};
+use uniqcrawl::neardup::index::rotated::Rotated;
+use uniqcrawl::neardup::index::simd::{self, Level};
+use uniqcrawl::text::simhash::Fingerprint;
 
 /// One step of a random history.
 #[derive(Debug, Clone)]

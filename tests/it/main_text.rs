@@ -1,6 +1,6 @@
 //! The main text of pages: what is kept of articles, forums and shops, as text and as Markdown.
 
-use uniqcrawl::extract::{Input, Kind, Limits, Page, page, page_and_why, page_as_markdown};
+use uniqcrawl::page::{Input, Kind, Limits, Page, page, page_and_why, page_as_markdown};
 use url::Url;
 
 const WALK: &str = "They left the village before sunrise, when the bakery had just lit its ovens, \

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use uniqcrawl::base::units::Size;
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::units::Size;
 
 use crate::support::{Crawled, Web, config, page, prose};
 

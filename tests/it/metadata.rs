@@ -1,9 +1,9 @@
 //! Metadata of pages: every source and form of dates, authors and titles; hostile input.
 
 use proptest::prelude::*;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::extract::{Input, Limits, Memory, Metadata, Source, batch_line, page};
-use uniqcrawl::units::Size;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::base::units::Size;
+use uniqcrawl::page::{Input, Limits, Memory, Metadata, Source, batch_line, page};
 use url::Url;
 
 const ADDRESS: &str = "http://h/blog/a-long-story-about-bridges.html";

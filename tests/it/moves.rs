@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Joint, Place};
-use uniqcrawl::dedup;
-use uniqcrawl::documents::{Key, changes_of, copies_of, read_body, read_document};
-use uniqcrawl::export::{Format, export};
-use uniqcrawl::index::stored;
-use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Joint, Place};
+use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body, read_document};
+use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::keys;
+use uniqcrawl::neardup::Key;
 use uniqcrawl::store::Tables;
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::shelf::Shelf;
 use crate::support::{clusters, prose};
@@ -83,7 +84,7 @@ fn a_document_ends_as_a_whole_when_nothing_new_came_for_long() {
     let tables = shelf.crawled.store.read().unwrap();
     assert!(read_document(&tables.documents, old).unwrap().is_none());
     assert!(read_document(&tables.documents, kept).unwrap().is_some());
-    let entries = stored::load(&tables.near, &tables.near_log).unwrap();
+    let entries = keys::load(&tables.near, &tables.near_log).unwrap();
     assert_eq!(entries.contents.len(), 1, "the index forgets it as well");
     // The newest copy of the other one came at 4: it is not older than that.
     let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(4)).unwrap());
@@ -115,7 +116,7 @@ fn nothing_is_left_of_documents_that_ended() {
         )*};
     }
     is_empty!(documents doc_ids copies contents bodies exact unsure history);
-    assert!(stored::load(&tables.near, &tables.near_log).unwrap().contents.is_empty());
+    assert!(keys::load(&tables.near, &tables.near_log).unwrap().contents.is_empty());
 }
 
 #[test]
@@ -255,7 +256,7 @@ proptest! {
                     let (document, address) = &held[usize::from(copy) % held.len()];
                     let left = shelf.write(|tables| {
                         let left = clusters::leave(tables, *document, address, now).unwrap();
-                        stored::append(&mut tables.near_log, left.changes.clone()).unwrap();
+                        keys::append(&mut tables.near_log, left.changes.clone()).unwrap();
                         left
                     });
                     for content in left.contents {

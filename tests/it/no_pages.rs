@@ -1,10 +1,10 @@
 //! A run that reads no page says why, by host and reason: on the screen and in the report.
 
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, NoPages, Report};
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::site;

@@ -1,9 +1,9 @@
 //! Pages of one site, which are one document only if the site calls them the same, and their copies
 //! on other sites.
 
-use uniqcrawl::dedup::{Config, Deduplicator};
-use uniqcrawl::features::Signer;
-use uniqcrawl::sketch::Shown;
+use uniqcrawl::neardup::{Config, Deduplicator};
+use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::sketch::Shown;
 
 use crate::shelf::{Came, Shelf};
 use crate::support::prose;

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, ScopeKind};
 
 use crate::servers::{http_proxy, socks_proxy, tls};

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use uniqcrawl::dedup::{Config, Deduplicator, Document};
 use uniqcrawl::localweb::Site;
+use uniqcrawl::neardup::{Config, Deduplicator, Document};
 use uniqcrawl::store::Store;
 
 use crate::support::{Clusters, Web, clusters, page, prose};
@@ -183,7 +183,7 @@ impl Runs {
     fn finish(&self, store: &str, arguments: &[&str]) -> Clusters {
         assert!(self.start(store, arguments, None).wait().unwrap().success(), "{store}");
         let store = Store::open(&self.path().join(store), 1 << 24).unwrap();
-        let findings = uniqcrawl::check::check(&store.read().unwrap()).unwrap();
+        let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
         assert_eq!(findings.listed, Vec::<String>::new());
         clusters(&store)
     }

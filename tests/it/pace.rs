@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use uniqcrawl::clock::Timestamp;
+use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::frontier::{
     self, Frontier, Lease, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, Told,
 };

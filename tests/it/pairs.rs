@@ -4,9 +4,10 @@ use std::fs;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use uniqcrawl::dedup::{Comparison, Config, Deduplicator, Document, Preset, Verdict, compare};
-use uniqcrawl::documents::Document as Row;
+use uniqcrawl::corpus::dedup::{Comparison, compare};
+use uniqcrawl::corpus::documents::Document as Row;
 use uniqcrawl::localweb::Site;
+use uniqcrawl::neardup::{Config, Deduplicator, Document, Preset, Verdict};
 use uniqcrawl::store::Store;
 
 use crate::support::{Web, check_clean, config, crawl, page, prose};

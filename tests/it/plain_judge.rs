@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use uniqcrawl::dedup::{Bond, Config, Likeness, Rule};
-use uniqcrawl::documents::Key;
-use uniqcrawl::features::Signed;
-use uniqcrawl::sketch::SLOTS;
+use uniqcrawl::neardup::Key;
+use uniqcrawl::neardup::{Bond, Config, Likeness, Rule};
+use uniqcrawl::text::features::Signed;
+use uniqcrawl::text::sketch::SLOTS;
 
 /// Folders, with what is left of them when editions are out, and without numbers.
 pub(crate) const FOLDERS: [(&str, &str, &str); 5] = [

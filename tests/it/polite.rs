@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::Host;
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::Store;
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, crawl as run_binary, page, prose};
@@ -322,7 +322,7 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
         usual *= 2;
     }
     assert_eq!(queued(&store), 8);
-    let facts = uniqcrawl::explain::explain(&store.read().unwrap(), &url).unwrap().facts;
+    let facts = uniqcrawl::corpus::explain::explain(&store.read().unwrap(), &url).unwrap().facts;
     let breaker = facts.iter().find(|(name, _)| name == "host circuit breaker");
     assert!(breaker.unwrap().1.starts_with("open after "), "{facts:?}");
     drop(store);

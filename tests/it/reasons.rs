@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::explain::{Explanation, Language, explain, explain_in};
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::base::units::Time;
+use uniqcrawl::corpus::explain::{Explanation, Language, explain, explain_in};
 use uniqcrawl::frontier::{
     Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State, Told,
 };
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::lab::Lab;
@@ -108,7 +108,7 @@ fn is_told_in_chinese(english: &Explanation, chinese: &Explanation) {
 
 #[test]
 fn every_fact_that_is_told_has_a_name_in_chinese() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/explain");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/corpus/explain");
     let read = |file: std::io::Result<std::fs::DirEntry>| {
         std::fs::read_to_string(file.unwrap().path()).unwrap()
     };

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{Rank, Recrawl};
 use uniqcrawl::localweb::Page;
-use uniqcrawl::units::{Size, Time};
 
 use crate::discover::urlset;
 use crate::lab::{DAY, HOUR_MS, Lab, START, cluster, story, tagged};
@@ -245,7 +245,7 @@ fn an_expired_page_is_only_read_for_its_links() {
     lab.run();
     let txn = lab.crawled.store.db().begin_write().unwrap();
     let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
-    let ended = uniqcrawl::clusters::expire(&mut tables, START.after(DAY)).unwrap();
+    let ended = uniqcrawl::corpus::clusters::expire(&mut tables, START.after(DAY)).unwrap();
     uniqcrawl::frontier::Frontier::forget_expired(&mut tables, &ended.addresses).unwrap();
     drop(tables);
     txn.commit().unwrap();

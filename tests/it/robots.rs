@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::robots::meta::Directives;
-use uniqcrawl::robots::{BYTES_MIN, Options, Rules, batch_line};
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::web::robots::meta::Directives;
+use uniqcrawl::web::robots::{BYTES_MIN, Options, Rules, batch_line};
 
 const GOOGLE: Options = Options { google_extras: true, bytes_max: BYTES_MIN };
 const STRICT: Options = Options { google_extras: false, ..GOOGLE };

@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use uniqcrawl::base::units::Size;
 use uniqcrawl::frontier::{self, Offered, Rank, Reason};
 use uniqcrawl::localweb::Site;
-use uniqcrawl::units::Size;
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, page, prose};

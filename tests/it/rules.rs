@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use redb::ReadableTable as _;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters;
+use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::config::Config;
-use uniqcrawl::documents::{DocId, read_document};
-use uniqcrawl::export::{Format, export};
+use uniqcrawl::corpus::clusters;
+use uniqcrawl::corpus::documents::{DocId, read_document};
+use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::frontier::rules::Rule;
 use uniqcrawl::frontier::{Address, Reason, State};
 use uniqcrawl::localweb::{Page, Request, Site};
-use uniqcrawl::robots::meta::Honour;
-use uniqcrawl::rules::Rule;
 use uniqcrawl::store::Tables;
 use uniqcrawl::urls::PageUrl;
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};

@@ -1,8 +1,8 @@
 //! Similar texts: keywords, candidates, cosine, sentences, and odd questions.
 
-use uniqcrawl::search::{Config, Entry, Search, Updated};
+use uniqcrawl::base::units::Size;
+use uniqcrawl::corpus::search::{Config, Entry, Search, Updated};
 use uniqcrawl::text::Idf;
-use uniqcrawl::units::Size;
 
 use crate::support::prose;
 

@@ -9,13 +9,14 @@ use std::thread;
 use std::time::Duration;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Joint, Place};
-use uniqcrawl::documents::{Document, Facts, Key, read_body};
-use uniqcrawl::features::Signer;
-use uniqcrawl::robots::meta::Terms;
-use uniqcrawl::search::{Config, Error, Search, Updated};
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Article, Joint, Place};
+use uniqcrawl::corpus::documents::{Document, Facts, read_body};
+use uniqcrawl::corpus::search::{Config, Error, Search, Updated};
+use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::text::features::Signer;
+use uniqcrawl::web::robots::meta::Terms;
 
 use crate::lab::{Lab, story};
 use crate::support::{crawl, page, prose};
@@ -115,7 +116,7 @@ fn write<T>(store: &Store, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
     let result = work(&mut tables);
     drop(tables);
     txn.commit().unwrap();
-    let findings = uniqcrawl::check::check(&store.read().unwrap()).unwrap();
+    let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
     let of_search = |fault: &&String| fault.contains("search");
     assert_eq!(findings.listed.iter().find(of_search), None);
     result
@@ -497,9 +498,8 @@ fn an_update_that_is_killed_again_and_again_ends_like_one_that_is_not() {
                 let article = article(&format!("http://a/{made}"), &prose(made, 60));
                 clusters::join(&mut tables, &article, &Place::New, 1, Timestamp(1)).unwrap();
             }
-            if round > 0 {
-                let gone = format!("http://a/{}", round * 40 - 1);
-                let number = round * 40 - 1;
+            if let Some(number) = (round * 40).checked_sub(1) {
+                let gone = format!("http://a/{number}");
                 clusters::leave(&mut tables, number, &gone, Timestamp(2)).unwrap();
             }
             drop(tables);

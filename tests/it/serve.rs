@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use uniqcrawl::api;
+use uniqcrawl::base::units::{Size, Time};
+use uniqcrawl::service;
 use uniqcrawl::store::Store;
-use uniqcrawl::units::{Size, Time};
 
 use crate::service::{Answer, Server, article, connect, escaped, get, post, raw, read, request};
 use crate::support::{check_clean, crawl, prose};
@@ -398,7 +398,7 @@ fn requests_under_way_are_finished_when_the_service_stops() {
         let other = folder.join("other");
         Arc::new(Store::open_or_create(&other, 1 << 20).unwrap())
     });
-    assert!(api::close(store, Duration::from_secs(20)), "nothing holds the store");
+    assert!(service::close(store, Duration::from_secs(20)), "nothing holds the store");
     check_clean(&Store::open(&folder, 1 << 20).unwrap());
 }
 

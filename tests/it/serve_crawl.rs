@@ -9,13 +9,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use uniqcrawl::clock::Clock;
+use uniqcrawl::base::clock::Clock;
+use uniqcrawl::corpus::dedup;
 use uniqcrawl::crawl::{self, Context};
-use uniqcrawl::dedup::{self, Config};
-use uniqcrawl::features::Signer;
-use uniqcrawl::intake::{Intake, Limits, Submission};
 use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::neardup::Config;
+use uniqcrawl::service::intake::{Intake, Limits, Submission};
 use uniqcrawl::store::Store;
+use uniqcrawl::text::features::Signer;
 use uniqcrawl::urls::Normalize;
 
 use crate::service::{Answer, Server, get, post};
@@ -316,7 +317,7 @@ fn one_crawl_at_a_time_is_stopped_by_request_and_when_the_service_stops() {
     let store = std::mem::replace(&mut server.store, {
         Arc::new(Store::open_or_create(&folder.join("other"), 1 << 20).unwrap())
     });
-    assert!(uniqcrawl::api::close(store, Duration::from_secs(30)), "the crawl has ended");
+    assert!(uniqcrawl::service::close(store, Duration::from_secs(30)), "the crawl has ended");
     let store = Store::open(&folder, 16 << 20).unwrap();
     check_clean(&store);
 }

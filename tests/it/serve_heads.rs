@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
-use uniqcrawl::units::{Size, Time};
+use uniqcrawl::base::units::{Size, Time};
 
 use crate::service::Server;
 

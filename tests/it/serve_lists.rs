@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use uniqcrawl::api::ROUTES;
-use uniqcrawl::clusters;
+use uniqcrawl::corpus::clusters;
+use uniqcrawl::service::ROUTES;
 use uniqcrawl::store::Tables;
 
 use crate::service::{Server, article, escaped};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use uniqcrawl::documents::Key;
-use uniqcrawl::search;
+use uniqcrawl::base::units::Time;
+use uniqcrawl::corpus::search;
+use uniqcrawl::neardup::Key;
 use uniqcrawl::store::Store;
-use uniqcrawl::units::Time;
 
 use crate::service::{Server, article, escaped};
 use crate::support::{check_clean, crawl, prose};
@@ -113,7 +113,7 @@ fn what_is_found_can_be_ordered_by_copies() {
     let other = tempfile::tempdir().unwrap();
     let empty = Store::open_or_create(other.path(), 1 << 20).unwrap();
     let store = std::mem::replace(&mut server.store, Arc::new(empty));
-    assert!(uniqcrawl::api::close(store, Duration::from_secs(20)), "nothing holds the store");
+    assert!(uniqcrawl::service::close(store, Duration::from_secs(20)), "nothing holds the store");
     let store = folder.to_str().unwrap();
     let said = |arguments: &[&str]| {
         let all = ["search", "--store", store, "--json", "--words", "harbour"];
@@ -223,8 +223,8 @@ fn what_asks_not_to_be_shown_is_not_found_and_hidden_texts_stay_hidden() {
 }
 
 /// Changes the one copy of a document.
-fn change(server: &Server, number: u64, change: impl Fn(&mut uniqcrawl::documents::Copy)) {
-    use uniqcrawl::documents::{read_copy, write_copy};
+fn change(server: &Server, number: u64, change: impl Fn(&mut uniqcrawl::corpus::documents::Copy)) {
+    use uniqcrawl::corpus::documents::{read_copy, write_copy};
     let txn = server.store.db().begin_write().unwrap();
     let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
     let address = format!("http://m.example/{number}");

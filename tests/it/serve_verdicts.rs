@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use redb::ReadableTableMetadata as _;
 use uniqcrawl::crawl::{self as crawling, Context};
+use uniqcrawl::frontier::verdicts::{Item, Reader};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::Normalize;
-use uniqcrawl::verdicts::{Item, Reader};
 
 use crate::service::{Answer, Server};
 use crate::support::{Web, page, prose};
@@ -134,7 +134,7 @@ fn a_verdict_takes_little_room_in_a_feed_and_in_a_store() {
     let packed = zstd::bulk::compress(&bytes, 9).unwrap();
     let store = Store::open_or_create(&folder.path().join("s"), 16 << 20).unwrap();
     let size = || store.read().unwrap().verdicts.stats().unwrap();
-    uniqcrawl::verdicts::import(&store, &feed, &Normalize::default()).unwrap();
+    uniqcrawl::frontier::verdicts::import(&store, &feed, &Normalize::default()).unwrap();
     let (stats, verdicts) = (size(), VERDICTS as u64);
     let stored = stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
     let each = [bytes.len() as u64, packed.len() as u64, stored].map(|all| all / verdicts);

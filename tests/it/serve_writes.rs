@@ -1,7 +1,7 @@
 //! Who may send articles: no page of another origin, whatever it can make a browser do.
 
 use serde_json::json;
-use uniqcrawl::api::Senders;
+use uniqcrawl::service::Senders;
 
 use crate::service::{Answer, Server, escaped};
 

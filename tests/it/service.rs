@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use uniqcrawl::api::{self, OPENAPI, Service, Settings};
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::service::{self, OPENAPI, Service, Settings};
 use uniqcrawl::store::Store;
 
 use crate::support::{check_clean, prose};
@@ -41,7 +41,7 @@ impl Server {
         let other = tempfile::tempdir().unwrap();
         let empty = Arc::new(Store::open_or_create(other.path(), 1 << 20).unwrap());
         let store = std::mem::replace(&mut self.store, empty);
-        assert!(api::close(store, Duration::from_secs(20)), "nothing holds the store");
+        assert!(service::close(store, Duration::from_secs(20)), "nothing holds the store");
         Self::at(std::mem::replace(&mut self.folder, other), change)
     }
 
@@ -57,7 +57,7 @@ impl Server {
         let listener = listener.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, asked) = oneshot::channel::<()>();
-        let ended = runtime.spawn(api::serve(listener, service, async {
+        let ended = runtime.spawn(service::serve(listener, service, async {
             let _ = asked.await;
         }));
         let (runtime, stop, ended) = (Some(runtime), Some(stop), Some(ended));

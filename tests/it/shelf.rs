@@ -2,15 +2,16 @@
 
 use std::sync::Mutex;
 
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Place};
-use uniqcrawl::dedup::{self, Config, Desk, Finder, Question, Range};
-use uniqcrawl::documents::{Facts, copies_of, read_body, read_content, read_document};
-use uniqcrawl::features::{Input, Signed, Signer};
-use uniqcrawl::index::stored;
-use uniqcrawl::robots::meta::Terms;
-use uniqcrawl::sketch::Shown;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Article, Place};
+use uniqcrawl::corpus::dedup::{self, Desk, Range};
+use uniqcrawl::corpus::documents::{Facts, copies_of, read_body, read_content, read_document};
+use uniqcrawl::corpus::keys;
+use uniqcrawl::neardup::{Config, Finder, Question};
 use uniqcrawl::store::Tables;
+use uniqcrawl::text::features::{Input, Signed, Signer};
+use uniqcrawl::text::sketch::Shown;
+use uniqcrawl::web::robots::meta::Terms;
 
 use crate::support::Crawled;
 
@@ -37,7 +38,7 @@ impl Came {
     pub(crate) fn sign(&self, signer: &Signer) -> Signed {
         let Self { address, title, text, .. } = self;
         let mut keys = signer.sign_input(&Input { title, text, url: address, ..Input::default() });
-        let standing = uniqcrawl::features::Standing::of(address, title, &self.declared);
+        let standing = uniqcrawl::text::features::Standing::of(address, title, &self.declared);
         (keys.standing, keys.standing.shown) = (standing, self.shown.clone());
         keys.standing.doubtful = self.doubtful;
         keys
@@ -112,7 +113,7 @@ impl Shelf {
             if let Some(content) = joined.content {
                 let mut finder = dedup::lock(&self.finder);
                 let changes = finder.changes(content as u32, &article.signed);
-                stored::append(&mut desk.tables.near_log, changes).unwrap();
+                keys::append(&mut desk.tables.near_log, changes).unwrap();
                 finder.insert(content as u32, &article.signed);
             }
             desk.follow(&article, &joined, &judged).unwrap().document
@@ -126,7 +127,7 @@ impl Shelf {
     /// Looks again at all unsure contents. Returns how many moved.
     pub(crate) fn look_again(&self) -> u64 {
         self.write(|tables| {
-            let until = uniqcrawl::clusters::newest(&tables.meta).unwrap();
+            let until = uniqcrawl::corpus::clusters::newest(&tables.meta).unwrap();
             let range = Range { after: 0, until, apart: true };
             let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
             assert_eq!(at, until, "nothing stops it");

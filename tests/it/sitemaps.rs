@@ -4,11 +4,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::config::Config;
-use uniqcrawl::explain::Explanation;
+use uniqcrawl::corpus::explain::Explanation;
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::Store;
-use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::{PageUrl, ScopeKind};
 
 use crate::discover::{gzip, urlset};

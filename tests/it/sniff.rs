@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use encoding_rs::Encoding;
-use uniqcrawl::extract::{Input, Limits, binary, page};
 use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::page::{Input, Limits, binary, page};
 
 use crate::charset::TEXTS;
 use crate::support::{Crawled, Web, config, crawl, page as html, prose};

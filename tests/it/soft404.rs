@@ -270,7 +270,7 @@ fn a_stored_page_that_turns_into_an_error_page_is_gone_at_the_second_visit() {
     // The host told errors by their status; another one sends them to its front page.
     let txn = lab.crawled.store.db().begin_write().unwrap();
     let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
-    let mut known = uniqcrawl::boilerplate::ErrorPages::default();
+    let mut known = uniqcrawl::corpus::boilerplate::ErrorPages::default();
     let host = lab.address(0, &probe).host;
     known.learn_target(&mut tables, host, &lab.url(0, "/")).unwrap();
     drop(tables);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::RobotsLost;
 use uniqcrawl::localweb::{Body, LocalWeb, Page, Site};
-use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, page, prose};

@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::explain::{Explanation, explain};
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::explain::{Explanation, explain};
 use uniqcrawl::frontier::Address;
 use uniqcrawl::localweb::{LocalWeb, Site};
 use uniqcrawl::store::Store;
-use uniqcrawl::units::{Size, Time};
 use uniqcrawl::urls::PageUrl;
 
 /// A running web with the runtime it runs on.
@@ -72,7 +72,7 @@ pub(crate) fn config() -> Config {
 /// Every invariant of a store holds.
 #[track_caller]
 pub(crate) fn check_clean(store: &Store) {
-    let findings = uniqcrawl::check::check(&store.read().unwrap()).unwrap();
+    let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
     assert_eq!(findings.listed, Vec::<String>::new());
 }
 
@@ -125,10 +125,12 @@ pub(crate) fn clusters(store: &Store) -> Clusters {
     let mut clusters = BTreeMap::new();
     for row in tables.documents.iter().unwrap() {
         let (number, row) = row.unwrap();
-        let document = uniqcrawl::documents::Document::decode(row.value()).unwrap();
-        let copies = uniqcrawl::documents::copies_of(&tables.copies, number.value()).unwrap();
+        let document = uniqcrawl::corpus::documents::Document::decode(row.value()).unwrap();
+        let copies =
+            uniqcrawl::corpus::documents::copies_of(&tables.copies, number.value()).unwrap();
         let copies = copies.into_iter().map(|(address, _)| address).collect();
-        let text = uniqcrawl::documents::read_body(&tables.bodies, document.content).unwrap();
+        let text =
+            uniqcrawl::corpus::documents::read_body(&tables.bodies, document.content).unwrap();
         assert!(text.is_some_and(|text| !text.is_empty()), "{} has a text", document.canonical);
         clusters.insert(document.canonical, copies);
     }

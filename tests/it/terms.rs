@@ -3,11 +3,11 @@
 use std::fs;
 
 use serde_json::Value;
-use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::export::{Format, export};
-use uniqcrawl::extract::{Input, Limits, page as extract_page};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::corpus::export::{Format, export};
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::robots::meta::Honour;
+use uniqcrawl::page::{Input, Limits, page as extract_page};
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -138,8 +138,12 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
     assert!(fs::read_to_string(out.join("documents.csv")).unwrap().contains(",noarchive,false,\n"));
     // The time comes while the page is in the store.
     let far = Timestamp(i64::MAX);
-    let summary =
-        uniqcrawl::export::export(&crawled.store, (Format::Jsonl, &out), &Honour::default(), far);
+    let summary = uniqcrawl::corpus::export::export(
+        &crawled.store,
+        (Format::Jsonl, &out),
+        &Honour::default(),
+        far,
+    );
     assert_eq!(summary.unwrap().withheld["unavailable_after"], 1);
 }
 

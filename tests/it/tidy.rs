@@ -1,48 +1,57 @@
 //! The habits of this repository, enforced: layers, sizes, headers, no forgotten test file.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rank of each module of the library. A module uses only modules of lower ranks.
-const RANKS: [(&str, u32); 33] = [
-    ("clock", 0),
-    ("localweb", 0),
-    ("outputs", 0),
-    ("simhash", 0),
-    ("sketch", 0),
-    ("store", 0),
-    ("system", 0),
-    ("text", 0),
-    ("units", 0),
-    ("urls", 0),
-    ("boilerplate", 1),
-    ("extract", 1),
-    ("features", 1),
-    ("index", 1),
-    ("robots", 1),
-    ("rules", 1),
-    ("verdicts", 1),
-    ("discover", 2),
-    ("documents", 2),
-    ("forest", 2),
-    ("clusters", 3),
-    ("fetch", 3),
-    ("frontier", 3),
-    ("check", 4),
-    ("dedup", 4),
-    ("explain", 4),
-    ("export", 4),
-    ("search", 4),
-    ("corpus", 5),
-    ("crawl", 5),
-    ("intake", 5),
-    ("jobs", 6),
-    ("api", 7),
+/// Rank of each room of the library, and of the modules in it that have an order of their own. A
+/// module uses only modules of lower ranks, and what is below it in its own folder.
+const RANKS: [(&str, u32); 32] = [
+    ("base", 0),
+    ("localweb", 1),
+    ("store", 1),
+    ("urls", 1),
+    ("text::simhash", 1),
+    ("text::sketch", 1),
+    ("text", 2),
+    ("text::features", 3),
+    ("page", 3),
+    ("web", 3),
+    ("web::fetch", 4),
+    ("neardup::index", 4),
+    ("neardup::forest", 5),
+    ("neardup", 6),
+    ("neardup::files", 7),
+    ("frontier::rules", 2),
+    ("frontier::verdicts", 2),
+    ("frontier", 8),
+    ("corpus::boilerplate", 2),
+    ("corpus::keys", 7),
+    ("corpus::documents", 7),
+    ("corpus::clusters", 8),
+    ("corpus::search", 9),
+    ("corpus::check", 10),
+    ("corpus::dedup", 10),
+    ("corpus::explain", 10),
+    ("corpus::export", 10),
+    ("corpus", 11),
+    ("crawl", 12),
+    ("crawl::jobs", 13),
+    ("service::intake", 12),
+    ("service", 14),
 ];
 
 /// `config` joins the settings of all modules; only the binary is above it.
-const TOP: (&str, u32) = ("config", 8);
+const TOP: (&str, u32) = ("config", 15);
+
+/// The rooms, each of which uses only those before it.
+const ROOMS: [&str; 13] = [
+    "base", "localweb", "urls", "store", "text", "page", "web", "neardup", "frontier", "corpus",
+    "crawl", "service", "config",
+];
+
+/// Where a room still looks into one above it.
+const UPWARD: [(&str, &str); 2] =
+    [("frontier/again.rs", "corpus"), ("frontier/admission.rs", "corpus")];
 
 const LINE_MAX: usize = 100;
 const FILE_MAX: usize = 500;
@@ -65,32 +74,58 @@ fn rust_files(folder: &Path) -> Vec<(PathBuf, String)> {
     files
 }
 
-fn ranks() -> BTreeMap<&'static str, u32> {
-    RANKS.into_iter().chain([TOP]).collect()
+/// The paths of this crate that a file names in its code, those of groups each by itself.
+fn paths(text: &str) -> Vec<String> {
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let mut paths = Vec::new();
+    for rest in code.split("crate::").skip(1) {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        let path = &rest[..end.unwrap_or(rest.len())];
+        match rest[path.len()..].strip_prefix('{') {
+            Some(group) => {
+                let group = group.split('}').next().unwrap();
+                paths.extend(group.split(',').map(|name| format!("{path}{}", name.trim())));
+            }
+            None => paths.push(path.to_owned()),
+        }
+    }
+    paths
+}
+
+/// The module of the list that a path is of: the longest one.
+fn module_of(path: &str) -> Option<(&'static str, u32)> {
+    let is_in = |module: &str| {
+        path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    let all = RANKS.into_iter().chain([TOP]);
+    all.filter(|(module, _)| is_in(module)).max_by_key(|(module, _)| module.len())
+}
+
+/// Path of each file of the library in its crate, with its text.
+fn modules() -> Vec<(String, String)> {
+    let source = root().join("src");
+    let files = rust_files(&source).into_iter().filter_map(|(path, text)| {
+        let inside = path.strip_prefix(&source).unwrap().display().to_string();
+        let outside = ["main.rs", "lib.rs", "cli/"].iter().any(|start| inside.starts_with(start));
+        (!outside).then_some((inside, text))
+    });
+    files.collect()
 }
 
 #[test]
 fn modules_use_only_lower_layers() {
-    let ranks = ranks();
-    let source = root().join("src");
     let mut faults = Vec::new();
-    for (path, text) in rust_files(&source) {
-        let inside = path.strip_prefix(&source).unwrap();
-        let module = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
-        if matches!(module.as_str(), "main.rs" | "cli" | "lib.rs") {
-            continue;
-        }
-        let rank = ranks.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no rank"));
-        for used in ranks.keys().filter(|used| **used != module) {
-            let named =
-                [format!("crate::{used}::"), format!("crate::{used};"), format!("crate::{used} ")];
-            let grouped = text.contains("use crate::{")
-                && text.split("use crate::{").skip(1).any(|group| {
-                    let group = group.split('}').next().unwrap();
-                    group.split([',', ' ', '\n']).any(|word| word == *used)
-                });
-            if (named.iter().any(|name| text.contains(name)) || grouped) && ranks[used] >= *rank {
-                faults.push(format!("{} uses {used}, which is not below it", inside.display()));
+    for (file, text) in modules() {
+        let path = file.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+        let (module, rank) = module_of(&path).unwrap_or_else(|| panic!("{path} has no rank"));
+        for used in paths(&text) {
+            let (below, its_rank) = module_of(&used).unwrap_or_else(|| panic!("{used} in {file}"));
+            if below != module && its_rank >= rank {
+                faults.push(format!("{file} uses {used}, which is not below {module}"));
             }
         }
     }
@@ -98,12 +133,26 @@ fn modules_use_only_lower_layers() {
 }
 
 #[test]
-fn every_module_stands_in_the_list_of_ranks() {
+fn rooms_use_only_rooms_below_them() {
+    let place = |room: &str| ROOMS.iter().position(|known| *known == room);
+    let mut upward = Vec::new();
+    for (file, text) in modules() {
+        let room = file.split(['/', '.']).next().unwrap();
+        for used in paths(&text) {
+            let other = used.split(':').next().unwrap();
+            if other != room && place(other) >= place(room) {
+                upward.push((file.clone(), other.to_owned()));
+            }
+        }
+    }
+    assert_eq!(upward, UPWARD.map(|(file, room)| (file.to_owned(), room.to_owned())));
+}
+
+#[test]
+fn every_room_is_listed() {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let mut declared: Vec<&str> =
-        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
-    declared.sort_unstable();
-    assert_eq!(declared, ranks().into_keys().collect::<Vec<_>>());
+    let declared = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    assert_eq!(declared.collect::<Vec<_>>(), ROOMS);
 }
 
 #[test]
@@ -144,10 +193,8 @@ fn only_the_binary_prints_or_reads_the_environment() {
 
 /// Rows of the table of behaviours: first cell, and all names of tests.
 fn behaviours() -> Vec<(String, Vec<String>)> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let section = text.split("\n## Behaviours and their tests\n").nth(1).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let text = fs::read_to_string(root().join("docs/src/behaviours.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
     let names = |row: &str| -> Vec<String> {
         let words = row.split('`').skip(1).step_by(2).map(str::to_owned);
         words.filter(|word| word.contains("::") && !word.contains(' ')).collect()
@@ -203,5 +250,53 @@ fn no_test_file_is_forgotten() {
         }
         let skipped = ["#[ig", "nore"].concat();
         assert!(!text.contains(&skipped), "{name} skips a test");
+    }
+}
+
+/// Links of the documents lead to files that are there.
+#[test]
+fn links_of_the_documents_lead_somewhere() {
+    let mut lost = Vec::new();
+    let mut pages = 0;
+    for page in documents(&root()) {
+        pages += 1;
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let is_file = link.contains(['/', '.']) && !link.contains("://");
+            if is_file && !page.parent().unwrap().join(link).exists() {
+                lost.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(pages > 10, "{pages} pages");
+    assert_eq!(lost, Vec::<String>::new());
+}
+
+/// All pages of the documents.
+fn documents(root: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for folder in [root.to_owned(), root.join("docs/src"), root.join("benches")] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    for folder in ["guide", "reference"] {
+        let entries = fs::read_dir(root.join("docs/src").join(folder)).unwrap();
+        pages.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    pages
+}
+
+/// A stranger reads the first page in ten minutes.
+#[test]
+fn the_first_pages_stay_short() {
+    for (page, most) in
+        [("README.md", 10_240), ("README.zh.md", 10_240), ("ARCHITECTURE.md", 15_360)]
+    {
+        let bytes = fs::metadata(root().join(page)).unwrap().len();
+        assert!(bytes <= most, "{page} has {bytes} bytes, of {most}");
     }
 }

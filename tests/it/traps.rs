@@ -1,6 +1,6 @@
 //! Traps that an address gives away, and budgets of hosts, patterns and domains.
 
-use uniqcrawl::clock::Timestamp;
+use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::frontier::{self, Frontier, Offer, Offered, Rank, Reason};
 use uniqcrawl::store::{Store, Tables};
 use uniqcrawl::urls::{Limits, Normalize, OddShape, PageUrl, Scope, ScopeKind};

@@ -4,13 +4,14 @@
 use std::fs;
 
 use serde_json::Value;
-use uniqcrawl::clock::Timestamp;
-use uniqcrawl::clusters::{self, Article, Joined, Joint, Place};
-use uniqcrawl::documents::{DocId, Facts, Key, read_content, read_document};
-use uniqcrawl::export::{Format, Summary, Unsettled, dropped_of, export, export_with};
-use uniqcrawl::features::{Input, Signer};
-use uniqcrawl::robots::meta::{Honour, Terms};
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Article, Joined, Joint, Place};
+use uniqcrawl::corpus::documents::{DocId, Facts, read_content, read_document};
+use uniqcrawl::corpus::export::{Format, Summary, Unsettled, dropped_of, export, export_with};
+use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::web::robots::meta::{Honour, Terms};
 
 use crate::support::{check_clean, crawl, prose};
 

@@ -3,9 +3,9 @@
 use std::process::{Command, Stdio};
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _, TableDefinition, TableHandle as _};
-use uniqcrawl::clock::Timestamp;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::documents::{Content, Copy};
 use uniqcrawl::crawl::{self, Context};
-use uniqcrawl::documents::{Content, Copy};
 use uniqcrawl::frontier::Address;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::{Encoder, FORMAT, META, REVIEWS, Store, TWINS, Tables, UNSURE};
@@ -106,7 +106,7 @@ fn unsure_of(store: &Store) -> Vec<u64> {
         let (number, row) = row.unwrap();
         let content = Content::decode(row.value()).unwrap();
         let document = tables.documents.get(content.document).unwrap().unwrap();
-        let root = uniqcrawl::documents::Document::decode(document.value()).unwrap().root;
+        let root = uniqcrawl::corpus::documents::Document::decode(document.value()).unwrap().root;
         found.extend((root != number.value()).then(|| number.value()));
     }
     found
@@ -180,7 +180,7 @@ fn the_first_copy_of_an_unsure_text_is_the_one_that_came_first() {
     let (key, copy) = found.unwrap();
     let document = u64::from_be_bytes(key[..8].try_into().unwrap());
     let late = Copy { arrival: Timestamp(copy.arrival.0 + 1), ..copy };
-    uniqcrawl::documents::write_copy(&mut tables.copies, document, "a", &late).unwrap();
+    uniqcrawl::corpus::documents::write_copy(&mut tables.copies, document, "a", &late).unwrap();
     drop(tables);
     txn.commit().unwrap();
     age(&store, &unsure);

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use uniqcrawl::clock::Timestamp;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
-use uniqcrawl::export::write_verdicts;
+use uniqcrawl::corpus::export::write_verdicts;
 use uniqcrawl::frontier::State;
+use uniqcrawl::frontier::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
 use uniqcrawl::localweb::Site;
-use uniqcrawl::robots::meta::Honour;
 use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::{Normalize, PageUrl};
-use uniqcrawl::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
+use uniqcrawl::web::robots::meta::Honour;
 
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, clusters, config, crawl, page, prose};
@@ -164,8 +164,9 @@ fn a_feed_spares_the_downloads_of_copies_and_loses_no_document() {
         assert!(facts.contains_key("docId of the feed"), "{facts:?}");
         // What is not fetched stands in the list of dropped copies.
         let out = tempfile::tempdir().unwrap();
-        let form = (uniqcrawl::export::Format::Jsonl, out.path());
-        uniqcrawl::export::export(&reader.store, form, &Honour::default(), Timestamp(0)).unwrap();
+        let form = (uniqcrawl::corpus::export::Format::Jsonl, out.path());
+        uniqcrawl::corpus::export::export(&reader.store, form, &Honour::default(), Timestamp(0))
+            .unwrap();
         let dropped = fs::read_to_string(out.path().join("duplicates.jsonl")).unwrap();
         let by_feed = dropped.lines().filter(|line| line.contains("\"skipped_by_feed\""));
         assert_eq!(by_feed.count() as u64, 2 * ARTICLES - fetched);

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use redb::ReadableTable as _;
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::{List, RobotsCopy};
 use uniqcrawl::localweb::{Body, Page, Site};
-use uniqcrawl::units::Time;
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::{host_row, site};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use uniqcrawl::config::{Config, Sourced};
-use uniqcrawl::jobs::{Fault, Job, Jobs, Seeds};
+use uniqcrawl::crawl::jobs::{Fault, Job, Jobs, Seeds};
 use uniqcrawl::urls::{Filter, Normalize, PageUrl};
 
 pub(super) use run::{Screen, open};

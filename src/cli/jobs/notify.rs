@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
-use uniqcrawl::fetch::{self, Fetcher};
-use uniqcrawl::jobs::{Command, Webhook};
-use uniqcrawl::units::Time;
+use uniqcrawl::base::units::Time;
+use uniqcrawl::crawl::jobs::{Command, Webhook};
+use uniqcrawl::web::fetch::{self, Fetcher};
 
 /// Wait before the first repetition of a request; doubles with each.
 const RETRY_WAIT: Duration = Duration::from_millis(500);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Result;
-use uniqcrawl::clock::{Clock, Timestamp};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::base::units::Time;
 use uniqcrawl::crawl::Context;
-use uniqcrawl::jobs::{Event, History, Job, Jobs, Outcome, Run, Runner, Trigger, Work};
-use uniqcrawl::units::Time;
+use uniqcrawl::crawl::jobs::{Event, History, Job, Jobs, Outcome, Run, Runner, Trigger, Work};
 
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};

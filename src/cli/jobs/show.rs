@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use serde_json::json;
-use uniqcrawl::clock::{Clock, Timestamp};
-use uniqcrawl::jobs::{History, Job, Jobs, Progress, Schedule};
+use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::crawl::jobs::{History, Job, Jobs, Progress, Schedule};
 
 use super::super::args::{JobsHistoryArgs, JobsNextArgs};
 use super::super::exit::Exit;

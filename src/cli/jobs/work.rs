@@ -11,10 +11,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use uniqcrawl::config::Config;
+use uniqcrawl::corpus::dedup::{self, Expiry};
+use uniqcrawl::corpus::export;
+use uniqcrawl::crawl::jobs::{Counts, Expire, Job, Outcome, Run, Seeds};
 use uniqcrawl::crawl::{self, Context, Crawls, Report};
-use uniqcrawl::dedup::{self, Expiry, Finder};
-use uniqcrawl::export;
-use uniqcrawl::jobs::{Counts, Expire, Job, Outcome, Run, Seeds};
+use uniqcrawl::neardup::Finder;
 use uniqcrawl::store::{self, Store};
 use uniqcrawl::urls::PageUrl;
 
@@ -176,7 +177,7 @@ fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Re
 
 fn exported(
     store: &Store,
-    to: &uniqcrawl::jobs::Export,
+    to: &uniqcrawl::crawl::jobs::Export,
     config: &Config,
     context: &Context,
 ) -> Result<String> {

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::clock::Timestamp;
-use crate::clusters::{self, Article, Left};
-use crate::dedup::{self, Looked, Question, Range};
-use crate::documents::{Content, read_content, read_copy};
+use crate::base::clock::Timestamp;
+use crate::corpus::clusters::{self, Article, Left};
+use crate::corpus::dedup::{self, Looked, Range};
+use crate::corpus::documents::{Content, read_content, read_copy};
 use crate::frontier::{Frontier, Settled, Settlement};
+use crate::neardup::{self, Question};
 use crate::store::{self, Tables};
 
 use super::super::Error;
@@ -17,7 +18,7 @@ use super::{Ledger, article_of};
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
 /// Passes over the joints after the first one, while any of them moves.
-const LOOKS_MAX: u32 = dedup::LOOKS_MAX - 1;
+const LOOKS_MAX: u32 = neardup::LOOKS_MAX - 1;
 
 /// How far the look at the end of the run is.
 #[derive(Debug, Default)]

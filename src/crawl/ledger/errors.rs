@@ -2,10 +2,10 @@
 
 use redb::ReadableTable as _;
 
-use crate::boilerplate::{Answer, is_probe, probe_of};
-use crate::clock::Timestamp;
-use crate::clusters::{self, Article};
-use crate::documents::{read_content, read_copy};
+use crate::base::clock::Timestamp;
+use crate::corpus::boilerplate::{Answer, is_probe, probe_of};
+use crate::corpus::clusters::{self, Article};
+use crate::corpus::documents::{read_content, read_copy};
 use crate::frontier::{Address, Frontier, Lease, Offer, Rank, Reason, Settlement, State};
 use crate::store::{self, Tables};
 use crate::urls::PageUrl;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::boilerplate::is_probe;
+use crate::corpus::boilerplate::is_probe;
 use crate::frontier::{Frontier, Lease, Purpose};
 use crate::store::Tables;
 

@@ -1,6 +1,6 @@
 //! The start of a run.
 
-use crate::clock::Timestamp;
+use crate::base::clock::Timestamp;
 use crate::frontier::{Frontier, Offer, Rank};
 use crate::store::{self, Tables};
 use crate::urls::{Filter, PageUrl, Scope};

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use gaoya::simhash::SimHashIndex;
-use uniqcrawl::index::layout::{Kind, Layout, Near, build};
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::neardup::index::layout::{Kind, Layout, Near, build};
+use uniqcrawl::text::simhash::Fingerprint;
 
 /// Neighbours that are planted and looked for.
 const PLANTED: usize = 500;

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use uniqcrawl::index::layout::{Kind, build};
-use uniqcrawl::index::stored::{self, Change, Field};
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::neardup::index::layout::{Kind, build};
+use uniqcrawl::corpus::keys::{self, Change, Field};
+use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::store::{Store, Tables};
 
 const BATCH: u32 = 10_000;

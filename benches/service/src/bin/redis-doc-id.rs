@@ -23,8 +23,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Pipeline, RedisResult, pipe};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use uniqcrawl::features::Signer;
-use uniqcrawl::simhash::Fingerprint;
+use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::simhash::Fingerprint;
 use xxhash_rust::xxh3::xxh3_64;
 
 #[global_allocator]

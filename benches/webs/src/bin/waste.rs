@@ -14,9 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::ReadableTable as _;
 use tokio::net::TcpListener;
-use uniqcrawl::documents::{copies_of, read_document};
+use uniqcrawl::corpus::documents::{copies_of, read_document};
 use uniqcrawl::frontier::{Address, State};
-use uniqcrawl::rules::{Rule, Status};
+use uniqcrawl::frontier::rules::{Rule, Status};
 use uniqcrawl::store::Store;
 use webs::web::{Content, HOSTS, Hosts};
 use webs::{Answer, Line, Log, read_log, serve};

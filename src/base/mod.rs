@@ -1,0 +1,10 @@
+//! What every room stands on: the time, units of settings, files that are written whole, the limits
+//! of the machine. Nothing here knows of pages.
+
+mod base64;
+pub mod clock;
+pub mod outputs;
+pub mod system;
+pub mod units;
+
+pub use base64::decode_base64;

@@ -1,0 +1,74 @@
+//! Which copy of a document is canonical, and which of them leave that to another one.
+
+use std::cmp::Reverse;
+
+use redb::ReadableTable;
+
+use crate::corpus::documents::{Copy, Document, copy_key, read_copy};
+use crate::store::{Error, Tables};
+
+/// Orders copies: the better one is the smaller. Most popular first, then those that do not defer
+/// to another copy, then the shorter address, then the order of the addresses; none of it depends
+/// on which copy came first, so that a crawl that was interrupted ends with the same canonical
+/// copies.
+#[must_use]
+pub fn rank(popularity: u64, defers: bool, address: &str) -> impl Ord + use<'_> {
+    (Reverse(popularity), defers, address.len(), address)
+}
+
+/// Tells whether a copy defers to another one: the address that its page names as canonical carries
+/// the same document. What the page says of any other address is not believed.
+///
+/// Only one step is looked at: what the named page itself names changes nothing, so that there
+/// are no chains or cycles to follow.
+pub fn defers(
+    copies: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    document: u64,
+    copy: &Copy,
+) -> Result<bool, Error> {
+    let named = copy_key(document, &copy.declared);
+    Ok(!copy.declared.is_empty() && copies.get(named.as_slice())?.is_some())
+}
+
+/// Returns the copies of a document, in the order of their addresses, each with its place in the
+/// order of [`rank`]: the least is the canonical one.
+pub fn ranked(
+    copies: &[(String, Copy)],
+) -> impl Iterator<Item = (impl Ord + use<'_>, &str, &Copy)> {
+    copies.iter().map(|(address, copy)| {
+        let find = |named: &str| copies.binary_search_by(|(other, _)| other.as_str().cmp(named));
+        let defers = !copy.declared.is_empty() && find(&copy.declared).is_ok();
+        (rank(copy.popularity, defers, address), address.as_str(), copy)
+    })
+}
+
+/// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
+pub(super) fn elect(
+    tables: &Tables<'_>,
+    (document, row): (u64, &mut Document),
+    address: &str,
+    copy: &Copy,
+) -> Result<bool, Error> {
+    if row.canonical != address {
+        let mine = rank(copy.popularity, defers(&tables.copies, document, copy)?, address);
+        let held = match read_copy(&tables.copies, document, &row.canonical)? {
+            Some(held) => defers(&tables.copies, document, &held)?,
+            None => false,
+        };
+        if mine >= rank(row.popularity, held, &row.canonical) {
+            return Ok(false);
+        }
+    }
+    stand(row, address, copy);
+    Ok(true)
+}
+
+/// Makes `copy` canonical.
+pub(super) fn stand(row: &mut Document, address: &str, copy: &Copy) {
+    address.clone_into(&mut row.canonical);
+    row.content = copy.content;
+    row.title.clone_from(&copy.title);
+    row.language.clone_from(&copy.language);
+    row.facts.clone_from(&copy.facts);
+    row.popularity = copy.popularity;
+}

@@ -1,0 +1,358 @@
+//! Documents as trees of height two (parent forest), and which copy of each is canonical.
+//!
+//! A tree has a root content and leaves; every content is in one tree. A new content that is
+//! confirmed by a tree becomes its leaf. Where several trees would take it, the most alike does,
+//! then the one with most copies, then the oldest, then the one with the smaller root fingerprint.
+//!
+//! Source: the text on near-duplicates of a public-opinion platform (双亲森林).
+
+mod canonical;
+pub mod equal;
+mod leave;
+mod moves;
+mod unsettled;
+
+use redb::ReadableTable;
+
+use crate::base::clock::Timestamp;
+use crate::corpus::documents::{
+    Change, Content, Copy, DocId, Document, Facts, copy_key, note_arrival, note_change, read_copy,
+    read_document, write_body, write_content, write_copy, write_document,
+};
+use crate::neardup::Key;
+use crate::store::{BadRow, Error, Tables};
+use crate::text::features::Signed;
+use crate::web::robots::meta::Terms;
+
+use canonical::{elect, stand};
+
+pub use canonical::{defers, rank, ranked};
+pub use leave::{Left, change, leave, refresh};
+pub use moves::{Ended, Moved, Unsure, end, expire, expire_some, merge, recount, replace, unsure};
+pub use unsettled::{Part, newest, parts, settled};
+
+/// An article at one address, ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Article {
+    /// Its address, or another name that is given to one copy only.
+    pub address: String,
+    /// Title.
+    pub title: String,
+    /// Main text.
+    pub text: String,
+    /// Language (ISO 639-1), or empty.
+    pub language: String,
+    /// What it says of itself.
+    pub facts: Facts,
+    /// Blocks that were left out of its text because its host repeats them.
+    pub left_out: u32,
+    /// Popularity that was given; without one it follows the links.
+    pub score: Option<u64>,
+    /// What its page allows to be done with the text.
+    pub terms: Terms,
+    /// Address that its page names as canonical; empty for none or its own.
+    pub declared: String,
+    /// Its keys.
+    pub signed: Signed,
+}
+
+impl Article {
+    /// Makes the row of the copy that carries it, at its place.
+    fn copy(&self, content: u64, joint: Option<&Joint>, links: u64, now: Timestamp) -> Copy {
+        Copy {
+            content,
+            key: joint.map_or(Key::First, |joint| joint.key),
+            distance: joint.map_or(0, |joint| joint.distance as u8),
+            similarity: joint.map_or(1000, Joint::thousandths),
+            popularity: self.score.unwrap_or(links),
+            scored: self.score.is_some(),
+            title: self.title.clone(),
+            language: self.language.clone(),
+            facts: self.facts.clone(),
+            terms: self.terms,
+            left_out: self.left_out,
+            arrival: now,
+            declared: self.declared.clone(),
+            shown: self.signed.standing.shown.clone(),
+            doubtful: self.signed.standing.doubtful,
+        }
+    }
+}
+
+/// Where an article belongs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// A document of its own.
+    New,
+    /// A tree that has it already, or takes it as a leaf.
+    Tree(Joint),
+}
+
+/// How an article hangs on its tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joint {
+    /// Number of the document.
+    pub document: u64,
+    /// The content that has the very same text, if the document has it.
+    pub same: Option<u64>,
+    /// By which key it was found.
+    pub key: Key,
+    /// Bits between the fingerprints.
+    pub distance: u32,
+    /// Estimated similarity of the texts, 0 to 1.
+    pub similarity: f32,
+    /// It needs no second look when more documents are known.
+    pub sure: bool,
+}
+
+/// Counters of duplicates by the key that recognised them start so (`crawl`, `intake`).
+pub const DUPLICATES: &str = "duplicates.";
+
+/// Counts an article that was judged, if it is a duplicate.
+pub fn count_found(tables: &mut Tables<'_>, place: &Place) -> Result<(), Error> {
+    match place {
+        Place::New => Ok(()),
+        Place::Tree(joint) => tables.count(&format!("{DUPLICATES}{}", joint.key.as_str()), 1),
+    }
+}
+
+impl Joint {
+    fn thousandths(&self) -> u16 {
+        let thousandths = (self.similarity.clamp(0.0, 1.0) * 1000.0).round();
+        #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+        let thousandths = thousandths as u16;
+        thousandths
+    }
+}
+
+/// What became of an article.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// Number of its document.
+    pub document: u64,
+    /// Identifier of its document.
+    pub id: DocId,
+    /// It is the canonical copy from here on.
+    pub canonical: bool,
+    /// Number of its content, if that is new: its keys belong in the index.
+    pub content: Option<u64>,
+}
+
+/// Stores `article` at its place, with all its keys, and elects the canonical copy anew.
+///
+/// `links` is the number of distinct hosts that link to it, its popularity if it has no score.
+pub fn join(
+    tables: &mut Tables<'_>,
+    article: &Article,
+    place: &Place,
+    links: u64,
+    now: Timestamp,
+) -> Result<Joined, Error> {
+    let (document, content, joint) = match place {
+        Place::New => {
+            let document = tables.next_number("next_document")?;
+            (document, add_content(tables, article, document, (None, true), now)?, None)
+        }
+        Place::Tree(joint) => {
+            let content = if let Some(content) = joint.same {
+                carry(tables, content)?
+            } else {
+                let root = must_read(tables, joint.document)?.root;
+                add_content(tables, article, joint.document, (Some(root), joint.sure), now)?
+            };
+            (joint.document, content, Some(joint))
+        }
+    };
+    let copy = article.copy(content, joint, links, now);
+    write_copy(&mut tables.copies, document, &article.address, &copy)?;
+    if joint.is_none() {
+        let id =
+            free_id(&tables.doc_ids, &article.address, &article.title, article.signed.text.hash)?;
+        let first = Document::first(id, copy.content, &article.address, &copy);
+        tables.doc_ids.insert(first.id.0, document)?;
+        write_document(tables, document, &first)?;
+        note_arrival(tables, document, true, now)?;
+        return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
+    }
+    note_arrival(tables, document, false, now)?;
+    let mut row = must_read(tables, document)?;
+    row.copies += 1;
+    row.last_arrival = row.last_arrival.max(now);
+    let was = row.canonical.clone();
+    if row.gone.0 != 0 {
+        // Its canonical copy is no more.
+        row.gone = Timestamp(0);
+        article.address.clone_into(&mut row.canonical);
+    }
+    let mut canonical = elect(tables, (document, &mut row), &article.address, &copy)?;
+    let held = read_copy(&tables.copies, document, &was)?;
+    note(tables, document, was, &row, now)?;
+    write_document(tables, document, &row)?;
+    if held.is_some_and(|held| held.declared == article.address) {
+        // The copy that was canonical defers from here on: any other one may be better.
+        recount(tables, document, now)?;
+        canonical = must_read(tables, document)?.canonical == article.address;
+    }
+    let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
+    Ok(Joined { document, id: row.id, canonical, content })
+}
+
+/// Copies before and after an address that are its neighbours.
+const NEIGHBOURS_MAX: usize = 3;
+
+/// Returns the addresses of copies of a document that stand next to one in the order of addresses,
+/// and its canonical copy: those that are most likely written alike.
+pub fn neighbours(tables: &Tables<'_>, document: u64, address: &str) -> Result<Vec<String>, Error> {
+    let (own, last) = (copy_key(document, address), (document + 1).to_be_bytes());
+    let first = document.to_be_bytes();
+    let mut found = Vec::new();
+    for row in tables.copies.range(first.as_slice()..own.as_slice())?.rev().take(NEIGHBOURS_MAX) {
+        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    }
+    for row in tables.copies.range(own.as_slice()..last.as_slice())?.take(NEIGHBOURS_MAX + 1) {
+        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    }
+    found.extend(read_document(&tables.documents, document)?.map(|row| row.canonical));
+    found.retain(|other| other != address);
+    Ok(found)
+}
+
+/// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,
+/// and elects anew. Returns true if the copy became canonical by that.
+pub fn set_links(
+    tables: &mut Tables<'_>,
+    document: u64,
+    address: &str,
+    links: u64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(mut copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    if copy.scored || copy.popularity == links {
+        return Ok(false);
+    }
+    copy.popularity = links;
+    write_copy(&mut tables.copies, document, address, &copy)?;
+    elect_again(tables, (document, address), &copy, now)
+}
+
+/// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
+/// if another copy is canonical by that.
+pub fn set_score(
+    tables: &mut Tables<'_>,
+    document: u64,
+    address: &str,
+    popularity: u64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    if copy.scored && copy.popularity == popularity {
+        return Ok(false);
+    }
+    let was = must_read(tables, document)?.canonical;
+    let falls = was == address && popularity < copy.popularity;
+    let copy = Copy { popularity, scored: true, ..copy };
+    write_copy(&mut tables.copies, document, address, &copy)?;
+    if !falls {
+        return elect_again(tables, (document, address), &copy, now);
+    }
+    // Any other copy may be better.
+    recount(tables, document, now)?;
+    Ok(must_read(tables, document)?.canonical != was)
+}
+
+/// Makes a copy canonical whose popularity is another one now, if it is better than the present
+/// one. Returns true if it became so by that.
+fn elect_again(
+    tables: &mut Tables<'_>,
+    (document, address): (u64, &str),
+    copy: &Copy,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut row = must_read(tables, document)?;
+    let was = row.canonical.clone();
+    elect(tables, (document, &mut row), address, copy)?;
+    note(tables, document, was.clone(), &row, now)?;
+    write_document(tables, document, &row)?;
+    Ok(row.canonical != was)
+}
+
+/// Notes that another copy than `was` is canonical, if that is so.
+fn note(
+    tables: &mut Tables<'_>,
+    document: u64,
+    was: String,
+    row: &Document,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if was != row.canonical {
+        if row.content != row.root {
+            tables.reviews.insert(document, ())?;
+        }
+        let change = Change { time: now, from: was, to: row.canonical.clone() };
+        note_change(&mut tables.history, document, &change)?;
+    }
+    Ok(())
+}
+
+/// The identifier of a new document. A page may say again what it said when another document that
+/// has followed it since was made.
+fn free_id(
+    doc_ids: &impl ReadableTable<u128, u64>,
+    address: &str,
+    title: &str,
+    mut hash: u128,
+) -> Result<DocId, Error> {
+    loop {
+        let id = DocId::of(address, title, hash);
+        if doc_ids.get(id.0)?.is_none() {
+            return Ok(id);
+        }
+        hash = hash.wrapping_add(1);
+    }
+}
+
+fn add_content(
+    tables: &mut Tables<'_>,
+    article: &Article,
+    document: u64,
+    (root, sure): (Option<u64>, bool),
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let number = tables.next_number("next_content")?;
+    let text = &article.signed.text;
+    let content = Content {
+        document,
+        hash: text.hash,
+        fingerprint: text.fingerprint,
+        site: article.signed.standing.site,
+        edition: article.signed.standing.edition,
+        title_fingerprint: article.signed.title,
+        words: text.words,
+        shingles: text.shingles,
+        sentences: text.sentences.clone(),
+        copies: 1,
+        arrival: now,
+        sketch: text.sketch.clone(),
+    };
+    write_content(&mut tables.contents, number, &content)?;
+    write_body(&mut tables.bodies, number, &article.text, root)?;
+    equal::add(tables, text.hash, number)?;
+    if !sure {
+        tables.unsure.insert(number, article.address.as_str())?;
+    }
+    Ok(number)
+}
+
+/// Counts one more copy that carries `content`.
+fn carry(tables: &mut Tables<'_>, content: u64) -> Result<u64, Error> {
+    let mut row = crate::corpus::documents::read_content(&tables.contents, content)?
+        .ok_or(BadRow { kind: "content", detail: "an exact hash names one that is missing" })?;
+    row.copies += 1;
+    write_content(&mut tables.contents, content, &row)?;
+    Ok(content)
+}
+
+fn must_read(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
+}

@@ -1,0 +1,93 @@
+//! The end of documents that had no new copy for long, also while others write to the store.
+
+use std::sync::Mutex;
+
+use redb::ReadableTable as _;
+use serde::Serialize;
+
+use crate::base::clock::Timestamp;
+use crate::corpus::clusters;
+use crate::corpus::documents::Document;
+use crate::frontier::Frontier;
+use crate::store::{Error, ReadTables, Store, Tables};
+
+use crate::neardup::{Config, Finder};
+
+use super::{catch_up, lock};
+
+/// Documents that end in one commit: others wait for it.
+const PART: usize = 256;
+
+/// What is too old, or was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Expiry {
+    /// Documents that had no new copy, and no copy that came again.
+    pub documents: u64,
+    /// Copies of them.
+    pub copies: u64,
+    /// Documents of the store.
+    pub of: u64,
+}
+
+impl Expiry {
+    /// Tells whether it is more than half of the store, which is hardly what anybody wants.
+    #[must_use]
+    pub fn is_most(&self) -> bool {
+        self.documents * 2 > self.of
+    }
+}
+
+/// Counts the documents whose newest copy came before `before`.
+pub fn old(tables: &ReadTables, before: Timestamp) -> Result<Expiry, Error> {
+    look(tables, before, |_| {})
+}
+
+fn look(tables: &ReadTables, before: Timestamp, mut old: impl FnMut(u64)) -> Result<Expiry, Error> {
+    let mut found = Expiry::default();
+    for row in tables.documents.iter()? {
+        let (number, row) = row?;
+        let document = Document::decode(row.value())?;
+        found.of += 1;
+        if document.last_arrival < before {
+            found.documents += 1;
+            found.copies += document.copies;
+            old(number.value());
+        }
+    }
+    Ok(found)
+}
+
+/// Ends the documents whose newest copy came before `before`, some at a time, so that others get
+/// their turns to write. `shared` is the index of those that write to the store in this process.
+/// What was ended before an error stays so.
+pub fn expire(
+    store: &Store,
+    shared: Option<(&Mutex<Finder>, &Config)>,
+    before: Timestamp,
+) -> Result<Expiry, super::Error> {
+    let mut numbers = Vec::new();
+    let of = look(&store.read()?, before, |number| numbers.push(number))?.of;
+    let mut done = Expiry { of, ..Expiry::default() };
+    for part in numbers.chunks(PART) {
+        let _turn = store.turn();
+        if let Some((finder, config)) = shared {
+            catch_up(store, finder, config)?;
+        }
+        let txn = store.db().begin_write().map_err(Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        let ended = clusters::expire_some(&mut tables, part, before)?;
+        Frontier::forget_expired(&mut tables, &ended.addresses)?;
+        drop(tables);
+        if let Some((finder, _)) = shared {
+            let mut finder = lock(finder);
+            ended.contents.iter().for_each(|content| finder.forget(*content as u32));
+        }
+        txn.commit().map_err(Error::from)?;
+        if let Some((finder, _)) = shared {
+            lock(finder).committed();
+        }
+        done.documents += ended.documents;
+        done.copies += ended.addresses.len() as u64;
+    }
+    Ok(done)
+}

@@ -1,0 +1,294 @@
+//! The judge over a store.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use redb::ReadableTable as _;
+
+use crate::corpus::clusters::{self, Place, equal};
+use crate::corpus::documents::{Content, Copy, Document, copy_key, read_content, read_document};
+use crate::corpus::keys;
+use crate::neardup::{
+    Allowed, Config, Field, Finder, Judgement, Key, Mate, Question, Text, Tree, Trees, judge,
+    loose_leaves, site_allows, takes_place,
+};
+use crate::store::{BadRow, Error, Store, Tables};
+use crate::text::features::{Signature, Signed};
+use crate::text::sketch::Sketch;
+
+use super::Error as DedupError;
+
+/// Pages of a document on one site that are asked, before the address of the article and after it,
+/// under each of both schemes.
+const MATES_MAX: usize = 4;
+
+/// What the judge says of an article, for a store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Where it belongs.
+    pub place: Place,
+    /// Further documents that would surely take it, so that all are one.
+    pub also: Vec<u64>,
+    /// Further documents that would take it less surely: they and its own may be one.
+    pub perhaps: Vec<u64>,
+    /// Contents that cannot stay in its document beside it.
+    pub evicts: Vec<u64>,
+    /// A document that would take it has other pages of its site, which may turn out to belong
+    /// elsewhere.
+    pub refused: bool,
+    /// Another text of its site is as good as equal.
+    pub repeats: bool,
+}
+
+/// Finds the place of an article among the stored ones. Reads only.
+pub fn judge_stored(
+    tables: &Tables<'_>,
+    finder: &Finder,
+    question: &Question<'_>,
+    config: &Config,
+) -> Result<Judged, Error> {
+    let mut judged = Judged {
+        place: Place::New,
+        also: Vec::new(),
+        perhaps: Vec::new(),
+        evicts: Vec::new(),
+        refused: false,
+        repeats: false,
+    };
+    if question.signed.text.words == 0 {
+        return Ok(judged);
+    }
+    let trees = Stored(tables);
+    let mut best: Option<(Allowed, u64, u64)> = None;
+    let mut refused = None;
+    for content in equal::contents(tables, question.signed.text.hash)? {
+        let row = must_read(tables, content)?;
+        let document = row.document;
+        let mates = trees.mates(document, question)?;
+        let allowed = site_allows(question, &mates, config);
+        if allowed > best.map(|(allowed, ..)| allowed) {
+            best = allowed.map(|allowed| (allowed, content, document));
+        }
+        if allowed.is_none() && takes_place(question, &row.signed(), &mates) {
+            let contents: Vec<u64> = mates.iter().map(|mate| mate.content.into()).collect();
+            refused.get_or_insert((content, document, contents));
+        }
+    }
+    let found = match (best, refused) {
+        (Some((_, content, document)), _) => Some((content, document)),
+        (None, Some((content, document, evicts))) => {
+            judged.evicts = evicts;
+            Some((content, document))
+        }
+        (None, None) => None,
+    };
+    let Some((content, document)) = found else {
+        return judge_near(tables, finder, question, config);
+    };
+    let (same, key, sure) = (Some(content), Key::Exact, true);
+    let (distance, similarity) = (0, 1.0);
+    let joint = clusters::Joint { document, same, key, distance, similarity, sure };
+    judged.place = Place::Tree(joint);
+    Ok(judged)
+}
+
+/// Finds the place of a content that is stored already, as if it came only now.
+pub(super) fn judge_near(
+    tables: &Tables<'_>,
+    finder: &Finder,
+    question: &Question<'_>,
+    config: &Config,
+) -> Result<Judged, Error> {
+    let mut candidates = finder.candidates(question.signed);
+    candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
+    let Judgement { joint, also, perhaps, refused, repeats } =
+        judge(&Stored(tables), &candidates, question, config)?;
+    let mut evicts = Vec::new();
+    let place = joint.map_or(Place::New, |joint| {
+        evicts.extend(joint.evicts.iter().copied().map(u64::from));
+        Place::Tree(clusters::Joint {
+            document: joint.document,
+            same: None,
+            key: joint.key,
+            distance: joint.distance,
+            similarity: joint.likeness.similarity,
+            sure: joint.sure,
+        })
+    });
+    Ok(Judged { place, also, perhaps, evicts, refused, repeats })
+}
+
+/// Tells whether a page of one document may be a page of another one, for all that is known of its
+/// site.
+pub(super) fn page_is_allowed(
+    tables: &Tables<'_>,
+    page: &Question<'_>,
+    document: u64,
+    config: &Config,
+) -> Result<bool, Error> {
+    let trees = Stored(tables);
+    let mates = trees.mates(document, page)?;
+    Ok(site_allows(page, &mates, config).is_some())
+}
+
+/// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
+pub(super) fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>, Error> {
+    let mut trees: BTreeMap<u64, Vec<(usize, Content)>> = BTreeMap::new();
+    for (at, content) in contents.iter().enumerate() {
+        let row = must_read(tables, *content)?;
+        trees.entry(row.document).or_default().push((at, row));
+    }
+    let mut all = vec![false; contents.len()];
+    for (document, leaves) in trees {
+        let root = must_read(tables, must_read_document(tables, document)?.root)?;
+        let all_leaves: Vec<(&Sketch, bool)> = leaves
+            .iter()
+            .map(|(_, leaf)| (&leaf.sketch, leaf.site != 0 && leaf.site == root.site))
+            .collect();
+        for ((at, _), loose) in leaves.iter().zip(loose_leaves(&root.sketch, &all_leaves)) {
+            all[*at] = loose;
+        }
+    }
+    Ok(all)
+}
+
+/// Puts the keys of all stored contents into a new index. Folds the log of fingerprints into the
+/// rotated tables if it has outgrown them.
+///
+/// Cost: about twelve seconds of a processor for a million contents; without sentences and bands,
+/// a tenth of a second.
+pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
+    let mut finder = Finder::new(config)?;
+    let tables = store.read()?;
+    let mut entries = keys::load(&tables.near, &tables.near_log)?;
+    if entries.is_fold_due() {
+        let txn = store.db().begin_write().map_err(Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries)?;
+        drop(tables);
+        txn.commit().map_err(Error::from)?;
+    }
+    finder.insert_fingerprints(Field::Content, &entries.contents);
+    finder.insert_fingerprints(Field::Title, &entries.titles);
+    if config.sentences || config.bands > 0 {
+        let rows = tables.contents.iter().map_err(Error::from)?;
+        finder.insert_keys(rows.map(|row| {
+            let (number, row) = row?;
+            Ok::<_, Error>((number.value() as u32, Content::decode(row.value())?.signed()))
+        }))?;
+    }
+    Ok(finder)
+}
+
+/// Makes an index that is shared by several writers ready for the next one, whose turn it is and
+/// who has not begun to write: if the last writer failed, or died, the index is read again, so that
+/// it names no content that the store does not have.
+pub fn catch_up(store: &Store, finder: &Mutex<Finder>, config: &Config) -> Result<(), DedupError> {
+    if lock(finder).is_ahead() {
+        let fresh = load(store, config)?;
+        *lock(finder) = fresh;
+    }
+    Ok(())
+}
+
+/// Locks an index, also if a thread died while it had it: [`catch_up`] tells what that left.
+pub fn lock(finder: &Mutex<Finder>) -> MutexGuard<'_, Finder> {
+    finder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Stored<'a, 'txn>(&'a Tables<'txn>);
+
+impl Trees for Stored<'_, '_> {
+    type Error = Error;
+
+    fn text(&self, content: u32) -> Result<Text<'_>, Error> {
+        let row = must_read(self.0, u64::from(content))?;
+        Ok(Text { content, document: row.document, signed: Cow::Owned(row.signed()) })
+    }
+
+    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Tree<'a>, Error> {
+        let row = must_read_document(self.0, text.document)?;
+        let read = |content| Ok::<_, Error>(Cow::Owned(must_read(self.0, content)?.signed()));
+        let canonical = if row.content == row.root { None } else { Some(read(row.content)?) };
+        // Most trees are their root.
+        let (root, leaf) = if row.root == u64::from(text.content) {
+            (text.signed, None)
+        } else {
+            (read(row.root)?, Some(text.signed))
+        };
+        Ok(Tree {
+            document: text.document,
+            root_content: row.root as u32,
+            root,
+            canonical,
+            leaf,
+            copies: row.copies,
+            first_arrival: row.first_arrival,
+        })
+    }
+
+    fn mates(&self, document: u64, question: &Question<'_>) -> Result<Vec<Mate<'_>>, Error> {
+        let Some((scheme, rest)) = question.address.split_once("://") else {
+            return Ok(Vec::new());
+        };
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let mut mates = Vec::new();
+        for other in ["http", "https"] {
+            let folder = format!("{other}://{host}/");
+            let like = format!("{other}{}", &question.address[scheme.len()..]);
+            for (address, copy) in neighbours(self.0, document, &folder, &like)? {
+                let itself = Some(copy.content) == question.content || address == question.address;
+                if !itself {
+                    mates.push(mate(self.0, &address, &copy)?);
+                }
+            }
+        }
+        Ok(mates)
+    }
+}
+
+/// Copies of a document below `folder` that stand next to an address there.
+fn neighbours(
+    tables: &Tables<'_>,
+    document: u64,
+    folder: &str,
+    address: &str,
+) -> Result<Vec<(String, Copy)>, Error> {
+    let (first, at) = (copy_key(document, folder), copy_key(document, address));
+    // The character after `/`.
+    let mut last = first.clone();
+    last.pop();
+    last.push(b'0');
+    let at = at.clamp(first.clone(), last.clone());
+    let before = tables.copies.range(first.as_slice()..at.as_slice())?.rev().take(MATES_MAX);
+    let after = tables.copies.range(at.as_slice()..last.as_slice())?.take(MATES_MAX);
+    let mut found = Vec::new();
+    for row in before.chain(after) {
+        let (key, row) = row?;
+        let address = String::from_utf8_lossy(&key.value()[8..]).into_owned();
+        found.push((address, Copy::decode(row.value())?));
+    }
+    Ok(found)
+}
+
+fn mate<'a>(tables: &Tables<'_>, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
+    let text: Signature = must_read(tables, copy.content)?.signed().text;
+    let content = copy.content as u32;
+    Ok(Mate { content, standing: copy.standing(address), text: Cow::Owned(text) })
+}
+
+fn must_read_document(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+    let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
+    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
+}
+
+pub(super) fn must_read(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {
+    let missing = BadRow { kind: "content", detail: "the index names one that is missing" };
+    Ok(read_content(&tables.contents, content)?.ok_or(missing)?)
+}
+
+/// The keys of a content, with what a page that carries it says of itself.
+pub(super) fn signed_at(content: Content, address: &str, copy: &Copy) -> Signed {
+    Signed { standing: copy.standing(address), ..content.signed() }
+}

@@ -1,0 +1,87 @@
+//! What feeds of verdicts say of an address, and how far they are believed.
+
+use crate::corpus::documents::{DocId, read_document};
+use crate::frontier::verdicts::{DAY_MS, Feed, FeedHost, canonical_id, page_of, said_of};
+use crate::frontier::{Address, State};
+use crate::store::{Error, ReadTables};
+use crate::urls::PageUrl;
+
+use crate::base::clock::Timestamp;
+
+use super::words::{Facts, Said, said};
+
+fn read_feed(tables: &ReadTables, number: u64) -> Result<Option<Feed>, Error> {
+    let row = tables.feeds.get(number)?;
+    Ok(row.map(|row| Feed::decode(row.value())).transpose()?)
+}
+
+/// Says why an address is not fetched.
+pub(super) fn by_feed(tables: &ReadTables, number: u64, of: &str) -> Result<Said, Error> {
+    let feed = read_feed(tables, number)?;
+    let gone = || said!("{number}, which is gone", "{number}（已不存在）");
+    let Said { en, zh } = feed.as_ref().map_or_else(gone, in_words);
+    let page = Address::read(&tables.addresses, of)?;
+    Ok(match page.map(|page| page.state) {
+        Some(State::Queued) => said!(
+            "not fetched: by the feed {en} it is a copy of the page that will be visited at {of}",
+            "未抓取：按信息源 {zh}，它是将要访问的页面 {of} 的副本"
+        ),
+        _ => said!(
+            "not fetched: by the feed {en} it is a copy of the page at {of}",
+            "未抓取：按信息源 {zh}，它是页面 {of} 的副本"
+        ),
+    })
+}
+
+fn in_words(feed: &Feed) -> Said {
+    let (en, Feed { name, publisher, made, .. }) = (feed.in_words(), feed);
+    said!("{en}", "{publisher} 的 {name}，生成于 {made}")
+}
+
+/// What each feed says of an address, and its evidence.
+pub(super) fn facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+    for said in said_of(&tables.verdicts, url.as_str())? {
+        let Some((canonical, day)) = said.copy_of else { continue };
+        let Some(feed) = read_feed(tables, said.feed)? else { continue };
+        let Said { en, zh } = in_words(&feed);
+        facts.add("feed", said!("{}: {en}", "{}：{zh}", said.feed));
+        let page = page_of(&tables.known_pages, canonical, None)?;
+        let day = Timestamp((day.cast_signed()).saturating_mul(DAY_MS)).to_string();
+        let day = day.split('T').next().unwrap_or_default().to_owned();
+        facts.add(
+            "feed says",
+            match &page {
+                Some(of) => said!("a copy of {of}, seen on {day}", "{of} 的副本，见于 {day}"),
+                None => said!(
+                    "a copy of a page that is not known here, seen on {day}",
+                    "此处未知的页面的副本，见于 {day}"
+                ),
+            },
+        );
+        if let Some(id) = canonical_id(&tables.verdicts, canonical, said.feed)? {
+            facts.add("docId of the feed", DocId(id).to_string());
+        }
+        let host = FeedHost::read(&tables.feed_hosts, said.feed, url.host_key().as_str())?;
+        let host = host.unwrap_or_default();
+        let all = host.held + host.failed;
+        let mut told = said!(
+            "for {} of {all} looked at on this host",
+            "在此主机上核对的 {all} 个中有 {} 个正确",
+            host.held
+        );
+        match (feed.lost, host.failed) {
+            (true, _) => told += said!(": not believed any more", "：不再采信"),
+            (false, 0) => {}
+            _ => told += said!(": not believed for this host any more", "：对此主机不再采信"),
+        }
+        facts.add("feed was right", told);
+        if let Some(page) = page
+            && let Some(Address { state: State::Stored(document), .. }) =
+                Address::read(&tables.addresses, &page)?
+            && let Some(document) = read_document(&tables.documents, document)?
+        {
+            facts.add("docId of that page", document.id.to_string());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Verdicts of a store, to be published: which addresses are copies of which document.
+//!
+//! Published are crawled copies of documents that may be shown, with their text. Left out are pages
+//! by which stored pages were found first: who does not fetch them may miss those. What is left
+//! leads from the seeds to every stored page on ways that no verdict closes.
+
+use std::io::Write;
+
+use redb::ReadableTable as _;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::base::clock::Timestamp;
+use crate::corpus::documents::{copies_of, read_document};
+use crate::frontier::verdicts::{FeedWriter, Header, Verdict};
+use crate::frontier::{Address, State};
+use crate::store::{Error, ReadTables};
+use crate::web::robots::meta::Honour;
+
+use super::show;
+
+/// When a crawled address was last visited, if it carries the document.
+fn visited(tables: &ReadTables, url: &str, number: u64) -> Result<Option<Timestamp>, Error> {
+    let address = Address::read(&tables.addresses, url)?;
+    Ok(address
+        .filter(|address| address.state == State::Stored(number))
+        .map(|address| address.visited))
+}
+
+/// Returns the verdicts on the copies of a document, in the order of their addresses.
+pub fn verdicts(
+    tables: &ReadTables,
+    number: u64,
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<Vec<Verdict>, Error> {
+    let mut found = Vec::new();
+    let Some(mut document) = read_document(&tables.documents, number)? else { return Ok(found) };
+    let shown = document.copies > 1
+        && show(tables, (number, &mut document), honour, now)? == Ok(false)
+        && visited(tables, &document.canonical, number)?.is_some();
+    if !shown {
+        return Ok(found);
+    }
+    let doc_id = document.id.to_string();
+    for (url, copy) in copies_of(&tables.copies, number)? {
+        let free = copy.terms.forbids(honour, now).is_none() && !copy.terms.hides_text(honour);
+        let leads = || tables.leads.get(xxh3_64(url.as_bytes())).map(|row| row.is_some());
+        if url == document.canonical || !free || leads()? {
+            continue;
+        }
+        if let Some(visited) = visited(tables, &url, number)? {
+            let (doc_id, canonical) = (doc_id.clone(), document.canonical.clone());
+            found.push(Verdict { url, doc_id, canonical, visited });
+        }
+    }
+    Ok(found)
+}
+
+/// Writes all verdicts of a store, in the order of their documents. Returns what was written to,
+/// and the number of verdicts.
+pub fn write_verdicts<W: Write>(
+    tables: &ReadTables,
+    (out, header): (W, &Header),
+    honour: &Honour,
+    now: Timestamp,
+) -> Result<(W, u64), WriteError> {
+    let mut feed = FeedWriter::new(out, header)?;
+    for row in tables.documents.iter().map_err(Error::from)? {
+        let number = row.map_err(Error::from)?.0.value();
+        for verdict in verdicts(tables, number, honour, now)? {
+            feed.verdict(&verdict)?;
+        }
+    }
+    Ok(feed.finish(None)?)
+}
+
+/// Why a feed cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// The feed cannot be written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A place in the order in which verdicts change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Last place of which everything is told.
+    pub after: u64,
+    /// Place after it of which only a part is told; 0 for none.
+    pub partly: u64,
+    /// Last address of that part.
+    pub told: String,
+}
+
+/// A part of the verdicts, in the order in which they changed.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// The verdicts.
+    pub verdicts: Vec<Verdict>,
+    /// Where they go on.
+    pub next: Place,
+    /// There are more now.
+    pub more: bool,
+}
+
+/// Documents that one part looks at.
+const LOOKED_AT_MAX: usize = 5_000;
+
+/// Returns verdicts after a place: at most `most`. A document whose copies change goes to the end,
+/// with all of its verdicts, so that who goes on from a place misses nothing.
+pub fn changes(
+    tables: &ReadTables,
+    from: &Place,
+    most: usize,
+    (honour, now): (&Honour, Timestamp),
+) -> Result<Changes, Error> {
+    let log = tables.verdict_log.range(from.after.saturating_add(1)..)?;
+    let mut part = Changes { next: from.clone(), ..Changes::default() };
+    for (looked_at, row) in log.enumerate() {
+        let (place, number) = row?;
+        let place = place.value();
+        if looked_at == LOOKED_AT_MAX || part.verdicts.len() == most {
+            part.more = true;
+            break;
+        }
+        let mut all = verdicts(tables, number.value(), honour, now)?;
+        if from.partly == place {
+            all.retain(|verdict| verdict.url > from.told);
+        }
+        let room = most - part.verdicts.len();
+        let beyond = all.len() > room;
+        part.verdicts.extend(all.into_iter().take(room));
+        if beyond {
+            let told = part.verdicts.last().map_or_else(String::new, |last| last.url.clone());
+            part.next = Place { after: part.next.after, partly: place, told };
+            part.more = true;
+            break;
+        }
+        part.next = Place { after: place, ..Place::default() };
+    }
+    Ok(part)
+}

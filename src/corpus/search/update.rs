@@ -1,0 +1,331 @@
+//! How the index is filled, and kept in step with the store.
+//!
+//! Whoever writes a document notes it in `search_changes`, in the same transaction. An update reads
+//! the rows of that table and the documents as one state of the store, commits them to the index
+//! together with the number of the update, and only then takes the rows out, if they still say what
+//! was indexed, together with the same number. After a crash between the two the same rows are
+//! indexed once more. An index whose number does not fit was lost, or is of another state of the
+//! store: all documents are indexed anew.
+
+use std::ops::Bound;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use serde::Serialize;
+use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
+
+use super::folder::Payload;
+use super::row::{Names, encode};
+use super::terms::{analyse, joined};
+use super::{Error, Search};
+use crate::corpus::documents::{Document, read_body, read_document};
+use crate::store::{self, META, ReadTables, SEARCH_CHANGES, Store, read_number};
+
+/// Name of the number of the last update in the table `meta`.
+const UPDATE: &str = "search_update";
+
+/// The engine wants this much memory for each thread.
+const THREAD_MIB_MIN: usize = 15;
+
+/// A thread more is worth its while for this many documents.
+const DOCUMENTS_PER_THREAD: u64 = 500;
+
+/// Documents that wait for a thread.
+const WAITING_MAX: usize = 64;
+
+/// Documents of one commit. While they are indexed, the store keeps every state of its pages since.
+pub const PART_DOCUMENTS: usize = 10_000;
+
+/// A document that belongs to no store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Its identifier.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// Address.
+    pub url: String,
+    /// Text.
+    pub text: String,
+}
+
+/// What an update has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Updated {
+    /// Documents that were indexed.
+    pub indexed: u64,
+    /// Documents that had changed and are not shown any more.
+    pub removed: u64,
+    /// All of the index was made anew.
+    pub all: bool,
+    /// More documents had changed than were looked at.
+    #[serde(skip)]
+    pub more: bool,
+}
+
+/// The work of one update.
+struct Work {
+    /// Documents to be looked at, with what the store says of them.
+    changes: Vec<(u64, u64)>,
+    /// Number of this update.
+    update: u64,
+    all: bool,
+    /// There are more changes than these.
+    more: bool,
+}
+
+impl Search {
+    /// Brings the index up to date with its store. Nothing of the store is kept from being written
+    /// meanwhile, but for a moment after each part.
+    pub fn update(&self, store: &Store) -> Result<Updated, Error> {
+        let mut sum = Updated::default();
+        loop {
+            let updated = self.update_part(store, PART_DOCUMENTS)?;
+            sum.indexed += updated.indexed;
+            sum.removed += updated.removed;
+            sum.all |= updated.all;
+            if !updated.more {
+                return Ok(sum);
+            }
+        }
+    }
+
+    /// Looks at no more than `documents_max` of the documents that have changed. An index that must
+    /// be made anew is made in one go.
+    pub fn update_part(&self, store: &Store, documents_max: usize) -> Result<Updated, Error> {
+        self.bring(store, false, documents_max)
+    }
+
+    /// Makes the index anew from its store. The old one answers until the new one is whole.
+    pub fn rebuild(&self, store: &Store) -> Result<Updated, Error> {
+        self.bring(store, true, 0)
+    }
+
+    fn bring(&self, store: &Store, all: bool, documents_max: usize) -> Result<Updated, Error> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let tables = store.read()?;
+        let seen = seen(&tables)?;
+        let own = self.payload()?.filter(|payload| payload.source.is_empty());
+        let own = own.map(|payload| payload.update);
+        let fits = own.is_some_and(|own| own == seen || own == seen + 1);
+        let all = all || !fits;
+        let most = if all { usize::MAX } else { documents_max };
+        // Each part begins behind the last one, so that none waits for ever behind the others.
+        let from = if all { 0 } else { self.next.load(Ordering::Relaxed) };
+        let range = |range: (Bound<u64>, Bound<u64>)| tables.search_changes.range(range);
+        let behind = range((Bound::Included(from), Bound::Unbounded));
+        let before = range((Bound::Unbounded, Bound::Excluded(from)));
+        let rows = behind.map_err(store::Error::from)?.chain(before.map_err(store::Error::from)?);
+        let mut changes = Vec::new();
+        for row in rows.take(most) {
+            let (number, shown) = row.map_err(store::Error::from)?;
+            changes.push((number.value(), shown.value()));
+        }
+        if changes.is_empty() && !all && own == Some(seen) {
+            return Ok(Updated::default());
+        }
+        let noted = tables.search_changes.len().map_err(store::Error::from)?;
+        let more = noted > changes.len() as u64;
+        let work = Work { changes, update: seen + 1, all, more };
+        let updated = self.index(&tables, &work)?;
+        drop(tables);
+        settle(store, &work)?;
+        let last = work.changes.last().map_or(0, |(number, _)| number.saturating_add(1));
+        self.next.store(last, Ordering::Relaxed);
+        Ok(updated)
+    }
+
+    fn index(&self, tables: &ReadTables, work: &Work) -> Result<Updated, Error> {
+        let stored = tables.documents.len().map_err(store::Error::from)?;
+        let most = if work.all { stored } else { work.changes.len() as u64 };
+        let mut updated = Updated { all: work.all, more: work.more, ..Updated::default() };
+        let writer = self.writer(most)?;
+        let failed = |error| self.damaged(error);
+        if work.all {
+            writer.delete_all_documents().map_err(failed)?;
+            let mut rows = tables.documents.iter().map_err(store::Error::from)?;
+            let read = || {
+                for row in rows.by_ref() {
+                    let (number, row) = row.map_err(store::Error::from)?;
+                    let document = Document::decode(row.value()).map_err(store::Error::from)?;
+                    if let Some(entry) = entry(tables, &document)? {
+                        return Ok(Some((number.value(), entry)));
+                    }
+                }
+                Ok(None)
+            };
+            updated.indexed = self.add(&writer, most, read)?;
+        } else {
+            for (number, _) in &work.changes {
+                writer.delete_term(Term::from_field_u64(self.fields.number, *number));
+            }
+            let mut numbers = work.changes.iter().map(|(number, _)| *number);
+            let read = || {
+                for number in numbers.by_ref() {
+                    let Some(document) = read_document(&tables.documents, number)? else {
+                        continue;
+                    };
+                    if let Some(entry) = entry(tables, &document)? {
+                        return Ok(Some((number, entry)));
+                    }
+                }
+                Ok(None)
+            };
+            updated.indexed = self.add(&writer, most, read)?;
+            updated.removed = most - updated.indexed;
+        }
+        self.commit(writer, &Payload { update: work.update, source: String::new() })?;
+        Ok(updated)
+    }
+
+    /// Fills the index with documents that belong to no store. If it was made from the same
+    /// `source` before, it is left as it is, and nothing is read.
+    pub fn fill(
+        &self,
+        source: &str,
+        mut entries: impl Iterator<Item = Result<Entry, Box<dyn std::error::Error + Send + Sync>>>,
+    ) -> Result<Updated, Error> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.payload()?.is_some_and(|payload| payload.source == source) {
+            return Ok(Updated::default());
+        }
+        let writer = self.writer(u64::MAX)?;
+        writer.delete_all_documents().map_err(|error| self.damaged(error))?;
+        let mut number = 0;
+        let indexed = self.add(&writer, u64::MAX, || {
+            let entry = entries.next().transpose().map_err(Error::Source)?;
+            number += 1;
+            Ok(entry.map(|entry| (number, entry)))
+        })?;
+        self.commit(writer, &Payload { update: 0, source: source.to_owned() })?;
+        Ok(Updated { indexed, all: true, ..Updated::default() })
+    }
+
+    fn writer(&self, documents: u64) -> Result<IndexWriter, Error> {
+        let threads = threads(documents);
+        let (least, most) = ((THREAD_MIB_MIN << 20) * threads, (2048 << 20) * threads);
+        let bytes = self.config.memory.bytes().clamp(least, most);
+        let writer = self.index.writer_with_num_threads(threads, bytes);
+        let writer = writer.map_err(|error| self.damaged(error))?;
+        // An update that was killed leaves files under names that the next one may want.
+        writer.garbage_collect_files().wait().map_err(|error| self.damaged(error))?;
+        Ok(writer)
+    }
+
+    /// Adds what `next` reads, cut into words on all cores, and returns its number.
+    fn add(
+        &self,
+        writer: &IndexWriter,
+        documents: u64,
+        mut next: impl FnMut() -> Result<Option<(u64, Entry)>, Error>,
+    ) -> Result<u64, Error> {
+        let (hand, work) = async_channel::bounded::<(u64, Entry)>(WAITING_MAX);
+        let mut added = 0;
+        thread::scope(|scope| {
+            let hands: Vec<_> = (0..threads(documents))
+                .map(|_| {
+                    let work = work.clone();
+                    scope.spawn(move || {
+                        while let Ok((number, entry)) = work.recv_blocking() {
+                            writer.add_document(self.document(number, &entry))?;
+                        }
+                        Ok::<(), TantivyError>(())
+                    })
+                })
+                .collect();
+            drop(work);
+            let mut read = || {
+                while let Some(entry) = next()? {
+                    self.check_stop()?;
+                    added += 1;
+                    // All threads have failed: what they say comes below.
+                    if hand.send_blocking(entry).is_err() {
+                        break;
+                    }
+                }
+                Ok::<(), Error>(())
+            };
+            let mut result = read();
+            drop(hand);
+            for hand in hands {
+                let ended = hand.join().unwrap_or_else(|_| {
+                    Err(TantivyError::InternalError("a thread has panicked".to_owned()))
+                });
+                result = result.and(ended.map_err(|error| self.damaged(error)));
+            }
+            result
+        })?;
+        Ok(added)
+    }
+
+    fn document(&self, number: u64, entry: &Entry) -> TantivyDocument {
+        let analysed = analyse(&entry.text);
+        let names = Names { id: &entry.id, title: &entry.title, url: &entry.url };
+        let mut document = TantivyDocument::new();
+        document.add_u64(self.fields.number, number);
+        document.add_text(self.fields.words, analysed.words);
+        document.add_text(self.fields.title, joined(&entry.title));
+        let row = encode(&names, &analysed.sentences, &entry.text);
+        document.add_bytes(self.fields.row, &row);
+        document
+    }
+
+    /// Commits, waits until segments are merged, and lets readers see it.
+    fn commit(&self, mut writer: IndexWriter, payload: &Payload) -> Result<(), Error> {
+        let failed = |error| self.damaged(error);
+        let mut prepared = writer.prepare_commit().map_err(failed)?;
+        prepared.set_payload(&serde_json::to_string(payload).expect("it has a form in JSON"));
+        prepared.commit().map_err(failed)?;
+        writer.wait_merging_threads().map_err(failed)?;
+        self.reader.reload().map_err(failed)
+    }
+}
+
+/// Number of threads that are worth their while.
+fn threads(documents: u64) -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from).min(8);
+    usize::try_from(documents / DOCUMENTS_PER_THREAD).unwrap_or(usize::MAX).clamp(1, cores)
+}
+
+/// A document of the store as it is indexed; none if it is not shown.
+fn entry(tables: &ReadTables, document: &Document) -> Result<Option<Entry>, Error> {
+    if document.shown() == 0 {
+        return Ok(None);
+    }
+    let text = read_body(&tables.bodies, document.content)?;
+    Ok(text.map(|text| Entry {
+        id: document.id.to_string(),
+        title: document.title.clone(),
+        url: document.canonical.clone(),
+        text,
+    }))
+}
+
+/// Number of the last update that the store knows of.
+fn seen(tables: &ReadTables) -> Result<u64, Error> {
+    let row = tables.meta.get(UPDATE).map_err(store::Error::from)?;
+    let number = row.map(|row| read_number(row.value())).transpose();
+    Ok(number.map_err(store::Error::from)?.unwrap_or(0))
+}
+
+/// Takes out of the store what is indexed now. What was changed meanwhile stays for the next time.
+fn settle(store: &Store, work: &Work) -> Result<(), store::Error> {
+    let _turn = store.turn();
+    let txn = store.db().begin_write()?;
+    {
+        let mut changes = txn.open_table(SEARCH_CHANGES)?;
+        for (number, shown) in &work.changes {
+            let now = changes.get(number)?.map(|row| row.value());
+            if now == Some(*shown) {
+                changes.remove(number)?;
+            }
+        }
+        let mut meta = txn.open_table(META)?;
+        meta.insert(UPDATE, work.update.to_be_bytes().as_slice())?;
+    }
+    txn.commit()?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What the judge has to know: trees, their texts and pages, and the article that is judged.
+
+use std::borrow::Cow;
+
+use crate::base::clock::Timestamp;
+use crate::text::features::{Signature, Signed, Standing};
+
+/// The trees that are known: whatever holds them, in memory or in a store.
+pub trait Trees {
+    /// What can go wrong when one is looked up.
+    type Error;
+
+    /// Returns a content.
+    fn text(&self, content: u32) -> Result<Text<'_>, Self::Error>;
+
+    /// Returns the tree of a content.
+    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Tree<'a>, Self::Error>;
+
+    /// Returns pages of a document that are on the site of an article, but for those that carry
+    /// the content that is judged again; a few of them if it has many.
+    fn mates(&self, document: u64, question: &Question<'_>) -> Result<Vec<Mate<'_>>, Self::Error>;
+}
+
+/// A text that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text<'a> {
+    /// Its number.
+    pub content: u32,
+    /// Number of its document.
+    pub document: u64,
+    /// Its keys, and where it stood first: site and edition.
+    pub signed: Cow<'a, Signed>,
+}
+
+/// What the judge must know of a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree<'a> {
+    /// Number of its document.
+    pub document: u64,
+    /// Number of the content at its root.
+    pub root_content: u32,
+    /// The text there.
+    pub root: Cow<'a, Signed>,
+    /// The text of its canonical copy, if that is another one.
+    pub canonical: Option<Cow<'a, Signed>>,
+    /// The text by which it was found, if that is another one than its root.
+    pub leaf: Option<Cow<'a, Signed>>,
+    /// Copies of the document.
+    pub copies: u64,
+    /// When the first of them came.
+    pub first_arrival: Timestamp,
+}
+
+/// A page of a document on the site of the article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mate<'a> {
+    /// Number of its content.
+    pub content: u32,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Its text.
+    pub text: Cow<'a, Signature>,
+}
+
+/// An article that is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question<'a> {
+    /// Its keys, and where it stands.
+    pub signed: &'a Signed,
+    /// Its address, or empty.
+    pub address: &'a str,
+    /// Its content, if it is judged again.
+    pub content: Option<u64>,
+    /// A document of which all that it shares with the article is taken for boilerplate.
+    pub wary: Option<u64>,
+}
+
+impl<'a> Question<'a> {
+    /// Asks for an article that is new.
+    #[must_use]
+    pub fn new(signed: &'a Signed, address: &'a str) -> Self {
+        Self { signed, address, content: None, wary: None }
+    }
+}

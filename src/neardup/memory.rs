@@ -1,0 +1,290 @@
+//! The trees of all contents, in memory.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use super::Key;
+use crate::base::clock::Timestamp;
+use crate::text::features::{Signed, Standing};
+
+use super::deduplicator::Cluster;
+use super::known::{Mate, Question, Text, Tree as Known, Trees};
+use super::{Config, Joint, site_allows};
+
+/// Pages of a document on one site that are asked.
+const MATES_MAX: usize = 8;
+
+/// Pages of the smaller of two trees that are asked before both become one; pages of a text that
+/// are asked before it moves.
+const MERGED_MAX: usize = 32;
+
+/// All trees with their texts, and the documents that carry these.
+#[derive(Default)]
+pub(super) struct Forest {
+    pub nodes: Vec<Node>,
+    pub trees: Vec<Tree>,
+    pub documents: Vec<Page>,
+    /// Some documents of each tree of several on each site.
+    sites: HashMap<(u32, u64), Vec<u32>>,
+}
+
+/// A distinct text.
+pub(super) struct Node {
+    pub place: Place,
+    /// In a box: the list grows without moving it.
+    pub signed: Box<Signed>,
+}
+
+/// Where a text hangs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub tree: u32,
+    /// The first document that has it.
+    pub first: u32,
+    pub key: Key,
+    pub distance: u8,
+    pub similarity: f32,
+}
+
+pub(super) struct Tree {
+    pub cluster: Cluster,
+    pub popularity: u64,
+    /// The content that the others are compared with.
+    pub root: u32,
+    /// Its documents but for the first, until it is counted anew.
+    others: Vec<u32>,
+}
+
+/// A document as it was judged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    pub content: u32,
+    pub popularity: u64,
+    standing: Words,
+}
+
+/// A [`Standing`] without what files of lines do not have.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    site: u64,
+    edition: u32,
+    form: u32,
+    name: u32,
+    title: u32,
+    heading: u32,
+}
+
+impl Page {
+    pub(super) fn of(standing: &Standing, content: u32, popularity: u64) -> Self {
+        let Standing { site, edition, form, name, title, heading, .. } = *standing;
+        let standing = Words { site, edition, form, name, title, heading };
+        Self { content, popularity, standing }
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        let Words { site, edition, form, name, title, heading } = self.standing;
+        Standing { site, edition, form, name, title, heading, ..Standing::default() }
+    }
+}
+
+impl Place {
+    /// That of a leaf.
+    pub(super) fn leaf(first: u32, joint: &Joint) -> Self {
+        Self {
+            tree: joint.document as u32,
+            first,
+            key: joint.key,
+            distance: joint.distance as u8,
+            similarity: joint.likeness.similarity,
+        }
+    }
+}
+
+impl Trees for Forest {
+    type Error = Infallible;
+
+    fn text(&self, content: u32) -> Result<Text<'_>, Infallible> {
+        let node = &self.nodes[content as usize];
+        let (document, signed) = (u64::from(node.place.tree), Cow::Borrowed(&*node.signed));
+        Ok(Text { content, document, signed })
+    }
+
+    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Known<'a>, Infallible> {
+        let tree = &self.trees[text.document as usize];
+        let signed = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].signed);
+        let canonical = self.documents.get(tree.cluster.canonical as usize);
+        let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
+        Ok(Known {
+            document: text.document,
+            root_content: tree.root,
+            root: signed(tree.root),
+            canonical: canonical.map(signed),
+            leaf: (text.content != tree.root).then_some(text.signed),
+            copies: u64::from(tree.cluster.copies),
+            first_arrival: Timestamp(i64::from(tree.cluster.first)),
+        })
+    }
+
+    fn mates(&self, document: u64, question: &Question<'_>) -> Result<Vec<Mate<'_>>, Infallible> {
+        Ok(self.pages(document as u32, question))
+    }
+}
+
+impl Forest {
+    /// Returns documents of a tree on the site of a question.
+    pub(super) fn pages(&self, tree: u32, question: &Question<'_>) -> Vec<Mate<'_>> {
+        let site = question.signed.standing.site;
+        if site == 0 {
+            return Vec::new();
+        }
+        let first = [self.trees[tree as usize].cluster.first];
+        let numbers = self.sites.get(&(tree, site)).map_or(&first[..], Vec::as_slice);
+        let pages = numbers.iter().map(|number| &self.documents[*number as usize]);
+        let pages = pages.filter(|page| {
+            page.standing.site == site && question.content != Some(u64::from(page.content))
+        });
+        pages.map(|page| self.mate(page)).collect()
+    }
+
+    fn mate(&self, page: &Page) -> Mate<'_> {
+        let text = &self.nodes[page.content as usize].signed.text;
+        let (content, standing) = (page.content, page.standing());
+        Mate { content, standing, text: Cow::Borrowed(text) }
+    }
+
+    /// Makes a tree of its own for a content that `first` has.
+    pub(super) fn plant(&mut self, first: u32, content: u32) -> Place {
+        let tree = self.trees.len() as u32;
+        let cluster = Cluster { first, canonical: first, copies: 0 };
+        self.trees.push(Tree { cluster, popularity: 0, root: content, others: Vec::new() });
+        Place { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
+    }
+
+    /// Adds a document to a tree. Returns whether it is the canonical one from here on, and was not
+    /// the first.
+    pub(super) fn add(&mut self, tree: u32, page: Page) -> bool {
+        let number = self.documents.len() as u32;
+        self.documents.push(page);
+        self.count(tree, number)
+    }
+
+    fn count(&mut self, number: u32, document: u32) -> bool {
+        let page = self.documents[document as usize];
+        let tree = &mut self.trees[number as usize];
+        tree.cluster.copies += 1;
+        if tree.cluster.copies == 1 {
+            let first = document;
+            tree.cluster = Cluster { first, canonical: first, copies: 1 };
+            tree.popularity = page.popularity;
+            return false;
+        }
+        let (earlier, later) = (document.min(tree.cluster.first), document.max(tree.cluster.first));
+        tree.cluster.first = earlier;
+        tree.others.push(later);
+        let canonical = tree.cluster.canonical;
+        let better = page.popularity > tree.popularity
+            || (page.popularity == tree.popularity && document < canonical);
+        if better {
+            (tree.cluster.canonical, tree.popularity) = (document, page.popularity);
+        }
+        if tree.cluster.copies == 2 {
+            let other = if document == earlier { later } else { earlier };
+            self.note_site(number, other);
+        }
+        self.note_site(number, document);
+        better
+    }
+
+    fn note_site(&mut self, tree: u32, document: u32) {
+        let site = self.documents[document as usize].standing.site;
+        if site != 0 {
+            let pages = self.sites.entry((tree, site)).or_default();
+            if pages.len() < MATES_MAX {
+                pages.push(document);
+            }
+        }
+    }
+
+    /// Counts the documents of a tree anew, each where its text is by now.
+    pub(super) fn recount(&mut self, number: u32) {
+        let tree = &mut self.trees[number as usize];
+        let mut documents = std::mem::take(&mut tree.others);
+        documents.push(tree.cluster.first);
+        documents.sort_unstable();
+        tree.cluster.copies = 0;
+        for document in &documents {
+            self.sites.remove(&(number, self.documents[*document as usize].standing.site));
+        }
+        for document in documents {
+            let content = self.documents[document as usize].content;
+            self.count(self.nodes[content as usize].place.tree, document);
+        }
+    }
+
+    /// Returns which of two trees takes the other: the one with most copies, then the older one.
+    pub(super) fn order(&self, one: u32, other: u32) -> (u32, u32) {
+        let rank = |tree: u32| {
+            let cluster = self.trees[tree as usize].cluster;
+            (cluster.copies, std::cmp::Reverse(cluster.first))
+        };
+        if rank(one) >= rank(other) { (one, other) } else { (other, one) }
+    }
+
+    /// Tells whether two trees may become one for all that is known of the sites of their pages.
+    pub(super) fn may_merge(&self, small: u32, large: u32, config: &Config) -> bool {
+        let pages = self.numbers(small).take(MERGED_MAX);
+        small != large && self.allow(pages, large, config)
+    }
+
+    /// Tells whether all pages of a text may be pages of another tree for all that is known of
+    /// their sites.
+    pub(super) fn may_move(&self, content: u32, tree: u32, config: &Config) -> bool {
+        let pages = self.numbers(self.nodes[content as usize].place.tree);
+        let pages = pages.filter(|page| self.documents[*page as usize].content == content);
+        self.allow(pages.take(MERGED_MAX), tree, config)
+    }
+
+    fn allow(&self, pages: impl Iterator<Item = u32>, tree: u32, config: &Config) -> bool {
+        let mut pages = pages.map(|number| &self.documents[number as usize]);
+        pages.all(|page| {
+            let mut signed = self.nodes[page.content as usize].signed.clone();
+            signed.standing = page.standing();
+            let content = Some(u64::from(page.content));
+            let question = Question { content, ..Question::new(&signed, "") };
+            site_allows(&question, &self.pages(tree, &question), config).is_some()
+        })
+    }
+
+    /// The documents of a tree.
+    fn numbers(&self, tree: u32) -> impl Iterator<Item = u32> {
+        let tree = &self.trees[tree as usize];
+        std::iter::once(tree.cluster.first).chain(tree.others.iter().copied())
+    }
+
+    /// Returns a page of a site that carries a text.
+    pub(super) fn carrier_on(&self, content: u32, site: u64) -> Option<u32> {
+        self.numbers(self.nodes[content as usize].place.tree).find(|number| {
+            let page = &self.documents[*number as usize];
+            page.content == content && page.standing.site == site
+        })
+    }
+
+    /// Makes all documents of one tree documents of another one.
+    pub(super) fn merge(&mut self, small: u32, large: u32) {
+        let root = self.trees[large as usize].root as usize;
+        let root = self.nodes[root].signed.text.clone();
+        let tree = &self.trees[small as usize];
+        for number in std::iter::once(&tree.cluster.first).chain(&tree.others) {
+            let content = self.documents[*number as usize].content;
+            let Node { place, signed } = &mut self.nodes[content as usize];
+            if place.tree != large {
+                let text = &signed.text;
+                (place.tree, place.key) = (large, Key::Merged);
+                place.distance = text.fingerprint.distance(root.fingerprint) as u8;
+                place.similarity = text.sketch.similarity(&root.sketch);
+            }
+        }
+        self.recount(small);
+    }
+}

@@ -1,0 +1,40 @@
+//! Near-duplicates: is this article known already, and where does it belong?
+//!
+//! In: the fingerprints and keys of an article, and a view of the trees that there are ([`Trees`]).
+//! Out: candidates ([`Finder`]) and a judgement ([`judge`]). Nothing here knows a store:
+//! [`Deduplicator`] keeps all in memory, [`files`] runs it over JSON lines, and
+//! [`crate::corpus::dedup`] asks about what is stored.
+//!
+//! An article is signed once ([`crate::text::features::Signer`]): an exact hash, a simhash of its
+//! text and one of its title, a sketch of its shingles, keys of its longest sentences. The
+//! index names candidates by any of them; no candidate is believed before its tree confirms it
+//! by the sketch ([`Rule`]), and before the pages of the article's own site do if the tree has any,
+//! so that an accident of 64 bits, a template, or a title such as "Home", never discards a page.
+
+mod change;
+mod classes;
+mod config;
+mod deduplicator;
+pub mod files;
+mod finder;
+pub mod forest;
+pub mod index;
+mod judge;
+mod key;
+mod known;
+mod memory;
+mod pair;
+mod rule;
+mod second_look;
+mod site;
+
+pub use change::{Change, Field};
+pub use config::{Config, Error, Preset};
+pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
+pub use finder::{Candidate, Finder};
+pub use judge::{Allowed, Joint, Judgement, judge, site_allows, takes_place};
+pub use key::Key;
+pub use known::{Mate, Question, Text, Tree, Trees};
+pub(crate) use pair::Pair;
+pub use rule::{Bond, Likeness, Rule};
+pub use second_look::{LOOKS_MAX, loose_leaves};

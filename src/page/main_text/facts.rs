@@ -1,0 +1,292 @@
+//! What a page says of itself as a whole: address, head, structured data.
+
+use std::collections::HashSet;
+
+use url::Url;
+
+use super::render::{collapse_lines, render};
+use super::repeats::Plain;
+use super::segments::{Segments, hash};
+use super::stats::Stats;
+use crate::page::tags::Tag;
+use crate::page::tree::{Bound, Kind, Tree, parse};
+
+/// Bytes of structured data that are looked at.
+const DATA_BYTES_MAX: usize = 256 << 10;
+
+/// Elements and texts of an article in structured data that are looked at.
+const NODES_MAX: usize = 50_000;
+
+/// Facts about a page, for the features of its segments.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Words of the title.
+    pub title: HashSet<u64, Plain>,
+    /// Words of the description.
+    pub description: HashSet<u64, Plain>,
+    /// Pairs of words of the article in the structured data.
+    pub article: HashSet<u64, Plain>,
+    /// Bits: see `HINTS`.
+    pub hints: u32,
+    /// The article in the structured data, as it stands there.
+    article_text: String,
+    /// The description.
+    description_text: String,
+}
+
+/// Names of the bits of `hints`.
+pub(super) const HINTS: [&str; 15] = [
+    "data_article",
+    "data_product",
+    "data_forum",
+    "data_list",
+    "data_page",
+    "og_article",
+    "og_product",
+    "og_website",
+    "url_forum",
+    "url_product",
+    "url_docs",
+    "url_list",
+    "url_news",
+    "generator_forum",
+    "generator_docs",
+];
+
+impl Facts {
+    pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
+        let mut facts = Self::default();
+        if let Some(url) = url {
+            facts.read_address(url);
+        }
+        for (index, item) in tree.items.iter().enumerate() {
+            match item.tag {
+                Tag::Title if facts.title.is_empty() => {
+                    facts.title = words(&tree.text_of(index, 300)).collect();
+                }
+                Tag::Meta => facts.read_meta(item),
+                Tag::NotText if item.name() == "script" => {
+                    let kind = item.attribute("type").unwrap_or_default();
+                    if kind.eq_ignore_ascii_case("application/ld+json")
+                        && let Some(Kind::Text(text)) = tree.items.get(index + 1).map(|i| i.kind)
+                    {
+                        facts.read_data(text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    fn hint(&mut self, name: &str) {
+        let at = HINTS.iter().position(|hint| *hint == name);
+        self.hints |= 1 << at.expect("every hint has a name");
+    }
+
+    fn read_address(&mut self, url: &Url) {
+        let path = url.path().to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| path.contains(word));
+        let found = [
+            (
+                "url_forum",
+                has(&[
+                    "forum",
+                    "thread",
+                    "topic",
+                    "bbs",
+                    "question",
+                    "community",
+                    "discuss",
+                    "/t/",
+                    "/comments/",
+                    "tieba",
+                    "viewtopic",
+                ]),
+            ),
+            (
+                "url_product",
+                has(&[
+                    "product", "/item", "/shop", "/dp/", "/p/", "store", "/buy", "goods", "catalog",
+                ]),
+            ),
+            (
+                "url_docs",
+                has(&[
+                    "docs",
+                    "/doc/",
+                    "manual",
+                    "reference",
+                    "/wiki/",
+                    "/guide",
+                    "/api",
+                    "documentation",
+                    "/help",
+                    "tutorial",
+                    "learn",
+                ]),
+            ),
+            (
+                "url_list",
+                has(&[
+                    "category",
+                    "/tag/",
+                    "/tags/",
+                    "archive",
+                    "collections",
+                    "/list",
+                    "/search",
+                    "index.",
+                    "/topics",
+                    "directory",
+                ]),
+            ),
+            ("url_news", has(&["news", "article", "blog", "/story", "/post", "/20"])),
+        ];
+        for (name, there) in found {
+            if there {
+                self.hint(name);
+            }
+        }
+    }
+
+    fn read_meta(&mut self, item: &crate::page::tree::Item<'_>) {
+        let Some(content) = item.attribute("content") else { return };
+        let name = item.attribute("property").or_else(|| item.attribute("name"));
+        let name = name.unwrap_or_default();
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if is("description") || is("og:description") {
+            let end = content.floor_char_boundary(2_000);
+            self.description.extend(words(&content[..end]));
+            if content.len() > self.description_text.len() {
+                content[..end].clone_into(&mut self.description_text);
+            }
+        } else if is("og:title") {
+            let end = content.floor_char_boundary(500);
+            self.title.extend(words(&content[..end]));
+        } else if is("og:type") {
+            match content.trim() {
+                "article" | "blog" | "news" => self.hint("og_article"),
+                kind if kind.contains("product") => self.hint("og_product"),
+                "website" => self.hint("og_website"),
+                _ => {}
+            }
+        } else if is("generator") {
+            let lower = content.to_ascii_lowercase();
+            let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+            if has(&["discourse", "vbulletin", "phpbb", "discuz", "xenforo", "smf", "mybb"]) {
+                self.hint("generator_forum");
+            } else if has(&["docusaurus", "sphinx", "mkdocs", "hugo", "gitbook", "vitepress"]) {
+                self.hint("generator_docs");
+            }
+        }
+    }
+
+    /// Returns the text of a page of which only `weight` can be seen without scripts: the article
+    /// in the structured data if it has three times as much, the description if there is nothing.
+    pub(super) fn text_elsewhere(&self, weight: u32) -> Option<String> {
+        let quoted = format!("\"{}\"", self.article_text);
+        let article: String = serde_json::from_str(&quoted).unwrap_or_default();
+        let mut stats = Stats::default();
+        stats.add(&article);
+        if stats.weight > weight * 3 {
+            return Some(plain_of(&article));
+        }
+        let text = collapse_lines(&self.description_text);
+        Some(text).filter(|text| weight == 0 && !text.is_empty())
+    }
+
+    fn read_data(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(DATA_BYTES_MAX)];
+        for (at, _) in text.match_indices("\"@type\"") {
+            let Some(value) = text[at + 7..].split('"').nth(1) else { continue };
+            match value {
+                "Product" | "Offer" | "ProductGroup" => self.hint("data_product"),
+                "DiscussionForumPosting" | "QAPage" | "Question" | "Comment" => {
+                    self.hint("data_forum");
+                }
+                "ItemList" | "CollectionPage" | "OfferCatalog" => self.hint("data_list"),
+                "WebPage" | "Organization" | "LocalBusiness" | "Service" => {
+                    self.hint("data_page");
+                }
+                value if value.ends_with("Article") || value.ends_with("Posting") => {
+                    self.hint("data_article");
+                }
+                _ => {}
+            }
+        }
+        if let Some(body) = article_body(text) {
+            body.clone_into(&mut self.article_text);
+            let all: Vec<u64> = words(body).collect();
+            self.article.extend(all.windows(2).map(|pair| pair_key(pair[0], pair[1])));
+        }
+    }
+}
+
+/// The string after `"articleBody":`, with its escapes: words are what counts.
+fn article_body(text: &str) -> Option<&str> {
+    let at = text.find("\"articleBody\"")?;
+    let rest = text[at + 13..].trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let mut escaped = false;
+    let end = rest.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    Some(&rest[..end.unwrap_or(rest.len())])
+}
+
+/// Structured data may hold markup: its text, one line a block.
+fn plain_of(text: &str) -> String {
+    if !text.contains('<') {
+        return collapse_lines(text);
+    }
+    let html = parse(text, Bound { nodes_max: NODES_MAX, ..Bound::NONE }).html;
+    let tree = Tree::new(&html, NODES_MAX);
+    let segments = Segments::new(&tree);
+    render(&tree, &segments, &vec![true; segments.all.len()])
+}
+
+/// Names a pair of words.
+pub(super) const fn pair_key(a: u64, b: u64) -> u64 {
+    a.rotate_left(17) ^ b
+}
+
+/// Hashes of the words of a text in lower case; a CJK character is a word.
+pub(super) fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+    let is_cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
+    let mut rest = text;
+    let mut lower = String::new();
+    std::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let start = bytes.iter().position(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)?;
+        let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
+        let end = end.map_or(bytes.len(), |end| start + end);
+        let (word, plain) = if bytes.get(end).is_none_or(u8::is_ascii) {
+            (start..end, true)
+        } else {
+            let start = start + rest[start..].find(char::is_alphanumeric)?;
+            let first = rest[start..].chars().next()?;
+            let end = if is_cjk(first) {
+                start + first.len_utf8()
+            } else {
+                let ends = |c: char| !c.is_alphanumeric() || is_cjk(c);
+                rest[start..].find(ends).map_or(rest.len(), |end| start + end)
+            };
+            (start..end, false)
+        };
+        let found = &rest[word.clone()];
+        rest = &rest[word.end..];
+        if plain && !found.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Some(hash(found));
+        }
+        lower.clear();
+        if plain {
+            lower.push_str(found);
+            lower.make_ascii_lowercase();
+        } else {
+            lower.push_str(&found.to_lowercase());
+        }
+        Some(hash(&lower))
+    })
+}

@@ -1,0 +1,159 @@
+//! Chosen segments as plain text: one line a block, cells of a row apart by tabs, words never
+//! glued.
+
+use super::segments::{Segment, Segments};
+use crate::page::tags::Tag;
+use crate::page::tree::Tree;
+
+/// Writes the segments that are kept, in document order.
+pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool]) -> String {
+    let mut out = Out::default();
+    let mut row = None;
+    for (segment, _) in segments.all.iter().zip(kept).filter(|(_, kept)| **kept) {
+        let this = row_of(tree, segment);
+        if this.is_some() && this == row {
+            out.cell();
+        } else {
+            out.line();
+        }
+        row = this;
+        out.pre = is_pre(tree, segment.block);
+        for (_, text) in segment.texts(tree) {
+            out.text(text);
+        }
+    }
+    out.finish()
+}
+
+/// Collapses white space within lines and drops empty lines.
+pub(in crate::page) fn collapse_lines(text: &str) -> String {
+    let mut out = Out::default();
+    for line in text.lines() {
+        out.text(line);
+        out.line();
+    }
+    out.finish()
+}
+
+/// Collapses all white space, that between lines as well.
+pub(super) fn collapse(text: &str) -> String {
+    let mut out = Out::default();
+    out.text(text);
+    out.finish()
+}
+
+/// Levels above a block that are looked at for a row of a table or for preformatted text.
+const LEVELS: usize = 6;
+
+fn above(tree: &Tree<'_>, block: usize, is: impl Fn(Tag) -> bool) -> Option<usize> {
+    let mut at = block;
+    for _ in 0..LEVELS {
+        if is(tree.items[at].tag) {
+            return Some(at);
+        }
+        at = tree.items[at].parent;
+    }
+    None
+}
+
+/// The row whose cell a segment begins. Text below further blocks of a cell is no data: such
+/// tables lay a page out.
+pub(super) fn row_of(tree: &Tree<'_>, segment: &Segment) -> Option<usize> {
+    let cell = &tree.items[segment.block];
+    let begins = matches!(cell.tag, Tag::Td | Tag::Th) && !segment.after_break;
+    Some(cell.parent).filter(|row| begins && tree.items[*row].tag == Tag::Tr)
+}
+
+fn is_pre(tree: &Tree<'_>, block: usize) -> bool {
+    above(tree, block, |tag| tag == Tag::Pre).is_some()
+}
+
+/// Text under way: white space is written when something follows it.
+#[derive(Default)]
+struct Out {
+    text: String,
+    /// Something is on the present line.
+    filled: bool,
+    pending: Pending,
+    /// In preformatted text.
+    pre: bool,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Pending {
+    #[default]
+    Nothing,
+    Blank,
+    Cell,
+    Line,
+}
+
+impl Out {
+    fn text(&mut self, text: &str) {
+        if !self.pre && text.is_ascii() && !text.contains('\0') {
+            return self.ascii(text);
+        }
+        for c in text.chars() {
+            match c {
+                '\n' if self.pre => self.line(),
+                c if self.pre && c.is_whitespace() && c != '\r' => {
+                    // Indentation is part of code.
+                    self.write(' ');
+                }
+                c if c.is_whitespace() => self.pending = self.pending.max(Pending::Blank),
+                '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{00AD}' | '\0' => {}
+                c => self.write(c),
+            }
+        }
+    }
+
+    /// The usual case: whole words at a time.
+    fn ascii(&mut self, text: &str) {
+        if text.starts_with(|c: char| c.is_ascii_whitespace()) {
+            self.pending = self.pending.max(Pending::Blank);
+        }
+        for word in text.split_ascii_whitespace() {
+            self.space();
+            self.text.push_str(word);
+            self.pending = Pending::Blank;
+        }
+        // What follows the last word directly belongs to it.
+        if self.filled && !text.ends_with(|c: char| c.is_ascii_whitespace()) && !text.is_empty() {
+            self.pending = Pending::Nothing;
+        }
+    }
+
+    fn write(&mut self, c: char) {
+        self.space();
+        self.text.push(c);
+    }
+
+    /// Writes the white space that is pending, because something follows it.
+    fn space(&mut self) {
+        match self.pending {
+            _ if self.text.is_empty() => {}
+            Pending::Line => self.text.push('\n'),
+            Pending::Cell if self.filled => self.text.push('\t'),
+            Pending::Blank if self.filled => self.text.push(' '),
+            _ => {}
+        }
+        self.pending = Pending::Nothing;
+        self.filled = true;
+    }
+
+    fn line(&mut self) {
+        self.pending = Pending::Line;
+        self.filled = false;
+    }
+
+    fn cell(&mut self) {
+        if self.filled {
+            self.pending = self.pending.max(Pending::Cell);
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.text.truncate(self.text.trim_end().len());
+        self.text
+    }
+}

@@ -1,0 +1,212 @@
+//! Articles that come from outside the crawl, one at a time or many: each gets the identifier of
+//! its document, and is stored in the same way as a page.
+//!
+//! Articles are signed by whoever brings them, on any thread. One thread owns the write
+//! transaction: it takes all that have come, judges and joins each, commits, and only then answers,
+//! so that an answer that was given is never lost. An article is known by its `nid`: sent again, it
+//! gets the answer that it got before, without being signed, and without waiting for the writer.
+//!
+//! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
+
+mod submission;
+mod writer;
+
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use redb::ReadableDatabase as _;
+
+use crate::base::clock::{Clock, Timestamp};
+use crate::corpus::dedup;
+use crate::corpus::documents::DocId;
+use crate::neardup::{self, Finder};
+use crate::store::{self, Store};
+use crate::text::features::Signer;
+use crate::urls::{Normalize, PageUrl};
+
+pub use crate::corpus::documents::{Found, Sent};
+use submission::Ready;
+pub use submission::{Bad, Limits, Prepared, Submission};
+
+/// Requests that wait for the writer at most; more wait at the door.
+const WAITING_MAX: usize = 1_024;
+
+/// For how long an article that came again is fresh, so that it is not written each time.
+const FRESH: Duration = Duration::from_mins(1);
+
+/// What became of an article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receipt {
+    /// Its identifier, given or made of its address.
+    pub nid: String,
+    /// The document that it is a copy of.
+    pub doc_id: DocId,
+    /// By what it was recognised.
+    pub found: Found,
+    /// It is the copy that the document is known by.
+    pub canonical: bool,
+    /// Bits between the fingerprints, if it was found by one.
+    pub distance: u32,
+    /// Estimated similarity to the text that it was joined to, 0 to 1.
+    pub similarity: f32,
+    /// When it came first.
+    pub arrival: Timestamp,
+}
+
+/// Why nothing could be stored.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed: what.
+    #[error("{0}")]
+    Store(String),
+    /// The writer has ended.
+    #[error("the service is stopping")]
+    Closed,
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error.to_string())
+    }
+}
+
+/// Articles that came together.
+struct Delivery {
+    articles: Vec<Prepared>,
+    reply: tokio::sync::oneshot::Sender<Result<Vec<Receipt>, Error>>,
+}
+
+/// The door for articles. Cheap to clone.
+#[derive(Clone)]
+pub struct Intake {
+    inbox: SyncSender<Delivery>,
+    store: Arc<Store>,
+    signer: Signer,
+    normalize: Normalize,
+    limits: Limits,
+    clock: Clock,
+}
+
+/// What is known of an article that may have been sent.
+#[derive(Debug, Clone)]
+pub enum Standing {
+    /// No such article was sent.
+    Unknown,
+    /// Its document has been removed since.
+    Removed,
+    /// What it got, with the document of now.
+    Known(Receipt),
+}
+
+/// Returns what is known of the article that was sent with this `nid`; or, if none was, of the one
+/// that was sent without any from the address that stands in its place.
+pub fn standing(
+    tables: &store::ReadTables,
+    nid: &str,
+    rules: &Normalize,
+) -> Result<Standing, store::Error> {
+    let address = PageUrl::parse_with(nid, rules).ok().map(|url| url.to_string());
+    for name in [Some(submission::name_of(nid)), address].into_iter().flatten() {
+        if let Some(sent) = Sent::read(&tables.sent, &name)? {
+            let found = writer::receipt((&tables.contents, &tables.documents), nid, &sent)?;
+            return Ok(found.map_or(Standing::Removed, |(receipt, _)| Standing::Known(receipt)));
+        }
+    }
+    Ok(Standing::Unknown)
+}
+
+impl Intake {
+    /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
+    /// every other writer of the store in this process; `normalize` are the rules of addresses that
+    /// the store was made with, or what was crawled would not be known again. The writer ends with
+    /// the last clone of this.
+    ///
+    /// # Errors
+    ///
+    /// If the settings of the features cannot be, or no thread can start.
+    pub fn start(
+        store: Arc<Store>,
+        finder: Arc<Mutex<Finder>>,
+        (config, normalize): (&neardup::Config, Normalize),
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Self, dedup::Error> {
+        let signer = Signer::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
+        let (inbox, deliveries) = sync_channel(WAITING_MAX);
+        let (config, used) = (config.clone(), clock.clone());
+        let writer = writer::Writer { store: store.clone(), finder, config, clock: used };
+        thread::Builder::new()
+            .name("intake".to_owned())
+            .spawn(move || writer.run(&deliveries))
+            .map_err(|source| {
+                let path = std::path::PathBuf::from("intake");
+                dedup::Error::Store(store::Error::Io { path, source })
+            })?;
+        Ok(Self { inbox, store, signer, normalize, limits, clock })
+    }
+
+    /// Checks an article, and signs it if it is not known. It takes a while: a millisecond for a
+    /// long text.
+    pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
+        let checked = submission.check(&self.normalize, &self.limits)?;
+        Ok(Prepared(match self.known(&checked.nid, &checked.name) {
+            Some((receipt, last)) => {
+                let stale = last.until(self.clock.now()) > FRESH;
+                Ready::Known { receipt, stale }
+            }
+            None => Ready::Signed(Box::new(checked.sign(&self.signer))),
+        }))
+    }
+
+    /// Returns the receipt of an article that is committed. What cannot be read is for the writer.
+    fn known(&self, nid: &str, name: &str) -> Option<(Receipt, Timestamp)> {
+        let read = || {
+            let txn = self.store.db().begin_read().map_err(store::Error::from)?;
+            let tables = (txn.open_table(store::CONTENTS)?, txn.open_table(store::DOCUMENTS)?);
+            match Sent::read(&txn.open_table(store::SENT)?, name)? {
+                Some(sent) => writer::receipt((&tables.0, &tables.1), nid, &sent),
+                None => Ok(None),
+            }
+        };
+        let (receipt, last) = read().ok().flatten()?;
+        Some((Receipt { found: Found::Nid, ..receipt }, last))
+    }
+
+    /// Stores articles and returns what became of each, in order, when that is committed.
+    pub async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Error> {
+        let known = articles.iter().map(|article| match &article.0 {
+            Ready::Known { receipt, .. } => Some(receipt.clone()),
+            Ready::Signed(_) => None,
+        });
+        let known: Option<Vec<Receipt>> = known.collect();
+        let stale = |article: &Prepared| matches!(article.0, Ready::Known { stale: true, .. });
+        if let Some(receipts) = &known
+            && !articles.iter().any(stale)
+        {
+            return Ok(receipts.clone());
+        }
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        let inbox = self.inbox.clone();
+        let delivery = Delivery { articles, reply };
+        if let Some(receipts) = known {
+            // That they came again is noted meanwhile.
+            if let Err(TrySendError::Full(delivery)) = inbox.try_send(delivery) {
+                drop(tokio::task::spawn_blocking(move || inbox.send(delivery)));
+            }
+            return Ok(receipts);
+        }
+        if let Err(full) = inbox.try_send(delivery) {
+            match full {
+                TrySendError::Disconnected(_) => return Err(Error::Closed),
+                TrySendError::Full(delivery) => {
+                    let sent = tokio::task::spawn_blocking(move || inbox.send(delivery));
+                    sent.await.map_err(|_| Error::Closed)?.map_err(|_| Error::Closed)?;
+                }
+            }
+        }
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}

@@ -1,0 +1,264 @@
+//! The thread that stores what is sent.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use redb::ReadableTable;
+
+use crate::base::clock::{Clock, Timestamp};
+use crate::corpus::clusters::{self, Place};
+use crate::corpus::dedup::{self, Desk, Looks};
+use crate::corpus::documents::{note_again, read_content, read_copy, read_document, sent_content};
+use crate::corpus::keys;
+use crate::frontier::{Address, State};
+use crate::neardup::Change;
+use crate::neardup::{Config, Finder, Question};
+use crate::store::{self, Store, Tables};
+
+use super::submission::{Ready, Signed};
+use super::{Delivery, Error, Found, Receipt, Sent};
+
+type Row = &'static [u8];
+
+/// How often a store that cannot be written is tried again.
+const MEND_TIME: Duration = Duration::from_secs(1);
+
+/// Articles in one commit at most.
+const BATCH_MAX: usize = 4_096;
+
+/// The same while a crawl writes to the store: as many as a batch of the crawl has pages.
+const SHARED_MAX: usize = 256;
+
+/// Owns the store's write transactions while it has something to store.
+pub(super) struct Writer {
+    pub store: Arc<Store>,
+    pub finder: Arc<Mutex<Finder>>,
+    pub config: Config,
+    pub clock: Clock,
+}
+
+impl Writer {
+    /// Stores what comes until nobody can send any more.
+    pub(super) fn run(self, deliveries: &Receiver<Delivery>) {
+        let mut looks = Looks::default();
+        // Nothing waits for a second look when nothing has come since the last one; what the last
+        // process has left may.
+        let mut settled = false;
+        loop {
+            let mut all = Vec::new();
+            let wait = looks.wait();
+            match deliveries.recv_timeout(wait.min(MEND_TIME)) {
+                Ok(first) => all.push(first),
+                Err(RecvTimeoutError::Timeout) if self.store.is_failed() => {
+                    let _turn = self.store.turn();
+                    // It was told when it failed, and is told when it is mended.
+                    drop(self.store.mend());
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) if wait > MEND_TIME => continue,
+                Err(RecvTimeoutError::Timeout) if settled => {
+                    looks = Looks::default();
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            settled = all.is_empty();
+            // A crawl of the same store writes as well: each judges by what the other has stored.
+            let turn = self.store.turn();
+            let mut articles = all.iter().map(|delivery| delivery.articles.len()).sum::<usize>();
+            while articles < self.batch_max()
+                && let Ok(next) = deliveries.try_recv()
+            {
+                articles += next.articles.len();
+                all.push(next);
+            }
+            let result = self.try_commit(&all, &mut looks);
+            drop(turn);
+            let mut receipts = result.as_ref().map(|receipts| receipts.iter().cloned());
+            for Delivery { articles, reply } in all {
+                let answer = match &mut receipts {
+                    Ok(receipts) => Ok(receipts.take(articles.len()).collect()),
+                    Err(error) => Err((*error).clone()),
+                };
+                // Who asked may be gone; what was sent is stored all the same.
+                let _gone = reply.send(answer);
+            }
+        }
+    }
+
+    /// Stores what was delivered, in a store that is mended if it had failed.
+    fn try_commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
+        self.store.mend()?;
+        // Where a store is damaged, redb asserts; others may still be stored.
+        let done = catch_unwind(AssertUnwindSafe(|| self.commit(all, looks)));
+        let done = done.unwrap_or_else(|_| Err(Error::Store("the store is damaged".to_owned())));
+        done.inspect_err(|error| {
+            tracing::error!(%error, "articles could not be stored");
+            self.store.suspect();
+        })
+    }
+
+    /// Whoever else wants to write does not wait for long.
+    fn batch_max(&self) -> usize {
+        if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
+    }
+
+    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
+        Desk { tables, finder: &self.finder, config: &self.config, now }
+    }
+
+    /// Stores what was delivered, and looks at the joints whose second look is due.
+    fn commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
+        dedup::catch_up(&self.store, &self.finder, &self.config)
+            .map_err(|error| Error::Store(error.to_string()))?;
+        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
+        let mut tables = Tables::open(&txn)?;
+        let now = self.clock.now();
+        let mut changes = Vec::new();
+        let mut receipts = Vec::new();
+        for article in all.iter().flat_map(|delivery| &delivery.articles) {
+            receipts.push(match &article.0 {
+                Ready::Known { receipt, .. } => {
+                    renew(&mut tables, receipt, now)?;
+                    receipt.clone()
+                }
+                Ready::Signed(article) => self.keep(&mut tables, &mut changes, article, now)?,
+            });
+        }
+        keys::append(&mut tables.near_log, changes.drain(..))?;
+        looks.step(&mut self.desk(&mut tables, now))?;
+        drop(tables);
+        txn.commit().map_err(store::Error::from)?;
+        dedup::lock(&self.finder).committed();
+        Ok(receipts)
+    }
+
+    /// The way of an article: is it known by its `nid`, by its address, by its title or content?
+    fn keep(
+        &self,
+        tables: &mut Tables<'_>,
+        changes: &mut Vec<Change>,
+        signed: &Signed,
+        now: Timestamp,
+    ) -> Result<Receipt, store::Error> {
+        let Signed { nid, name, url, article } = signed;
+        let names = (nid.as_str(), name.as_str());
+        if let Some(sent) = Sent::read(&tables.sent, name)?
+            && let Some((receipt, _)) = receipt((&tables.contents, &tables.documents), nid, &sent)?
+        {
+            renew(tables, &receipt, now)?;
+            return Ok(Receipt { found: Found::Nid, ..receipt });
+        }
+        let known = if url.is_empty() { None } else { known_content(tables, url)? };
+        if let Some((content, document)) = known {
+            if let Some(popularity) = article.score {
+                clusters::set_score(tables, document, url, popularity, now)?;
+            }
+            note_again(tables, document, now)?;
+            let sent = Sent {
+                content,
+                copy: url.clone(),
+                found: Found::Url,
+                distance: 0,
+                similarity: 1000,
+                arrival: now,
+            };
+            return write(tables, names, &sent);
+        }
+        let question = Question::new(&article.signed, &article.address);
+        let judged = self.desk(tables, now).judge(&question)?;
+        let place = &judged.place;
+        let joined = clusters::join(tables, article, place, 0, now)?;
+        clusters::count_found(tables, place)?;
+        if let Some(content) = joined.content {
+            // For one article at a time: who only asks for keys waits neither for all nor the disk.
+            let mut finder = dedup::lock(&self.finder);
+            finder.insert(content as u32, &article.signed);
+            changes.extend(finder.changes(content as u32, &article.signed));
+        }
+        self.desk(tables, now).follow(article, &joined, &judged)?;
+        let content = match (joined.content, place) {
+            (Some(content), _) => content,
+            (None, Place::Tree(joint)) => joint.same.unwrap_or_default(),
+            (None, Place::New) => 0,
+        };
+        if !url.is_empty() {
+            tables.sent_urls.insert(url.as_str(), content)?;
+        }
+        let (found, distance, similarity) = match place {
+            Place::New => (Found::New, 0, 1.0),
+            Place::Tree(joint) => (Found::Key(joint.key), joint.distance, joint.similarity),
+        };
+        let sent = Sent {
+            content,
+            copy: article.address.clone(),
+            found,
+            distance: distance as u8,
+            similarity: thousandths(similarity),
+            arrival: now,
+        };
+        write(tables, names, &sent)
+    }
+}
+
+/// Returns the content that an address carries, and its document, if it was crawled or sent.
+fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
+    let address = Address::read(&tables.addresses, url)?;
+    if let Some(Address { state: State::Stored(document), .. }) = address {
+        let copy = read_copy(&tables.copies, document, url)?;
+        return Ok(copy.map(|copy| (copy.content, document)));
+    }
+    let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
+    let Some((content, document)) = sent else { return Ok(None) };
+    // The copy may have left since, because its page was gone.
+    let copy = read_copy(&tables.copies, document, url)?;
+    Ok(copy.map(|_| (content, document)))
+}
+
+fn write(
+    tables: &mut Tables<'_>,
+    (nid, name): (&str, &str),
+    sent: &Sent,
+) -> Result<Receipt, store::Error> {
+    tables.sent.insert(name, sent.encode().as_slice())?;
+    let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
+    Ok(receipt((&tables.contents, &tables.documents), nid, sent)?.ok_or(missing)?.0)
+}
+
+/// Notes that an article came again, which keeps its document from being expired.
+fn renew(tables: &mut Tables<'_>, receipt: &Receipt, now: Timestamp) -> Result<(), store::Error> {
+    let document = tables.doc_ids.get(receipt.doc_id.0)?.map(|row| row.value());
+    document.map_or(Ok(()), |document| note_again(tables, document, now))
+}
+
+/// Makes the receipt of an article that was sent, with the moment of the newest copy of its
+/// document; none if that has been removed since.
+pub(super) fn receipt(
+    (contents, documents): (&impl ReadableTable<u64, Row>, &impl ReadableTable<u64, Row>),
+    nid: &str,
+    sent: &Sent,
+) -> Result<Option<(Receipt, Timestamp)>, store::Error> {
+    let Some(content) = read_content(contents, sent.content)? else { return Ok(None) };
+    let Some(document) = read_document(documents, content.document)? else {
+        return Ok(None);
+    };
+    let receipt = Receipt {
+        nid: nid.to_owned(),
+        doc_id: document.id,
+        found: sent.found,
+        canonical: document.canonical == sent.copy,
+        distance: u32::from(sent.distance),
+        similarity: f32::from(sent.similarity) / 1000.0,
+        arrival: sent.arrival,
+    };
+    Ok(Some((receipt, document.last_arrival)))
+}
+
+fn thousandths(similarity: f32) -> u16 {
+    #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+    let thousandths = (similarity.clamp(0.0, 1.0) * 1000.0).round() as u16;
+    thousandths
+}

@@ -1,0 +1,291 @@
+//! The service: articles get identifiers, and what is stored is looked at, over HTTP.
+//!
+//! A request passes the guard, is read under limits, signed on a thread of its own if it brings an
+//! article, and stored by the one writer of [`intake`]; or it reads one state of the store. Nothing
+//! that a request says makes the service contact an address, unless it was told to let requests
+//! start crawls.
+//!
+//! Source: 汤建明, 寇小强, 海量网络文本去重系统 (`/docId/getDocId`).
+
+mod articles;
+mod batch;
+mod body;
+mod config;
+mod crawls;
+mod cursor;
+mod doc_id;
+mod documents;
+mod expiry;
+mod guard;
+mod heads;
+pub mod intake;
+mod jobs;
+mod keeper;
+mod lists;
+mod live;
+mod metrics;
+mod page;
+mod problem;
+mod query;
+mod routes;
+mod search;
+mod server;
+mod status;
+mod times;
+mod verdicts;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::base::clock::Clock;
+use crate::corpus::dedup;
+use crate::corpus::search as index;
+use crate::crawl::jobs::Desk;
+use crate::crawl::{self, Crawls, stored_rules};
+use crate::neardup::{self, Finder};
+use crate::service::intake::{Intake, Prepared, Receipt, Submission};
+use crate::store::{self, ReadTables, Store};
+use crate::urls::Normalize;
+use crate::web::robots::meta::Honour;
+
+use guard::Guard;
+use keeper::Keeper;
+use metrics::Metrics;
+use problem::Problem;
+
+pub use config::{Config, Senders};
+pub use routes::ROUTES;
+pub use server::serve;
+
+/// The description of the service, as it is served.
+pub const OPENAPI: &str = include_str!("openapi.json");
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It would be open to everybody.
+    #[error("to listen on {0}, no loopback address, a token is needed: `token_file` of [api]")]
+    Open(SocketAddr),
+    /// The token cannot be used.
+    #[error("the token in {}: {detail}", path.display())]
+    Token {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The index or the writer cannot start.
+    #[error(transparent)]
+    Dedup(#[from] dedup::Error),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Returns the first setting that cannot be.
+pub fn check(config: &Config) -> Result<(), Error> {
+    Guard::new(config).map(drop)
+}
+
+/// What all requests share.
+pub struct Service {
+    store: Arc<Store>,
+    finder: Arc<Mutex<Finder>>,
+    intake: Intake,
+    config: Config,
+    honour: Honour,
+    clock: Clock,
+    /// Normal form of the addresses in the store.
+    rules: Normalize,
+    guard: Guard,
+    metrics: Metrics,
+    keeper: Keeper,
+    signers: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+    batches: Arc<Semaphore>,
+    room: Arc<Semaphore>,
+    stopping: AtomicBool,
+    /// Settings of the crawls that requests start.
+    crawl: crawl::Settings,
+    /// All crawls of this process.
+    crawls: Crawls,
+    /// Those that requests started.
+    wishes: crawls::Wishes,
+    jobs: OnceLock<Desk>,
+}
+
+/// The settings of a service.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The service itself.
+    pub api: Config,
+    /// Duplicates.
+    pub dedup: neardup::Config,
+    /// What pages ask of those who use their text.
+    pub honour: Honour,
+    /// Crawls that requests start, and the pace that is shown of hosts.
+    pub crawl: crawl::Settings,
+    /// How similar texts are found.
+    pub search: index::Config,
+    /// The time.
+    pub clock: Clock,
+}
+
+impl Service {
+    /// Starts the writer of a store, and everything but the door.
+    ///
+    /// # Errors
+    ///
+    /// If it would be open to everybody, and if the token or the store cannot be read.
+    pub fn start(store: Arc<Store>, settings: &Settings) -> Result<Arc<Self>, Error> {
+        let Settings { api, dedup, honour, search, crawl, clock } = settings;
+        let guard = Guard::new(api)?;
+        let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
+        let limits = api.article.clone();
+        let rules = stored_rules(&store)?.unwrap_or_default();
+        let pair = (dedup, rules);
+        let intake = Intake::start(store.clone(), finder.clone(), pair, limits, clock.clone())?;
+        let signers = match api.signers_max {
+            0 => available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        let semaphore = |most: usize| Arc::new(Semaphore::new(most.clamp(1, 1 << 20)));
+        Ok(Arc::new(Self {
+            finder,
+            intake,
+            config: api.clone(),
+            honour: honour.clone(),
+            clock: clock.clone(),
+            rules: stored_rules(&store)?.unwrap_or_default(),
+            guard,
+            metrics: Metrics::new(),
+            keeper: Keeper::start(store.clone(), search, api.search_interval()),
+            signers: semaphore(signers),
+            readers: semaphore(api.readers_max),
+            batches: semaphore(api.batches_max),
+            room: body::room(api.bodies_size_max),
+            stopping: AtomicBool::new(false),
+            // What crawls into the store of the service judges as the service does.
+            crawl: crawl::Settings { dedup: dedup.clone(), ..crawl.clone() },
+            crawls: Crawls::default(),
+            wishes: crawls::Wishes::default(),
+            jobs: OnceLock::new(),
+            store,
+        }))
+    }
+
+    /// Returns the index, for others of this process that write to the store.
+    #[must_use]
+    pub fn finder(&self) -> Arc<Mutex<Finder>> {
+        self.finder.clone()
+    }
+
+    /// Returns the list of the crawls that are shown: all of this process belong there.
+    #[must_use]
+    pub fn crawls(&self) -> Crawls {
+        self.crawls.clone()
+    }
+
+    /// Tells whether this process crawls, or may be asked to.
+    fn may_crawl(&self) -> bool {
+        self.config.crawls || self.jobs.get().is_some() || !self.crawls.running().is_empty()
+    }
+
+    /// Shows jobs, and lets them be started and stopped. Only the first desk counts.
+    pub fn attach_jobs(&self, desk: Desk) {
+        drop(self.jobs.set(desk));
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` on a thread where it may take its time, when one of `permits` is free.
+    async fn apart<T: Send + 'static>(
+        self: &Arc<Self>,
+        permits: &Arc<Semaphore>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = permits.clone().acquire_owned().await.map_err(|_| Problem::stopping())?;
+        let service = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            // Held to the end, also if nobody waits for the answer any more.
+            let _permit = permit;
+            work(&service)
+        });
+        task.await.map_err(|error| {
+            tracing::error!(%error, "a request failed");
+            Problem::failed("the request failed")
+        })
+    }
+
+    /// Reads one state of the store.
+    async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &ReadTables) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let read = self.apart(&self.readers, |service| {
+            let tables = service.store.read()?;
+            work(service, &tables)
+        });
+        read.await?
+    }
+
+    /// Reads an article from JSON, checks and signs it.
+    fn article(&self, json: &[u8]) -> Result<Prepared, Problem> {
+        if let Err(error) = std::str::from_utf8(json) {
+            let detail = format!("byte {} is not UTF-8", error.valid_up_to());
+            return Err(Problem::bad("bad_utf8", detail));
+        }
+        // An array would be taken for the fields in their order.
+        if json.trim_ascii_start().first() == Some(&b'[') {
+            return Err(Problem::bad("bad_field", "an article is a JSON object, not an array"));
+        }
+        let submission: Submission = serde_json::from_slice(json).map_err(|error| {
+            let code = match error.classify() {
+                serde_json::error::Category::Data => "bad_field",
+                _ => "bad_json",
+            };
+            Problem::bad(code, error.to_string())
+        })?;
+        self.intake.prepare(submission).map_err(|bad| {
+            self.metrics.article("refused");
+            bad.into()
+        })
+    }
+
+    /// Stores articles that are signed.
+    async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Problem> {
+        let receipts = self.intake.deliver(articles).await?;
+        for receipt in &receipts {
+            self.metrics.article(receipt.found.as_str());
+        }
+        Ok(receipts)
+    }
+}
+
+/// Waits until nothing uses the store any more, so that it is closed and not merely left: a store
+/// that was left has to be looked through when it is opened again. Returns whether it is closed.
+#[must_use]
+pub fn close(store: Arc<Store>, patience: Duration) -> bool {
+    let end = std::time::Instant::now() + patience;
+    let mut store = store;
+    loop {
+        match Arc::try_unwrap(store) {
+            Ok(store) => {
+                drop(store);
+                return true;
+            }
+            Err(_) if std::time::Instant::now() >= end => return false,
+            Err(shared) => store = shared,
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,255 @@
+//! What a text is made of, as numbers: weighted features for the simhash, a sketch of its shingles
+//! that tells how much of one text is in another, and keys of its longest sentences.
+
+mod config;
+mod enums;
+mod extractor;
+mod fallback;
+mod input;
+pub mod lecture;
+mod shingles;
+mod standing;
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::text::simhash::Fingerprint;
+use crate::text::sketch::Sketch;
+use crate::text::{Counts, Idf, Normal, Segmenter, Tokens, normalize_as};
+
+use config::WEIGHT_MAX;
+pub use config::{Config, Error};
+use enums::Enums;
+pub use enums::{EnumHash, Enumeration};
+use extractor::Extract;
+pub use extractor::{Extractor, Feature, UnknownExtractor};
+pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
+pub use input::{ARTICLE_FIELDS, Field, Input};
+use shingles::Shingles;
+pub use standing::{Standing, site_of};
+
+/// Everything that the dedup stage needs to know of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// 128-bit hash of the normalised text.
+    pub hash: u128,
+    /// Simhash of the weighted features.
+    pub fingerprint: Fingerprint,
+    /// Sketch of the shingles.
+    pub sketch: Sketch,
+    /// Distinct shingles, within a hundredth.
+    pub shingles: u32,
+    /// Words of the text, repeated ones counted each time; three Chinese characters count as two.
+    pub words: u32,
+    /// Keys of the longest sentences, longest first.
+    pub sentences: Vec<u32>,
+}
+
+/// A signed article.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// What its text is made of.
+    pub text: Signature,
+    /// Fingerprint of the title; none if the title has too few words to tell anything.
+    pub title: Option<Fingerprint>,
+    /// Where it stands.
+    pub standing: Standing,
+}
+
+/// Least words of a title that tells anything: one word names a kind of page, not an article.
+const TITLE_WORDS_MIN: usize = 2;
+
+/// Bytes of a text that are looked at beyond its exact hash.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// Signs texts, all in the same way.
+#[derive(Debug, Clone, Default)]
+pub struct Signer {
+    config: Config,
+    idf: Arc<Idf>,
+    segmenter: Segmenter,
+    enums: Enums,
+}
+
+impl Signer {
+    /// Prepares for texts of one configuration; reads the table of document frequencies and the
+    /// dictionary, if it names them.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        config.check()?;
+        let enums = Enums::new(&config.enums, config.language_weight)?;
+        if config.extractor == Extractor::Enum && enums.is_empty() {
+            return Err(Error::NoEnums);
+        }
+        let idf = match config.idf_file.as_str() {
+            "" => Idf::built_in(),
+            path => Idf::read(path.as_ref())?,
+        };
+        let segmenter = match config.dictionary_file.as_str() {
+            "" => Segmenter::default(),
+            path => Segmenter::read(path.as_ref(), Normal { simplify: config.simplify })?,
+        };
+        Ok(Self { config, idf: Arc::new(idf), segmenter, enums })
+    }
+
+    /// Does the same for the articles of a store.
+    ///
+    /// # Errors
+    ///
+    /// Also if the settings declare a field that these do not have ([`ARTICLE_FIELDS`]).
+    pub fn for_articles(config: Config) -> Result<Self, Error> {
+        let signer = Self::new(config)?;
+        let unknown = signer.fields().find(|field| !ARTICLE_FIELDS.contains(field));
+        match unknown.map(str::to_owned) {
+            Some(field) => Err(Error::NoField { field }),
+            None => Ok(signer),
+        }
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the names of the fields whose values vote.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.enums.fields()
+    }
+
+    /// Names everything that moves fingerprints: those of different names must not be mixed.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Config { extractor, words_max, simplify, han_fallback, .. } = self.config;
+        let mut name = match extractor {
+            Extractor::WordShingles => format!("{extractor} of {}", self.config.shingle_words),
+            Extractor::CharShingles => format!("{extractor} of {}", self.config.shingle_chars),
+            Extractor::Levels => format!("{extractor} 1 to {}", self.config.levels),
+            Extractor::LectureChars => format!("{extractor} of all characters"),
+            _ => extractor.to_string(),
+        };
+        let _ = write!(name, ", top {words_max}");
+        name += &self.enums.name();
+        if !simplify {
+            name += ", not simplified";
+        }
+        name += match han_fallback {
+            HanFallback::Auto => "",
+            HanFallback::Never => ", Chinese never by pairs",
+            HanFallback::Always => ", Chinese always by pairs",
+        };
+        if let Some(digest) = self.segmenter.digest() {
+            let _ = write!(name, ", dictionary {digest:016x}");
+        }
+        if let Some(digest) = self.idf.digest() {
+            let _ = write!(name, ", idf {digest:016x}");
+        }
+        name + ", version 2"
+    }
+
+    fn normal(&self) -> Normal {
+        Normal { simplify: self.config.simplify }
+    }
+
+    fn extract(&self) -> Extract<'_> {
+        Extract { config: &self.config, idf: &self.idf, segmenter: &self.segmenter }
+    }
+
+    /// Returns the features of a text without fields, heaviest first; equal weights in the order
+    /// of the hashes.
+    #[must_use]
+    pub fn features(&self, text: &str) -> Vec<Feature> {
+        self.features_of(&Input { text, ..Input::default() })
+    }
+
+    /// Returns those of the text and of the fields of an article, in the same order.
+    #[must_use]
+    pub fn features_of(&self, input: &Input<'_>) -> Vec<Feature> {
+        let text = normalize_as(input.text, self.normal());
+        let found = self.extract().features(&Tokens::of(&text));
+        let mut all: Vec<Feature> = found.into_iter().map(Feature::from).collect();
+        all.extend(self.enums.features(|field| input.value_of(field)));
+        all.sort_unstable_by(Feature::heavier);
+        all
+    }
+
+    /// Signs a text in a language (ISO 639-1, or empty).
+    #[must_use]
+    pub fn sign(&self, text: &str, language: &str) -> Signature {
+        self.sign_text(&Input { text, language, ..Input::default() })
+    }
+
+    /// Signs the text of an article, with its fields.
+    #[must_use]
+    pub fn sign_text(&self, input: &Input<'_>) -> Signature {
+        let text = normalize_as(input.text, self.normal());
+        let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
+        let words = self.votes(&tokens);
+        let fingerprint =
+            Fingerprint::of(words.chain(self.enums.votes(|field| input.value_of(field))));
+        let shingles = Shingles::of(&tokens);
+        Signature {
+            hash: hash(text),
+            fingerprint,
+            sketch: Sketch::of(shingles.hashes),
+            shingles: shingles.distinct,
+            words: shingles.words,
+            sentences: shingles.sentences,
+        }
+    }
+
+    /// Signs an article of which only this is known. Its site is not.
+    #[must_use]
+    pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
+        self.sign_input(&Input { title, text, language, ..Input::default() })
+    }
+
+    /// Signs an article: its text, with its fields, and its title.
+    ///
+    /// Fields have no vote in the fingerprint of the title, which has too few words to outvote
+    /// them; with the extractor `enum` a title has no fingerprint.
+    #[must_use]
+    pub fn sign_input(&self, input: &Input<'_>) -> Signed {
+        let title = normalize_as(input.title, self.normal());
+        let tokens = Tokens::of(&title);
+        let told = self.config.extractor != Extractor::Enum
+            && self.extract().words(&tokens) >= TITLE_WORDS_MIN;
+        let title = told.then(|| Fingerprint::of(self.votes(&tokens)));
+        Signed {
+            text: self.sign_text(input),
+            title,
+            standing: Standing::of(input.url, input.title, ""),
+        }
+    }
+
+    fn votes(&self, tokens: &Tokens<'_>) -> impl Iterator<Item = (u64, f32)> {
+        let features = self.extract().features(tokens);
+        features.into_iter().map(|feature| (feature.hash, feature.weight))
+    }
+}
+
+fn hash(mut normalised: String) -> u128 {
+    // Where the lines of a text break does not matter.
+    if normalised.contains('\n') {
+        normalised = normalised.replace('\n', " ");
+    }
+    xxh3_128(normalised.as_bytes())
+}
+
+fn word_hash(word: &str) -> u64 {
+    xxh3_64(word.as_bytes())
+}
+
+thread_local! {
+    static COUNTS: RefCell<Counts> = RefCell::new(Counts::with_capacity(0));
+}
+
+/// Lends a table for at most `most` distinct hashes whose memory is used again and again.
+fn with_counts<T>(most: usize, work: impl FnOnce(&mut Counts) -> T) -> T {
+    COUNTS.with_borrow_mut(|counts| {
+        counts.clear(most);
+        work(counts)
+    })
+}

@@ -1,0 +1,8 @@
+//! The web as it answers: robots.txt, lists of addresses, one request.
+//!
+//! In: an address. Out: whether it may be asked for, what a sitemap or feed names, a response under
+//! limits. Nothing here is stored, and nothing is asked twice on its own account.
+
+pub mod discover;
+pub mod fetch;
+pub mod robots;
