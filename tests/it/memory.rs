@@ -194,3 +194,27 @@ fn a_page_whose_tree_is_cut_is_marked_and_counted() {
     let whole = crawled.explain(&web.url(0, "/")).facts;
     assert!(!whole.iter().any(|(name, _)| name == "truncated"));
 }
+
+/// Hosts that set fifty cookies of 4 KB each.
+#[test]
+fn cookies_of_many_hosts_share_their_memory() {
+    const HOSTS: usize = 250;
+    let cookies = (0..50).fold(Page::html(page("Front", &prose(1, 60), &["/a"])), |page, n| {
+        page.header("Set-Cookie", &format!("c{n}={}", "x".repeat(4_000)))
+    });
+    let web = Web::start(HOSTS, |bases| {
+        bases.iter().map(|_| Site::new().page("/", cookies.clone())).collect()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let seeds: Vec<String> = web.seeds().iter().map(ToString::to_string).collect();
+    fs::write(folder.path().join("seeds.txt"), seeds.join("\n")).unwrap();
+    let settings = "[crawl]\nrequests_max = 32\nprobe_error_page = false\n\
+                    [fetch]\nidle_connections_max = 16\ncookies = true\ncookies_size_max = \"4 MiB\"\n\
+                    [frontier.discover]\nusual_place = false\n";
+    fs::write(folder.path().join("some.toml"), settings).unwrap();
+    let run = ["--seeds", "seeds.txt", "--allow-private", "--config", "some.toml"];
+    let peak = peak(&mut start(&[&run[..], &["--delay", "50ms"]].concat(), folder.path()));
+    let asked: usize = (0..HOSTS).map(|host| web.web.targets(host)["/a"]).sum();
+    assert_eq!(asked, HOSTS);
+    assert!(peak < 200 * MIB, "{} MiB", peak / MIB);
+}

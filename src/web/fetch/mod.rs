@@ -98,6 +98,8 @@ pub struct Config {
     pub headers: Vec<String>,
     /// Cookies are kept, in memory, and given back to the host that set them.
     pub cookies: bool,
+    /// Memory of all cookies; those of the hosts go first that were not asked for longest.
+    pub cookies_size_max: Size,
     /// HTTP/2 is spoken with servers that offer it (ALPN).
     pub http2: bool,
     /// File of further certificate authorities, in PEM form; empty for none.
@@ -130,6 +132,7 @@ impl Default for Config {
             proxies: Vec::new(),
             headers: Vec::new(),
             cookies: false,
+            cookies_size_max: Size::from_mib(64),
             http2: true,
             ca_file: String::new(),
             dns_ttl: Time::from_secs(60),
@@ -224,7 +227,7 @@ impl Fetcher {
             turn: Arc::default(),
             resolver,
             limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))),
-            cookies: config.cookies.then(Cookies::default),
+            cookies: config.cookies.then(|| Cookies::new(config.cookies_size_max)),
             auth: Arc::default(),
             room: Arc::new(Room::new(config.bodies_size_max)),
             config,
