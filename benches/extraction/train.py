@@ -15,7 +15,7 @@ program applies after the choice (headings between kept blocks, pages with littl
 structured data) are left out, and a segment is weighed by its tokens.
 
 With --final, all pages are learned from, and the model is written in the format that
-src/extract/main_text/model.rs describes; figures of that model on the same pages say nothing.
+src/page/main_text/model.rs describes; figures of that model on the same pages say nothing.
 
 The kinds are told by features of the page and of the text that the program chose with the model it
 has. So a changed model takes two rounds: train, build the program with the model, train again.
@@ -44,7 +44,7 @@ KINDS_OF_PAGES = dict(
     l2_leaf_reg=5, random_seed=1, verbose=0,
 )  # fmt: skip
 
-# In the order of `Kind` in src/extract/main_text/kind.rs.
+# In the order of `Kind` in src/page/main_text/kind.rs.
 KINDS = ["article", "collection", "documentation", "forum", "listing", "product", "service"]
 # The set whose kinds were assigned one page at a time; in the others, a kind is that of the set.
 SET_OF_KINDS, OTHER_SETS_WEIGHT = "wcxb_dev", 0.3
@@ -93,7 +93,7 @@ def chances(model, pages):
 
 
 def choose(chance, tokens):
-    """The choice of the highest expected F1: see `choose` in src/extract/main_text/mod.rs."""
+    """The choice of the highest expected F1: see `choose` in src/page/main_text/mod.rs."""
     kept = np.zeros(len(chance), bool)
     if len(chance):
         order = np.argsort(-chance, kind="stable")
