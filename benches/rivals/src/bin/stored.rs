@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use uniqcrawl::corpus::keys;
 use uniqcrawl::neardup::index::layout::{Kind, build};
-use uniqcrawl::corpus::keys::{self, Change, Field};
-use uniqcrawl::text::simhash::Fingerprint;
+use uniqcrawl::neardup::{Change, Field};
 use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::text::simhash::Fingerprint;
 
 const BATCH: u32 = 10_000;
 
@@ -34,7 +35,7 @@ fn open(folder: &Path) -> (Store, usize, f64, f64) {
     let started = Instant::now();
     let store = Store::open_or_create(folder, 256 << 20).expect("a store");
     let tables = store.read().expect("tables");
-    let mut entries = stored::load(&tables.near, &tables.near_log).expect("sound rows");
+    let mut entries = keys::load(&tables.near, &tables.near_log).expect("sound rows");
     let mut index = build(Kind::Rotated, 3).expect("k fits");
     index.insert_all(&entries.contents);
     let opened = started.elapsed().as_secs_f64();
@@ -43,7 +44,7 @@ fn open(folder: &Path) -> (Store, usize, f64, f64) {
     if entries.is_fold_due() {
         let txn = store.db().begin_write().expect("one writer");
         let mut tables = Tables::open(&txn).expect("tables");
-        stored::fold(&mut tables.near, &mut tables.near_log, &mut entries).expect("room");
+        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries).expect("room");
         drop(tables);
         txn.commit().expect("room");
     }
@@ -71,7 +72,7 @@ fn main() {
             });
             let txn = store.db().begin_write().expect("one writer");
             let mut tables = Tables::open(&txn).expect("tables");
-            stored::append(&mut tables.near_log, changes).expect("room");
+            keys::append(&mut tables.near_log, changes).expect("room");
             drop(tables);
             txn.commit().expect("room");
             next += BATCH;
