@@ -142,7 +142,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the memory of bodies that are unpacked: what [`Room`] does not have.
+    /// Returns the memory of bodies that are unpacked: what those that come do not have.
     #[must_use]
     pub fn unpacked_size_max(&self) -> Size {
         Size::from_bytes(self.bodies_size_max.bytes() as u64 / 4)
