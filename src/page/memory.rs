@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use memchr::{memchr, memchr2};
+
 use super::Limits;
 use super::tree::{ALLOCATION_BYTES, ATTRIBUTE_BYTES, NODE_BYTES};
 use crate::base::units::Size;
@@ -26,16 +28,7 @@ impl Limits {
     #[must_use]
     pub fn for_page(&self, bytes: &[u8]) -> (Self, usize) {
         let bytes = &bytes[..bytes.len().min(self.input_size_max.bytes())];
-        let (mut tags, mut marks, mut in_tag) = (0, 0, false);
-        for byte in bytes {
-            match byte {
-                b'<' => (tags, in_tag) = (tags + 1, true),
-                b'>' => in_tag = false,
-                // There is one of these between two attributes.
-                b' ' | b'\t'..=b'\r' | b'/' | b'=' | b'"' | b'\'' => marks += usize::from(in_tag),
-                _ => {}
-            }
-        }
+        let (tags, marks) = count(bytes);
         let reopened = REOPENED_MAX.min(REOPENED_PER_TAG * tags);
         let tree = (NODES_PER_TAG * tags + reopened) * NODE_BYTES
             + marks * (ATTRIBUTE_BYTES + 2 * ALLOCATION_BYTES)
@@ -45,6 +38,21 @@ impl Limits {
         let all = tree + tree / BESIDES_TREE.1 * BESIDES_TREE.0 + TEXTS * bytes.len();
         (Self { tree_size_max: Size::from_bytes(tree as u64), ..self.clone() }, all)
     }
+}
+
+/// Returns how many `<` there are, and how many of the bytes in tags of which there is one between
+/// two attributes.
+fn count(bytes: &[u8]) -> (usize, usize) {
+    let is_mark = |byte: &&u8| matches!(byte, b' ' | b'\t'..=b'\r' | b'/' | b'=' | b'"' | b'\'');
+    let (mut tags, mut marks, mut at) = (0, 0, 0);
+    while let Some(found) = memchr(b'<', &bytes[at..]) {
+        tags += 1;
+        let tag = &bytes[at + found + 1..];
+        let tag = &tag[..memchr2(b'<', b'>', tag).unwrap_or(tag.len())];
+        marks += tag.iter().filter(is_mark).count();
+        at += found + 1 + tag.len();
+    }
+    (tags, marks)
 }
 
 /// A number of bytes that is lent out. Clones lend from the same number.
@@ -130,6 +138,20 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn tags_and_what_parts_their_attributes_are_counted() {
+        let cases = [
+            ("words = and \"more\"", (0, 0)),
+            ("<p>a b</p>", (2, 1)),
+            ("<a href='x' b/c>d e<", (2, 6)),
+            ("<a <b c>", (2, 2)),
+            ("<a b c", (1, 2)),
+        ];
+        for (text, counts) in cases {
+            assert_eq!(count(text.as_bytes()), counts, "{text}");
+        }
+    }
 
     #[test]
     fn never_more_is_lent_than_there_is_and_everybody_is_served() {
