@@ -25,7 +25,7 @@ use uniqcrawl::base::clock::thread_time;
 use uniqcrawl::corpus::dedup::compare;
 use uniqcrawl::corpus::search::{Config, Entry, Search};
 use uniqcrawl::neardup::files::{Lines, Record};
-use uniqcrawl::neardup::{self, Document};
+use uniqcrawl::neardup::{self, InputDocument};
 use uniqcrawl::text::features::Signer;
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::{Idf, Normal, Tokens, normalize_as};
@@ -234,7 +234,7 @@ fn tell(search: &Search, query: &Query) {
 }
 
 fn same(one: &str, other: &str) -> bool {
-    let document = |text| Document { text, ..Document::default() };
+    let document = |text| InputDocument { text, ..InputDocument::default() };
     compare(&neardup::Config::default(), document(one), document(other)).unwrap().same
 }
 

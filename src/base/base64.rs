@@ -3,7 +3,7 @@
 /// Decodes base64 with or without padding, also its form for addresses; white space is passed
 /// over. None if there is any other character. Source: RFC 4648.
 #[must_use]
-pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0u32, 0);
     for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {

@@ -7,4 +7,4 @@ pub mod outputs;
 pub mod system;
 pub mod units;
 
-pub use base64::decode_base64;
+pub(crate) use base64::decode_base64;

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::neardup::Preset;
-use uniqcrawl::neardup::index::layout::Kind;
+use uniqcrawl::neardup::index::layout::LayoutKind;
 use uniqcrawl::text::features::Extractor;
 use uniqcrawl::urls::{Pattern, ScopeKind};
 
@@ -245,7 +245,7 @@ pub(crate) struct RuleArgs {
     pub extractor: Option<Extractor>,
     /// How fingerprints are indexed: rotated, pairs, two-level, query-expansion, expanded or linear
     #[arg(long, value_name = "NAME")]
-    pub layout: Option<Kind>,
+    pub layout: Option<LayoutKind>,
     /// Largest Hamming distance of near fingerprints
     #[arg(short, value_name = "BITS")]
     pub k: Option<u32>,

@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use uniqcrawl::config::Config as Settings;
 use uniqcrawl::corpus::dedup::{Comparison, Side, compare_sides};
-use uniqcrawl::corpus::documents::read_document;
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::files::{Lines, Record, values_of};
-use uniqcrawl::neardup::{Config, Document};
-use uniqcrawl::store::{self, ReadTables, Store};
-use uniqcrawl::text::features::{Field, Signer};
+use uniqcrawl::neardup::{Config, InputDocument};
+use uniqcrawl::store::{self, Snapshot, Store, View as _};
+use uniqcrawl::text::features::{ArticleField, Signer};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Usage};
@@ -55,9 +55,9 @@ fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool
     if let Some(stored) = store.setting(name)?.filter(|stored| *stored != given) {
         return Err(store::Error::Setting { name: name.to_owned(), stored, given }.into());
     }
-    let tables = store.read()?;
-    let one = stored(&store, &tables, &signer, &args.first)?;
-    let other = stored(&store, &tables, &signer, &args.second)?;
+    let snapshot = store.snapshot()?;
+    let one = stored(&store, &snapshot, &signer, &args.first)?;
+    let other = stored(&store, &snapshot, &signer, &args.second)?;
     let standing = Standing {
         same: one.number == other.number,
         doc_ids: [one.doc_id, other.doc_id],
@@ -80,12 +80,12 @@ struct Stored {
 }
 
 /// Finds the copy at an address, or the canonical copy of a docId.
-fn stored(store: &Store, tables: &ReadTables, signer: &Signer, name: &str) -> Result<Stored> {
+fn stored(store: &Store, snapshot: &Snapshot, signer: &Signer, name: &str) -> Result<Stored> {
     let gone = || Usage(format!("no page carries `{name}` any more"));
-    let (number, url) = inspect::find(store, tables, name)?;
-    let document = read_document(&tables.documents, number)?.ok_or_else(gone)?;
+    let (number, url) = inspect::find(store, snapshot, name)?;
+    let document = snapshot.get(DOCUMENTS, number)?.ok_or_else(gone)?;
     let url = url.map_or(document.canonical, |url| url.to_string());
-    let side = Side::stored(tables, signer, number, &url)?.ok_or_else(gone)?;
+    let side = Side::stored(snapshot, signer, number, &url)?.ok_or_else(gone)?;
     Ok(Stored { number, doc_id: document.id.to_string(), url, side })
 }
 
@@ -95,7 +95,7 @@ fn read(signer: &Signer, path: &str) -> Result<Side<'static>> {
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {path}"))?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(signed(signer, Document { text: &text, ..Document::default() }))
+    Ok(signed(signer, InputDocument { text: &text, ..InputDocument::default() }))
 }
 
 /// Two documents of a file of JSON lines.
@@ -113,12 +113,12 @@ fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static
         for (wanted, found) in wanted.into_iter().zip(&mut found) {
             if found.is_none() && id == wanted {
                 let values = values_of(&text, &names);
-                let fields: Vec<Field<'_>> = (names.iter().zip(&values))
-                    .map(|(name, value)| Field { name, value })
+                let fields: Vec<ArticleField<'_>> = (names.iter().zip(&values))
+                    .map(|(name, value)| ArticleField { name, value })
                     .collect();
                 let Record { title, text, language, url, .. } = &record;
                 let (popularity, fields) = (record.popularity, &fields[..]);
-                let document = Document { title, text, language, url, fields, popularity };
+                let document = InputDocument { title, text, language, url, fields, popularity };
                 *found = Some(signed(signer, document));
             }
         }
@@ -129,7 +129,7 @@ fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static
 }
 
 /// Signs an article and keeps its text.
-fn signed(signer: &Signer, document: Document<'_>) -> Side<'static> {
+fn signed(signer: &Signer, document: InputDocument<'_>) -> Side<'static> {
     let Side { signed, text } = Side::of(signer, document);
     Side { signed, text: text.into_owned().into() }
 }

@@ -76,7 +76,7 @@ pub(super) fn run(
 ) -> Result<(Report, Exit)> {
     let store = Arc::new(open(config, folder)?);
     let mut context = Context::default();
-    let shown = how.serve.then(|| show_beside(config, (folder, &store), (&mut context, how.quiet)));
+    let shown = how.serve.then(|| show_beside(config, folder, &store, &mut context, how.quiet));
     let shown = shown.transpose()?;
     let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
@@ -101,8 +101,10 @@ pub(super) fn run(
 /// anybody is answered, so that no request can start another one.
 fn show_beside(
     config: &Config,
-    (folder, store): (&Path, &Arc<Store>),
-    (context, quiet): (&mut Context, bool),
+    folder: &Path,
+    store: &Arc<Store>,
+    context: &mut Context,
+    quiet: bool,
 ) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
     crawl::fix_rules(store, &config.urls)?;
     let door = Door::open(config, store)?;

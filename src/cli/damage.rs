@@ -1,9 +1,11 @@
 //! What a command says of a store that is damaged: which tables, whatever the damage did to it.
 //!
-//! redb trusts the pages of a file that was closed, and asserts where they make no sense.
+//! The database trusts the pages of a file that was closed, and asserts where they make no sense.
 
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+use std::panic::{
+    AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind, set_hook, take_hook,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -47,12 +49,12 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
 /// Runs a command. If it fails because its store is damaged, the error names the tables.
 pub(super) fn told(folder: Option<PathBuf>, work: impl FnOnce() -> Result<Exit>) -> Result<Exit> {
     let Some(folder) = folder else { return work() };
-    let panics = Arc::new(Mutex::new(String::new()));
-    let (usual, noted) = (take_hook(), panics.clone());
+    let last = Arc::new(Mutex::new(Panicked::default()));
+    let (usual, noted) = (take_hook(), last.clone());
     set_hook(Box::new(move |info| {
         // That of the command itself is told when it is known what it means.
         if thread::current().name() == Some("main") {
-            *noted.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
+            *noted.lock().unwrap_or_else(PoisonError::into_inner) = Panicked::new(info);
         } else {
             usual(info);
         }
@@ -63,23 +65,38 @@ pub(super) fn told(folder: Option<PathBuf>, work: impl FnOnce() -> Result<Exit>)
         }
         Ok(done) => done,
         Err(panic) => {
-            if let Some(damage) = look(&folder) {
+            // The look may panic as well.
+            let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(damage) = look(&folder).or(last.damage) {
                 return Err(in_words(&folder, &damage));
             }
-            eprintln!("{}", panics.lock().unwrap_or_else(PoisonError::into_inner));
+            eprintln!("{}", last.text);
             resume_unwind(panic)
         }
     }
 }
 
+/// The last panic of a command.
+#[derive(Debug, Clone, Default)]
+struct Panicked {
+    text: String,
+    /// What the database says of itself, if it was the one that panicked: its tables may all be
+    /// sound while its list of free pages is not.
+    damage: Option<String>,
+}
+
+impl Panicked {
+    fn new(info: &PanicHookInfo<'_>) -> Self {
+        let in_database = info.location().is_some_and(|at| at.file().contains("redb"));
+        let detail = info.payload_as_str().unwrap_or("it cannot be written");
+        Self { text: info.to_string(), damage: in_database.then(|| detail.to_owned()) }
+    }
+}
+
 fn may_be_damage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| match store_error(cause) {
-        Some(store::Error::Redb(redb::Error::Io(_))) => false,
-        Some(error) => matches!(
-            error,
-            store::Error::Redb(_) | store::Error::Row(_) | store::Error::Corrupt { .. }
-        ),
-        None => cause.is::<redb::StorageError>() || cause.is::<store::BadRow>(),
+        Some(error) => error.may_be_damage(),
+        None => cause.is::<store::BadRow>(),
     })
 }
 
@@ -119,7 +136,7 @@ fn look(folder: &Path) -> Option<String> {
     }
     let checked = catch_unwind(AssertUnwindSafe(|| {
         let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
-        check::check(&store.read()?)
+        check::check(&store.snapshot()?)
     }));
     let tables = match checked {
         Ok(Ok(findings)) => findings.tables().collect::<Vec<_>>().join(", "),

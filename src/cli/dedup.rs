@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use uniqcrawl::neardup::Config;
-use uniqcrawl::neardup::files::{self, Report};
+use uniqcrawl::neardup::files::{self, DedupReport};
 
 use super::args::{DedupArgs, RuleArgs};
 use super::exit::Exit;
@@ -55,7 +55,7 @@ pub(super) fn settings(args: &RuleArgs) -> Result<Config> {
     Ok(config)
 }
 
-fn show(report: &Report, args: &DedupArgs) -> Result<()> {
+fn show(report: &DedupReport, args: &DedupArgs) -> Result<()> {
     println!(
         "{} documents in {:.1} s ({:.0} documents/s, {}/s)",
         number(report.documents),

@@ -1,16 +1,15 @@
 //! Commands that look into a store: export, explain, inspect, stats, check.
 
 use anyhow::Result;
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::base::clock::Clock;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::check;
-use uniqcrawl::corpus::documents::{DocId, read_copy, read_document};
-use uniqcrawl::corpus::explain;
-use uniqcrawl::corpus::export::{self, Format, Unsettled};
+use uniqcrawl::corpus::documents::DocId;
+use uniqcrawl::corpus::export::{self, Format, Target, Unsettled};
+use uniqcrawl::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
+use uniqcrawl::corpus::{check, explain};
 use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::frontier::{Address, Host, Reason, State, split_revisit_key};
-use uniqcrawl::store::{ReadTables, Store};
+use uniqcrawl::frontier::{ADDRESSES, Address, HOSTS, INLINKS, REVISITS, Reason, State};
+use uniqcrawl::store::{COUNTERS, Snapshot, Store, View as _};
 use uniqcrawl::urls::{Normalize, PageUrl, Typed};
 
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
@@ -32,9 +31,10 @@ pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
         FormatArg::Csv => Format::Csv,
     };
     let config = settings::read(args.config.as_deref())?.config.export;
-    let (form, now) = ((config.form(format), args.out.as_path()), Clock::System.now());
+    let target = Target { format: config.form(format), folder: &args.out };
+    let now = Clock::System.now();
     let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
-    let summary = export::export_with(&open(&args.store)?, form, &config.honour, now, unsettled)?;
+    let summary = export::export_with(&open(&args.store)?, target, &config.honour, now, unsettled)?;
     if json {
         return screen::json(&summary);
     }
@@ -60,8 +60,8 @@ fn parse_plain(text: &str) -> Result<PageUrl> {
 }
 
 /// Brings an address into the normal form of the store; one that stands in it is left as it is.
-fn in_form_of(store: &Store, tables: &ReadTables, plain: PageUrl) -> Result<PageUrl> {
-    if tables.addresses.get(plain.as_str())?.is_some() {
+fn in_form_of(store: &Store, snapshot: &Snapshot, plain: PageUrl) -> Result<PageUrl> {
+    if snapshot.has(ADDRESSES, plain.as_str())? {
         return Ok(plain);
     }
     let rules = stored_rules(store)?.unwrap_or_default();
@@ -73,9 +73,9 @@ fn in_form_of(store: &Store, tables: &ReadTables, plain: PageUrl) -> Result<Page
 pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
     let plain = parse_plain(&args.url)?;
     let store = open(&args.store)?;
-    let tables = store.read()?;
-    let url = in_form_of(&store, &tables, plain)?;
-    let found = explain::explain(&tables, &url)?;
+    let snapshot = store.snapshot()?;
+    let url = in_form_of(&store, &snapshot, plain)?;
+    let found = explain::explain(&snapshot, &url)?;
     if json {
         return screen::json(&found);
     }
@@ -88,15 +88,15 @@ pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
 /// `crawl inspect DOCID|URL`.
 pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     let store = open(&args.store)?;
-    let tables = store.read()?;
-    let (number, _) = find(&store, &tables, &args.document)?;
-    let document = read_document(&tables.documents, number)?;
+    let snapshot = store.snapshot()?;
+    let (number, _) = find(&store, &snapshot, &args.document)?;
+    let document = snapshot.get(DOCUMENTS, number)?;
     let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
-    let row = export::row_of(&tables, &document)?;
-    let dropped = export::dropped_of(&tables, number, &document)?;
-    let copy = read_copy(&tables.copies, number, &document.canonical)?;
+    let row = export::row_of(&snapshot, &document)?;
+    let dropped = export::dropped_of(&snapshot, number, &document)?;
+    let copy = snapshot.get(COPIES, (number, document.canonical.as_str()))?;
     let declared = match &copy {
-        Some(copy) => explain::declared(&tables, (number, &document), copy)?.unwrap_or_default(),
+        Some(copy) => explain::declared(&snapshot, number, &document, copy)?.unwrap_or_default(),
         None => String::new(),
     };
     if json {
@@ -147,20 +147,20 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
 /// Finds the document of a docId, or of an address, which is returned in the form of the store.
 pub(super) fn find(
     store: &Store,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     text: &str,
 ) -> Result<(u64, Option<PageUrl>)> {
     let unknown = || Usage(format!("no document `{text}` in the store"));
     if let Ok(id) = text.parse::<DocId>() {
-        let number = tables.doc_ids.get(id.0)?.map(|row| row.value());
+        let number = snapshot.get(DOC_IDS, id)?;
         return Ok((number.ok_or_else(unknown)?, None));
     }
     let Ok(plain) = parse_plain(text) else {
         let detail = format!("`{text}` is neither a docId nor an address");
         return Err(Usage(detail).into());
     };
-    let url = in_form_of(store, tables, plain)?;
-    match Address::read(&tables.addresses, url.as_str())? {
+    let url = in_form_of(store, snapshot, plain)?;
+    match snapshot.get(ADDRESSES, url.as_str())? {
         Some(Address { state: State::Stored(number), .. }) => Ok((number, Some(url))),
         _ => Err(unknown().into()),
     }
@@ -170,22 +170,23 @@ pub(super) fn find(
 pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
     let store = open(args)?;
     let size = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let mut facts = vec![
-        ("documents".to_owned(), tables.documents.len()?),
-        ("copies".to_owned(), tables.copies.len()?),
-        ("contents".to_owned(), tables.contents.len()?),
-        ("hosts".to_owned(), tables.hosts.len()?),
-        ("links between hosts".to_owned(), tables.inlinks.len()?),
-        ("addresses".to_owned(), tables.addresses.len()?),
-        ("addresses to be visited again".to_owned(), tables.revisits.len()?),
-        ("addresses due now".to_owned(), due_now(&tables)?),
+        ("documents".to_owned(), snapshot.len(DOCUMENTS)?),
+        ("copies".to_owned(), snapshot.len(COPIES)?),
+        ("contents".to_owned(), snapshot.len(CONTENTS)?),
+        ("hosts".to_owned(), snapshot.len(HOSTS)?),
+        ("links between hosts".to_owned(), snapshot.len(INLINKS)?),
+        ("addresses".to_owned(), snapshot.len(ADDRESSES)?),
+        ("addresses to be visited again".to_owned(), snapshot.len(REVISITS)?),
+        ("addresses due now".to_owned(), due_now(&snapshot)?),
     ];
-    facts.extend(trouble_of_hosts(&tables)?);
-    for row in tables.counters.iter()? {
-        let (name, count) = row?;
-        if count.value() > 0 {
-            facts.push((name.value().to_owned(), count.value()));
+    facts.extend(trouble_of_hosts(&snapshot)?);
+    for row in snapshot.rows(COUNTERS)? {
+        let row = row?;
+        let count = row.row()?;
+        if count > 0 {
+            facts.push((row.key()?.to_owned(), count));
         }
     }
     facts.push(("file bytes".to_owned(), size));
@@ -203,11 +204,12 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
 }
 
 /// Addresses whose next visit is due.
-fn due_now(tables: &ReadTables) -> Result<u64> {
+fn due_now(snapshot: &Snapshot) -> Result<u64> {
     let now = Clock::System.now();
     let mut due = 0;
-    for row in tables.revisits.iter()? {
-        if split_revisit_key(row?.0.value())?.0 > now {
+    for row in snapshot.rows(REVISITS)? {
+        let (moment, _) = row?.key()?;
+        if moment > now {
             break;
         }
         due += 1;
@@ -216,10 +218,10 @@ fn due_now(tables: &ReadTables) -> Result<u64> {
 }
 
 /// How many hosts are not visited at the usual pace, and why.
-fn trouble_of_hosts(tables: &ReadTables) -> Result<Vec<(String, u64)>> {
+fn trouble_of_hosts(snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
     let (mut busy, mut failing, mut slow) = (0, 0, 0);
-    for row in tables.hosts.iter()? {
-        let host = Host::decode(row?.1.value())?;
+    for row in snapshot.rows(HOSTS)? {
+        let host = row?.row()?;
         busy += u64::from(host.trouble == Some(Reason::Busy));
         failing += u64::from(host.breaker_open);
         slow += u64::from(host.slow_lane);
@@ -237,7 +239,7 @@ fn trouble_of_hosts(tables: &ReadTables) -> Result<Vec<(String, u64)>> {
 pub(super) fn check(args: &StoreArg, json: bool) -> Result<Exit> {
     let mut store = open(args)?;
     let clean = store.check_pages()?;
-    let mut findings = check::check(&store.read()?)?;
+    let mut findings = check::check(&store.snapshot()?)?;
     if !clean {
         findings.faults += 1;
         findings.listed.insert(0, "the file has damaged pages".to_owned());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use uniqcrawl::base::clock::Clock;
 use uniqcrawl::crawl;
-use uniqcrawl::page::{self, Limits, Memory, Moment, Page, Stated, Verdict};
+use uniqcrawl::page::{self, BatchOutput, BlockVerdict, Limits, Memory, Moment, Page, Stated};
 use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat};
@@ -38,10 +38,14 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
     }
     if args.jsonl {
         drop(out);
-        let (markdown, why) = (args.format == ExtractFormat::Markdown, args.why);
+        let output = match args.format {
+            _ if args.why => BatchOutput::Reasons,
+            ExtractFormat::Markdown => BatchOutput::Markdown,
+            ExtractFormat::Text | ExtractFormat::Json => BatchOutput::Text,
+        };
         let memory = Memory::new(crawl::Limits::default().pages_size_max);
         let answer: Arc<Answer> =
-            Arc::new(move |line: &str| page::batch_line(line, (markdown, why), &memory));
+            Arc::new(move |line: &str| page::batch_line(line, output, &memory));
         return batch::run(args.threads, &answer);
     }
     let bytes = read(args.file.as_deref())?;
@@ -49,7 +53,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
         Some(text) => Some(PageUrl::parse(text).map_err(|error| Usage(error.to_string()))?),
         None => None,
     };
-    let input = page::Input {
+    let input = page::RawPage {
         bytes: &bytes,
         content_type: args.content_type.as_deref(),
         url: url.as_ref().map(PageUrl::url),
@@ -80,7 +84,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
 /// Characters of a block that are shown.
 const BLOCK_CHARS: usize = 70;
 
-fn why(verdicts: &[Verdict], out: &mut impl std::io::Write) -> Result<Exit> {
+fn why(verdicts: &[BlockVerdict], out: &mut impl std::io::Write) -> Result<Exit> {
     for verdict in verdicts {
         let text: String =
             verdict.text.replace(['\n', '\t'], " ").chars().take(BLOCK_CHARS).collect();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use uniqcrawl::base::units::Size;
-use uniqcrawl::web::robots::{self, Options, Rules};
+use uniqcrawl::web::robots::{self, Options, RobotsRules};
 
 use super::exit::{Exit, Usage};
 use super::{batch, screen};
@@ -52,7 +52,7 @@ fn test(args: &RobotsArgs, options: Options, json: bool) -> Result<Exit> {
     let body = std::fs::read(path)
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let rules = Rules::parse(&body, &options);
+    let rules = RobotsRules::parse(&body, &options);
     if let Some(read) = rules.cut() {
         let (file, bytes) = (path.display(), body.len());
         eprintln!(

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use redb::ReadableTable as _;
 use uniqcrawl::config::Config;
-use uniqcrawl::frontier::rules::{Rule, Rules};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::frontier::RULES;
+use uniqcrawl::frontier::rules::Rules;
+use uniqcrawl::store::{Store, View as _};
 
 use super::args::RulesCommand;
 use super::exit::{Exit, Usage};
@@ -22,14 +22,14 @@ pub(super) fn run(command: RulesCommand, json: bool) -> Result<Exit> {
 
 fn list(folder: &Path, host: Option<&str>, json: bool) -> Result<Exit> {
     let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let host = host.map(|host| host.trim_end_matches('/'));
     let mut rules = Vec::new();
-    for row in tables.rules.iter()? {
-        let (number, row) = row?;
-        let rule = Rule::decode(row.value())?;
+    for row in snapshot.rows(RULES)? {
+        let row = row?;
+        let rule = row.row()?;
         if host.is_none_or(|host| rule.host == host) {
-            rules.push((number.value(), rule));
+            rules.push((row.key()?, rule));
         }
     }
     if json {
@@ -65,13 +65,11 @@ fn list(folder: &Path, host: Option<&str>, json: bool) -> Result<Exit> {
 
 fn set(folder: &Path, rule: u64, disabled: bool, json: bool) -> Result<Exit> {
     let store = Store::open(folder, Config::default().cache_bytes())?;
-    let txn = store.db().begin_write()?;
-    let mut tables = Tables::open(&txn)?;
-    if !Rules::set_disabled(&mut tables, rule, disabled)? {
+    let mut batch = store.begin()?;
+    if !Rules::set_disabled(&mut batch, rule, disabled)? {
         return Err(Usage(format!("the store has no rule {rule}: see `crawl rules list`")).into());
     }
-    drop(tables);
-    txn.commit()?;
+    batch.commit()?;
     let status = if disabled { "disabled" } else { "learning" };
     if json {
         return screen::json(&serde_json::json!({ "rule": rule, "status": status }));

@@ -10,10 +10,11 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::documents::{DocId, read_document};
+use uniqcrawl::corpus::documents::DocId;
 use uniqcrawl::corpus::search::{self, Entry, Order, Search, Updated};
+use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS};
 use uniqcrawl::neardup::files::{Lines, Record};
-use uniqcrawl::store::{self, ReadTables, Store};
+use uniqcrawl::store::{self, Snapshot, Store, View as _};
 
 use super::args::StoreArg;
 use super::batch::{self, Answer};
@@ -96,7 +97,7 @@ enum Mode {
 struct Desk {
     search: Search,
     /// The store, unless there is none or it is in use.
-    tables: Option<(ReadTables, Store)>,
+    snapshot: Option<(Snapshot, Store)>,
     mode: Mode,
     order: Order,
     n: usize,
@@ -121,19 +122,19 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
         (_, true) => Mode::Words,
         _ => Mode::Text,
     };
-    let (search, tables, updated) = if args.corpus.is_empty() && args.index.is_none() {
+    let (search, snapshot, updated) = if args.corpus.is_empty() && args.index.is_none() {
         of_store(args, &search, store.cache_size.bytes())?
     } else {
         of_files(args, &search)?
     };
     let order = Order::ALL.into_iter().find(|(name, _)| *name == args.sort);
     let order = order.map(|(_, order)| order).unwrap_or_default();
-    if order != Order::Best && tables.is_none() {
+    if order != Order::Best && snapshot.is_none() {
         let in_use = "the store is in use, so that its copies cannot be counted: ask the service \
             that has it (/v1/search?sort=copies), or try again later";
         return Err(anyhow!(in_use));
     }
-    let desk = Desk { search, tables, mode, order, n: args.n };
+    let desk = Desk { search, snapshot, mode, order, n: args.n };
     if args.jsonl {
         let answer: Arc<Answer> = Arc::new(move |line: &str| desk.line(line));
         return batch::run(args.threads, &answer);
@@ -160,7 +161,7 @@ fn query(args: &SearchArgs) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-type Ready = (Search, Option<(ReadTables, Store)>, Updated);
+type Ready = (Search, Option<(Snapshot, Store)>, Updated);
 
 /// The index beside a store, up to date if it can be.
 fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> Result<Ready> {
@@ -194,7 +195,7 @@ fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> R
     } else {
         return Err(Usage("there is no index yet: search without --no-update".into()).into());
     };
-    Ok((search, Some((store.read()?, store)), updated))
+    Ok((search, Some((store.snapshot()?, store)), updated))
 }
 
 /// An index of files of documents, or one that was made of such files.
@@ -308,10 +309,10 @@ struct TextLine {
 impl Desk {
     /// Copies of a document, if the store can be asked.
     fn copies(&self, id: &str) -> Option<u64> {
-        let (tables, _) = self.tables.as_ref()?;
+        let (snapshot, _) = self.snapshot.as_ref()?;
         let id: DocId = id.parse().ok()?;
-        let number = tables.doc_ids.get(id.0).ok()??.value();
-        Some(read_document(&tables.documents, number).ok()??.copies)
+        let number = snapshot.get(DOC_IDS, id).ok()??;
+        Some(snapshot.get(DOCUMENTS, number).ok()??.copies)
     }
 
     fn hits(&self, query: &str) -> Result<serde_json::Value, search::Error> {

@@ -90,7 +90,9 @@ pub(super) fn of_files(paths: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageU
         let bytes = read_bytes(path)?;
         let bytes = in_utf8(&bytes);
         let lines = bytes.split(|byte| *byte == b'\n');
-        if let Some((number, byte)) = lines.clone().zip(1..).find_map(binary) {
+        if let Some((number, byte)) =
+            lines.clone().zip(1..).find_map(|(line, number)| Some((number, binary(line)?)))
+        {
             let name = path.display();
             let text = format!("{name} is no text: line {number} has the byte 0x{byte:02X}");
             return Err(Usage(text).into());
@@ -151,12 +153,12 @@ fn in_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The number of a line, and its first byte that stands in no text.
+/// The first byte of a line that stands in no text.
 ///
 /// Source: <https://mimesniff.spec.whatwg.org/#binary-data-byte>.
-fn binary((line, number): (&[u8], usize)) -> Option<(usize, u8)> {
+fn binary(line: &[u8]) -> Option<u8> {
     let is_binary = |byte: &&u8| matches!(**byte, 0..=8 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F);
-    line.iter().find(is_binary).map(|byte| (number, *byte))
+    line.iter().find(is_binary).copied()
 }
 
 /// The address of a line, if it has one: what stands before a comment, which starts the line or

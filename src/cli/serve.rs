@@ -40,7 +40,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let jobs = args.jobs.as_deref().map(jobs::read_checked).transpose()?;
     let store = Arc::new(crawl::open(&config, folder)?);
     if let Some(jobs) = &jobs {
-        fit(jobs, (&config, folder), &store)?;
+        fit(jobs, &config, folder, &store)?;
     }
     if config.api.crawls {
         fix_rules(&store, &config.urls)?;
@@ -49,7 +49,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let asked = door.runtime.block_on(async { Asked::new() })?;
     let crawls = door.service.crawls();
     // Lines of runs stand in the log: standard output is for the service.
-    let running = jobs.map(|jobs| start_jobs(&jobs, folder, (&store, &door.service)));
+    let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &door.service));
     let (desk, running) = running.transpose()?.unzip();
     let address = door.address;
     if json {
@@ -60,7 +60,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     }
     let handle = door.runtime.handle().clone();
     let (mut answering, stop) = door.answer();
-    handle.spawn(end(asked, stop, (desk, crawls.clone())));
+    handle.spawn(end(asked, stop, desk, crawls.clone()));
     answering.wait();
     if let Some(running) = running {
         // A panic of that thread has been told.
@@ -78,7 +78,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
 
 /// Ends everything when it is asked to: first with requests under way, then without them, then at
 /// once.
-async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Option<Desk>, Crawls)) {
+async fn end(mut asked: Asked, stop: oneshot::Sender<()>, desk: Option<Desk>, crawls: Crawls) {
     let mut stop = Some(stop);
     for times in 1_u64.. {
         let asked = asked.next().await;
@@ -98,7 +98,7 @@ async fn end(mut asked: Asked, stop: oneshot::Sender<()>, (desk, crawls): (Optio
 }
 
 /// Checks that the jobs of the store that is served can share its index and its addresses.
-fn fit(jobs: &Jobs, (config, folder): (&Config, &Path), store: &Store) -> Result<()> {
+fn fit(jobs: &Jobs, config: &Config, folder: &Path, store: &Store) -> Result<()> {
     let folder = folder.canonicalize()?;
     for job in &jobs.jobs {
         if job.store.canonicalize().ok().as_deref() != Some(folder.as_path()) {
@@ -120,7 +120,8 @@ fn fit(jobs: &Jobs, (config, folder): (&Config, &Path), store: &Store) -> Result
 fn start_jobs(
     jobs: &Jobs,
     folder: &Path,
-    (store, service): (&Arc<Store>, &Arc<Service>),
+    store: &Arc<Store>,
+    service: &Arc<Service>,
 ) -> Result<(Desk, JoinHandle<()>)> {
     let (store, finder) = (store.clone(), service.finder());
     let served = Some(Served { folder: folder.canonicalize()?, store, finder });

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde::Deserialize;
 use uniqcrawl::neardup::files::values_of;
-use uniqcrawl::text::features::{Extractor, Field, Input, Signature, Signer};
+use uniqcrawl::text::features::{ArticleField, Extractor, Input, Signature, Signer};
 
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
@@ -88,14 +88,14 @@ pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
 }
 
 /// The fields that are given, each of which must be one that is asked for.
-fn fields<'a>(given: &'a [Named], signer: &Signer) -> Result<Vec<Field<'a>>> {
+fn fields<'a>(given: &'a [Named], signer: &Signer) -> Result<Vec<ArticleField<'a>>> {
     let known: Vec<&str> = signer.fields().collect();
     if let Some(odd) = given.iter().find(|field| !known.contains(&field.name.as_str())) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let name = &odd.name;
         return Err(Usage(format!("no field `{name}` votes; the settings declare {known}")).into());
     }
-    Ok(given.iter().map(|Named { name, value }| Field { name, value }).collect())
+    Ok(given.iter().map(|Named { name, value }| ArticleField { name, value }).collect())
 }
 
 #[derive(Deserialize)]
@@ -124,8 +124,8 @@ fn sign_line(line: &str, text: &str, signer: &Signer) -> Signature {
     // The language has two names, and the site follows from the address, as in `crawl dedup`.
     let names: Vec<&str> = ["lang", "url"].into_iter().chain(signer.fields()).collect();
     let values = values_of(line, &names);
-    let fields: Vec<Field<'_>> =
-        names.iter().zip(&values).map(|(name, value)| Field { name, value }).collect();
+    let fields: Vec<ArticleField<'_>> =
+        names.iter().zip(&values).map(|(name, value)| ArticleField { name, value }).collect();
     let (language, url) = (&values[0], &values[1]);
     signer.sign_text(&Input { title: "", text, language, url, fields: &fields })
 }

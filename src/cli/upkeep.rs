@@ -54,7 +54,7 @@ pub(crate) struct IdfArgs {
 pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
     let before = Clock::System.now().before(args.older_than.duration());
     let (folder, cache) = (&args.store.store, Config::default().cache_bytes());
-    let old = dedup::old(&Store::open_to_read(folder, cache)?.read()?, before)?;
+    let old = dedup::old(&Store::open_to_read(folder, cache)?.snapshot()?, before)?;
     let Expiry { documents, of, .. } = old;
     if old.is_most() && !args.yes && !args.dry_run {
         return Err(Usage(format!(

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
-use redb::ReadableTable as _;
 use uniqcrawl::base::clock::Clock;
 use uniqcrawl::base::outputs;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::export::write_verdicts;
 use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::frontier::verdicts::{Addresses, Feed, Header, Known};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::frontier::FEEDS;
+use uniqcrawl::frontier::verdicts::{Addresses, Header, Known};
+use uniqcrawl::store::{Store, View as _};
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};
@@ -63,7 +63,7 @@ pub(super) fn run(command: VerdictsCommand, json: bool) -> Result<Exit> {
 fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
     let store = Store::open_to_read(&args.store.store, config.cache_bytes())?;
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let addresses = if args.hashed { Addresses::Hashed } else { Addresses::Plain };
     let publisher = args.publisher.as_ref().unwrap_or(&config.api.publisher);
     let now = Clock::System.now();
@@ -72,7 +72,7 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
     let honour = &config.export.honour;
     if args.file == Path::new("-") {
         let out = BufWriter::new(std::io::stdout().lock());
-        write_verdicts(&tables, (out, &header), honour, now)?;
+        write_verdicts(&snapshot, out, &header, honour, now)?;
         return Ok(Exit::Done);
     }
     let cannot = || format!("cannot write {}", args.file.display());
@@ -81,19 +81,19 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
         match ending {
             Some("zst") => {
                 let out = zstd::Encoder::new(file, 9).with_context(cannot)?;
-                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let written = write_verdicts(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 Ok((out.finish().with_context(cannot)?, count))
             }
             Some("gz") => {
                 let out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let written = write_verdicts(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 Ok((out.finish().with_context(cannot)?, count))
             }
             _ => {
                 let out = BufWriter::new(file);
-                let written = write_verdicts(&tables, (out, &header), honour, now);
+                let written = write_verdicts(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 let unpacked = out.into_inner().map_err(std::io::IntoInnerError::into_error);
                 Ok((unpacked.with_context(cannot)?, count))
@@ -115,11 +115,11 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
 
 fn list(folder: &Path, json: bool) -> Result<Exit> {
     let store = Store::open_to_read(folder, Config::default().cache_bytes())?;
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let mut feeds = Vec::new();
-    for row in tables.feeds.iter()? {
-        let (number, row) = row?;
-        feeds.push((number.value(), Feed::decode(row.value())?));
+    for row in snapshot.rows(FEEDS)? {
+        let row = row?;
+        feeds.push((row.key()?, row.row()?));
     }
     if json {
         let feeds = feeds.iter().map(|(number, feed)| {
@@ -150,14 +150,12 @@ fn list(folder: &Path, json: bool) -> Result<Exit> {
 
 fn drop_feed(folder: &Path, number: u64, json: bool) -> Result<Exit> {
     let store = Store::open(folder, Config::default().cache_bytes())?;
-    let txn = store.db().begin_write()?;
-    let mut tables = Tables::open(&txn)?;
-    let found = Known::drop_feed(&mut tables, number)?;
-    drop(tables);
+    let mut batch = store.begin()?;
+    let found = Known::drop_feed(&mut batch, number)?;
     if !found {
         return Err(Usage(format!("the store has no feed {number}")).into());
     }
-    txn.commit()?;
+    batch.commit()?;
     if json {
         return screen::json(&serde_json::json!({"feed": number, "believed": false}));
     }

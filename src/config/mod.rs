@@ -90,7 +90,7 @@ impl Default for Store {
 
 /// Where a value comes from. A later one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum SettingSource {
     /// Built in.
     Default,
     /// The file.
@@ -99,7 +99,7 @@ pub enum Source {
     Flag,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Default => "default",
@@ -154,7 +154,7 @@ pub struct Sourced {
     pub config: Config,
     /// What the user should change, though it is still understood.
     pub notes: Vec<String>,
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, SettingSource>,
 }
 
 impl Sourced {
@@ -212,7 +212,7 @@ impl Sourced {
             }
         };
         self.notes.extend(renamed.into_values());
-        self.sources.extend(given.into_keys().map(|key| (key, Source::File)));
+        self.sources.extend(given.into_keys().map(|key| (key, SettingSource::File)));
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Sourced {
         change(&mut self.config);
         for (key, value) in flatten(&table_of(&self.config)) {
             if before.get(&key) != Some(&value) {
-                self.sources.insert(key, Source::Flag);
+                self.sources.insert(key, SettingSource::Flag);
             }
         }
     }
@@ -246,8 +246,8 @@ impl Sourced {
     /// Returns every key with its value and its source, in the order of the keys. Values of
     /// headers, and what a proxy is told of us, are not shown.
     #[must_use]
-    pub fn lines(&self) -> Vec<(String, Value, Source)> {
-        let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
+    pub fn lines(&self) -> Vec<(String, Value, SettingSource)> {
+        let source = |key: &str| self.sources.get(key).copied().unwrap_or(SettingSource::Default);
         let all = flatten(&table_of(&self.config)).into_iter();
         all.map(|(key, value)| (key.clone(), shown(&key, value), source(&key))).collect()
     }

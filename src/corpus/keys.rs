@@ -20,9 +20,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use redb::{ReadableTable, Table};
-
-use crate::store::{BadRow, Error};
+use crate::corpus::tables::{NEAR, NEAR_LOG};
+use crate::store::{BadRow, Batch, Error, Update as _, View};
 use crate::text::simhash::Fingerprint;
 
 use crate::neardup::index::layout::Near;
@@ -31,7 +30,7 @@ use crate::neardup::{Change, Field};
 /// Largest distance that [`probe`] finds without fail.
 pub const K_MAX: u32 = 3;
 
-/// Tables of one field.
+/// Batch of one field.
 const TABLES: u8 = 4;
 
 /// Bits of one block.
@@ -75,10 +74,7 @@ impl Entries {
 }
 
 /// Appends the changes of one commit to the log.
-pub fn append(
-    log: &mut Table<u64, &'static [u8]>,
-    changes: impl IntoIterator<Item = Change>,
-) -> Result<(), Error> {
+pub fn append(batch: &mut Batch, changes: impl IntoIterator<Item = Change>) -> Result<(), Error> {
     let mut row = Vec::new();
     for change in changes {
         let title = u8::from(change.field == Field::Title);
@@ -87,48 +83,39 @@ pub fn append(
         row.extend_from_slice(&change.content.to_be_bytes());
     }
     if !row.is_empty() {
-        let next = log.last()?.map_or(0, |(key, _)| key.value() + 1);
-        log.insert(next, row.as_slice())?;
+        let next = match batch.last(NEAR_LOG)? {
+            Some(last) => last.key()? + 1,
+            None => 0,
+        };
+        batch.put(NEAR_LOG, next, &row)?;
     }
     Ok(())
 }
 
 /// Reads all entries: the first table of each field, and the log.
-pub fn load(
-    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    log: &impl ReadableTable<u64, &'static [u8]>,
-) -> Result<Entries, Error> {
-    read(near, log, Err)
+pub fn load(view: &impl View) -> Result<Entries, Error> {
+    read(view, Err)
 }
 
 /// Reads all entries of the rows that can be read; [`faults`] lists the others.
-pub fn load_sound(
-    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    log: &impl ReadableTable<u64, &'static [u8]>,
-) -> Result<Entries, Error> {
-    read(near, log, |_| Ok(()))
+pub fn load_sound(view: &impl View) -> Result<Entries, Error> {
+    read(view, |_| Ok(()))
 }
 
 /// Reads all entries; `bad` says whether a row that cannot be read is passed over.
-fn read(
-    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    log: &impl ReadableTable<u64, &'static [u8]>,
-    bad: impl Fn(BadRow) -> Result<(), BadRow>,
-) -> Result<Entries, Error> {
+fn read(view: &impl View, bad: impl Fn(BadRow) -> Result<(), BadRow>) -> Result<Entries, Error> {
     let mut entries = Entries::default();
     for (field, table) in [(Field::Content, 0), (Field::Title, TABLES)] {
-        for row in near.range([table, 0, 0].as_slice()..[table + 1, 0, 0].as_slice())? {
-            let row = row?.1;
-            match split(row.value()) {
+        for entry in view.under(NEAR, table)? {
+            match split(entry?.bytes()) {
                 Ok(row) => entries.of(field).extend(row),
                 Err(error) => bad(error)?,
             }
         }
     }
     let mut removed = HashSet::new();
-    for row in log.iter()? {
-        let row = row?.1;
-        let row = changes(row.value()).map(Iterator::collect::<Vec<_>>);
+    for entry in view.rows(NEAR_LOG)? {
+        let row = changes(entry?.bytes()).map(Iterator::collect::<Vec<_>>);
         for change in row.or_else(|error| bad(error).map(|()| Vec::new()))? {
             entries.logged += 1;
             let key = (change.field, change.fingerprint, change.content);
@@ -151,13 +138,9 @@ fn read(
 }
 
 /// Writes the tables anew with all entries, and empties the log.
-pub fn fold(
-    near: &mut Table<&'static [u8], &'static [u8]>,
-    log: &mut Table<u64, &'static [u8]>,
-    entries: &mut Entries,
-) -> Result<(), Error> {
-    near.retain(|_, _| false)?;
-    log.retain(|_, _| false)?;
+pub fn fold(batch: &mut Batch, entries: &mut Entries) -> Result<(), Error> {
+    batch.clear(NEAR, ..)?;
+    batch.clear(NEAR_LOG, ..)?;
     for (first, all) in [(0, &entries.contents), (TABLES, &entries.titles)] {
         for table in 0..TABLES {
             let turn = BLOCK * u32::from(table);
@@ -170,7 +153,7 @@ pub fn fold(
                     value.extend_from_slice(&print.to_be_bytes());
                     value.extend_from_slice(&content.to_be_bytes());
                 }
-                near.insert(key(first + table, row[0].0).as_slice(), value.as_slice())?;
+                batch.put(NEAR, key(first + table, row[0].0), &value)?;
             }
         }
     }
@@ -183,10 +166,7 @@ pub fn fold(
 ///
 /// `k` is inclusive and at most [`K_MAX`]. Reads four rows and the whole log.
 pub fn probe(
-    (near, log): (
-        &impl ReadableTable<&'static [u8], &'static [u8]>,
-        &impl ReadableTable<u64, &'static [u8]>,
-    ),
+    view: &impl View,
     field: Field,
     query: Fingerprint,
     k: u32,
@@ -203,16 +183,16 @@ pub fn probe(
     for table in 0..TABLES {
         let turn = BLOCK * u32::from(table);
         let rotated = query.0.rotate_left(turn);
-        let Some(row) = near.get(key(first + table, rotated).as_slice())? else { continue };
-        for (print, content) in split(row.value())? {
+        let Some(row) = view.bytes(NEAR, key(first + table, rotated))? else { continue };
+        for (print, content) in split(&row)? {
             if (print.0 ^ rotated) >> (64 - BLOCK) == 0 {
                 meet(Fingerprint(print.0.rotate_right(turn)), content);
             }
         }
     }
     let mut removed = HashSet::new();
-    for row in log.iter()? {
-        for change in changes(row?.1.value())?.filter(|change| change.field == field) {
+    for entry in view.rows(NEAR_LOG)? {
+        for change in changes(entry?.bytes())?.filter(|change| change.field == field) {
             let entry = (change.fingerprint, change.content);
             if change.removed {
                 removed.insert(entry);
@@ -232,35 +212,31 @@ pub fn probe(
 /// Returns what is wrong with the tables, each fault with the name of its table: rows that cannot
 /// be read; rotated tables that have not all the same entries, each in the row of its prefix, in
 /// order.
-pub fn faults(
-    near: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    log: &impl ReadableTable<u64, &'static [u8]>,
-) -> Result<Vec<(&'static str, String)>, Error> {
+pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
     let mut faults = Vec::new();
-    for row in log.iter()? {
-        let (key, row) = row?;
-        if let Err(bad) = changes(row.value()) {
-            faults.push(("near_log", format!("row {}: {bad}", key.value())));
+    for entry in view.rows(NEAR_LOG)? {
+        let entry = entry?;
+        if let Err(bad) = changes(entry.bytes()) {
+            faults.push(("near_log", format!("row {}: {bad}", entry.key()?)));
         }
     }
     // The sum of hashes of the entries of each table.
     let mut sums = [(0u64, 0u64); 2 * TABLES as usize];
-    for row in near.iter()? {
-        let (name, row) = row?;
-        let [table, high, low] = *name.value() else {
-            faults.push(("near", format!("row {:?}: its key has not 3 bytes", name.value())));
+    for row in view.rows(NEAR)? {
+        let row = row?;
+        let Ok((table, prefix)) = row.key() else {
+            faults.push(("near", format!("row {:?}: its key has not 3 bytes", row.key_bytes())));
             continue;
         };
         let turn = BLOCK * u32::from(table % TABLES);
-        let prefix = u16::from_be_bytes([high, low]);
-        let entries: Vec<(Fingerprint, u32)> = match split(row.value()) {
+        let entries: Vec<(Fingerprint, u32)> = match split(row.bytes()) {
             Ok(entries) => entries.collect(),
             Err(bad) => {
                 faults.push(("near", format!("row {prefix} of table {table}: {bad}")));
                 continue;
             }
         };
-        let in_place = entries.iter().all(|(print, _)| (print.0 >> (64 - PREFIX)) as u16 == prefix);
+        let in_place = entries.iter().all(|(print, _)| key(table, print.0) == (table, prefix));
         if !in_place || !entries.is_sorted() || table >= 2 * TABLES {
             faults.push(("near", format!("row {prefix} of table {table}: it is not in order")));
             continue;
@@ -281,9 +257,8 @@ pub fn faults(
     Ok(faults)
 }
 
-fn key(table: u8, rotated: u64) -> [u8; 3] {
-    let [high, low] = ((rotated >> (64 - PREFIX)) as u16).to_be_bytes();
-    [table, high, low]
+fn key(table: u8, rotated: u64) -> (u8, u16) {
+    (table, (rotated >> (64 - PREFIX)) as u16)
 }
 
 fn split(row: &[u8]) -> Result<impl Iterator<Item = (Fingerprint, u32)> + '_, BadRow> {

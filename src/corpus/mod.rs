@@ -12,3 +12,4 @@ pub mod explain;
 pub mod export;
 pub mod keys;
 pub mod search;
+pub mod tables;

@@ -10,22 +10,23 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_channel::Sender;
-use redb::ReadableTable as _;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, Hosts, Known};
 use crate::corpus::clusters::{self, Article, Joined, Place};
 use crate::corpus::dedup::{self, Desk, Judged, Looks};
-use crate::corpus::documents::{read_copy, sent_content};
+use crate::corpus::documents::sent_content;
 use crate::corpus::keys;
-use crate::frontier::{Address, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State};
-use crate::neardup::Change;
-use crate::neardup::{Finder, Question};
-use crate::store::{self, Store, Tables};
+use crate::corpus::tables::{COPIES, EXACT};
+use crate::frontier::{
+    ADDRESSES, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State,
+};
+use crate::neardup::{Change, Finder, Question};
+use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
 use super::no_pages;
-use super::report::{Report, Tally};
+use super::report::{Past, Report, Tally};
 use super::sign::{Page, Signed, Yield};
 use super::{Context, Error, Settings};
 
@@ -35,6 +36,7 @@ mod leases;
 mod shortage;
 mod start;
 
+use again::Seen;
 use errors::{answer_of, is_front};
 use leases::is_page;
 
@@ -47,6 +49,7 @@ const SHARE_LOOK: Duration = Duration::from_millis(2);
 /// Owns the frontier and every write.
 pub(super) struct Ledger<'a> {
     store: &'a Store,
+    frontier: Frontier,
     finder: Arc<Mutex<Finder>>,
     boilerplate: Hosts,
     error_pages: ErrorPages,
@@ -81,6 +84,13 @@ pub(super) struct Ledger<'a> {
     shortage: Option<shortage::Shortage>,
 }
 
+/// When a run began.
+#[derive(Clone, Copy)]
+pub(super) struct Began {
+    pub moment: Timestamp,
+    pub clock: Instant,
+}
+
 /// Whether the run goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
@@ -88,15 +98,27 @@ enum Course {
     Over,
 }
 
+/// What the ledger works with.
+pub(super) struct Parts<'a> {
+    pub store: &'a Store,
+    pub finder: Arc<Mutex<Finder>>,
+    pub known: Known,
+    pub settings: &'a Settings,
+    /// Requests under way at a time.
+    pub requests_max: usize,
+    pub context: &'a Context,
+    pub leases: Sender<Lease>,
+    pub signed: Receiver<Signed>,
+}
+
 impl<'a> Ledger<'a> {
-    pub(super) fn new(
-        (store, finder, known): (&'a Store, Arc<Mutex<Finder>>, Known),
-        (settings, requests_max): (&'a Settings, usize),
-        context: &'a Context,
-        (leases, signed): (Sender<Lease>, Receiver<Signed>),
-    ) -> Self {
-        Self {
+    /// Takes up the frontier of the store and offers the seeds.
+    pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
+        let Parts { store, finder, known, settings, requests_max, context, leases, signed } = parts;
+        let frontier = start::take_up(store, settings, context, seeds, feeds)?;
+        Ok(Self {
             store,
+            frontier,
             finder,
             boilerplate: Hosts::new(known),
             error_pages: ErrorPages::default(),
@@ -118,32 +140,29 @@ impl<'a> Ledger<'a> {
             next_due: None,
             worth_waiting: None,
             shortage: None,
-        }
+        })
     }
 
-    /// Offers the seeds, then works until the run is over.
-    pub(super) fn run(mut self, seeds: &[PageUrl], feeds: &[u64]) -> Result<Report, Error> {
-        let started = self.context.clock.now();
-        let clock = Instant::now();
-        let mut frontier = self.start(seeds, feeds)?;
-        let tables = self.store.read()?;
-        let before = Report::refused_counts(&tables)?;
-        self.errors_before = Report::errors(&tables.counters)?;
-        drop(tables);
-        self.look.begin(&self.store.read()?.meta)?;
+    /// Works until the run is over, which began at `began`.
+    pub(super) fn run(mut self, seeds: &[PageUrl], began: Began) -> Result<Report, Error> {
+        let snapshot = self.store.snapshot()?;
+        let before = Report::refused_counts(&snapshot)?;
+        self.errors_before = Report::errors(&snapshot)?;
+        drop(snapshot);
+        self.look.begin(&self.store.snapshot()?)?;
         loop {
             let came = if self.is_shared() { self.rest() } else { None };
-            if self.batch(&mut frontier, came)? == Course::Over {
+            if self.batch(came)? == Course::Over {
                 break;
             }
         }
-        self.tally.revisits.due = frontier.due();
-        self.tally.kept_out.clone_from(frontier.kept_out());
-        self.tally.unstored = frontier.unstored();
-        let context = (before, started, clock.elapsed());
+        self.tally.revisits.due = self.frontier.due();
+        self.tally.kept_out.clone_from(self.frontier.kept_out());
+        self.tally.unstored = self.frontier.unstored();
+        let past = Past { refused: before, started: began.moment, took: began.clock.elapsed() };
         let end = self.end();
-        let mut report = Report::make(self.store, seeds, self.tally, context, self.next_due)?;
-        report.no_pages = no_pages::why(&self.store.read()?, &report, seeds, end)?;
+        let mut report = Report::make(self.store, seeds, self.tally, past, self.next_due)?;
+        report.no_pages = no_pages::why(&self.store.snapshot()?, &report, seeds, end)?;
         Ok(report)
     }
 
@@ -170,24 +189,18 @@ impl<'a> Ledger<'a> {
     }
 
     /// One transaction; it begins with the page that `came`.
-    fn batch(
-        &mut self,
-        frontier: &mut Frontier,
-        mut came: Option<Signed>,
-    ) -> Result<Course, Error> {
+    fn batch(&mut self, mut came: Option<Signed>) -> Result<Course, Error> {
         let turn = self.store.turn();
-        dedup::catch_up(self.store, &self.finder, &self.settings.dedup)?;
-        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
-        let mut tables = Tables::open(&txn)?;
+        let mut batch = dedup::begin(self.store, &self.finder, &self.settings.dedup)?;
         let longest = self.settings.limits.batch_time_max.duration();
         let mut opened = self.is_shared().then(Instant::now);
         let mut pages = 0;
         let mut course = loop {
-            self.lease(frontier, &mut tables)?;
+            self.lease(&mut batch)?;
             if came.is_none() && self.is_over() {
                 if self.stopping.is_none()
                     && !self.is_full()
-                    && frontier.end_waiting(&mut tables)?
+                    && self.frontier.end_waiting(&mut batch)?
                 {
                     continue;
                 }
@@ -202,7 +215,7 @@ impl<'a> Ledger<'a> {
                 Ok(Some(signed)) => {
                     opened.get_or_insert_with(Instant::now);
                     pages += 1;
-                    self.record(frontier, &mut tables, signed)?;
+                    self.record(&mut batch, signed)?;
                 }
                 // Leases that are held back go out with a commit, as soon as nothing else comes;
                 // and nobody who wants to write waits for pages that are not there.
@@ -211,23 +224,21 @@ impl<'a> Ledger<'a> {
                 Err(()) => break Course::Over,
             }
         };
-        self.look_on(&mut tables)?;
-        if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut tables)? {
+        self.look_on(&mut batch)?;
+        if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut batch)? {
             course = Course::On;
         }
         if course == Course::Over && self.in_flight == self.held.len() {
-            frontier.close(&mut tables)?;
+            self.frontier.close(&mut batch)?;
         }
-        keys::append(&mut tables.near_log, self.changes.drain(..))?;
-        self.boilerplate.flush(&mut tables)?;
-        frontier.flush(&mut tables)?;
-        self.context.live.queued.store(frontier.queued(), Ordering::Relaxed);
-        let errors = Report::errors(&tables.counters)?.saturating_sub(self.errors_before);
+        keys::append(&mut batch, self.changes.drain(..))?;
+        self.boilerplate.flush(&mut batch)?;
+        self.frontier.flush(&mut batch)?;
+        self.context.live.queued.store(self.frontier.queued(), Ordering::Relaxed);
+        let errors = Report::errors(&batch)?.saturating_sub(self.errors_before);
         self.context.live.errors.store(errors, Ordering::Relaxed);
-        drop(tables);
         tracing::trace!(pages, "committing");
-        txn.commit().map_err(store::Error::from)?;
-        dedup::lock(&self.finder).committed();
+        batch.commit()?;
         drop(turn);
         tracing::trace!(pages, "committed");
         for lease in std::mem::take(&mut self.held) {
@@ -260,20 +271,14 @@ impl<'a> Ledger<'a> {
         [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
-    fn record(
-        &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
-        signed: Signed,
-    ) -> Result<(), Error> {
+    fn record(&mut self, batch: &mut Batch, signed: Signed) -> Result<(), Error> {
         self.in_flight -= 1;
         let Signed { lease, finished, mut told, yielded, held: _held } = signed;
         if let Yield::Unsent(want) = &yielded {
-            return self.unsent(frontier, tables, (&lease, is_page(&lease), want));
+            return self.unsent(batch, &lease, is_page(&lease), want);
         }
         self.sent();
-        let pair = (&mut *frontier, &mut *tables);
-        let yielded = self.probed(pair, &lease, yielded, finished)?;
+        let yielded = self.probed(batch, &lease, yielded, finished)?;
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {
@@ -284,20 +289,17 @@ impl<'a> Ledger<'a> {
             Yield::Unsent(_) => return Ok(()),
             Yield::List(list) => {
                 self.tally.requests += 1;
-                let settled = frontier.settle_list(tables, &lease, (&list, told), finished)?;
-                return self.part((frontier, tables), lease.url.as_str(), settled, finished);
+                let settled = self.frontier.settle_list(batch, &lease, &list, told)?;
+                return self.part(batch, lease.url.as_str(), settled, finished);
             }
             Yield::Page(page) => {
-                let is_first = is_first(tables, &lease.url)?;
+                let is_first = is_first(batch, &lease.url)?;
                 let before = self.promising;
-                let pair = (&mut *frontier, &mut *tables);
-                let (settlement, changed) = self.keep(pair, (lease.host, &page), finished)?;
+                let (settlement, changed) = self.keep(batch, lease.host, &page, finished)?;
                 first_read = is_first.then_some((self.promising > before, page.said));
-                let depth = lease.place.map_or(0, |place| place.depth);
                 // What an error page links to leads to more of them, or is known.
                 let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);
-                let new = !is_error
-                    && self.follow(frontier, tables, (&lease.url, depth, &page), finished)?;
+                let new = !is_error && self.follow(batch, &lease, &page, finished)?;
                 told.changed = changed || new;
                 settlement
             }
@@ -307,26 +309,27 @@ impl<'a> Ledger<'a> {
             _ => None,
         };
         tracing::trace!(url = %lease.url, "kept");
-        let settled = frontier.settle(tables, &lease, (settlement, told), finished)?;
+        let settled = self.frontier.settle(batch, &lease, settlement, told)?;
         tracing::trace!(url = %lease.url, "settled");
-        if let Some(given) = first_read {
-            frontier.count_yield(tables, &lease.url, given)?;
+        if let Some((is_new, said)) = first_read {
+            self.frontier.count_yield(batch, &lease.url, is_new, said)?;
             if let Some(document) = document {
-                self.probe(frontier, tables, &lease, finished)?;
-                let copies = clusters::neighbours(tables, document, lease.url.as_str())?;
-                frontier.learn(tables, (&lease.url, document), &copies)?;
-                frontier.weigh(tables, (&lease.url, document))?;
+                self.probe(batch, &lease, finished)?;
+                let copies = clusters::neighbours(batch, document, lease.url.as_str())?;
+                self.frontier.learn(batch, &lease.url, document, &copies)?;
+                self.frontier.weigh(batch, &lease.url, document)?;
             }
         }
-        self.part((frontier, tables), lease.url.as_str(), settled, finished)
+        self.part(batch, lease.url.as_str(), settled, finished)
     }
 
     /// Judges a page and stores it at its place. Returns what became of it, and whether it says
     /// something else than at its last visit.
     fn keep(
         &mut self,
-        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
-        (host, page): (u32, &Page),
+        batch: &mut Batch,
+        host: u32,
+        page: &Page,
         now: Timestamp,
     ) -> Result<(Settlement, bool), Error> {
         let live = &self.context.live;
@@ -336,13 +339,13 @@ impl<'a> Ledger<'a> {
         self.tally.cut(page.cut);
         let whole = page.whole.as_deref().unwrap_or(&page.article);
         let is_error = !is_front(&whole.address)
-            && self.error_pages.is_error(tables, host, &answer_of(whole))?;
-        let address = Address::read(&tables.addresses, &page.article.address)?;
+            && self.error_pages.is_error(batch, host, &answer_of(whole))?;
+        let address = batch.get(ADDRESSES, &page.article.address)?;
         let links = address.as_ref().map_or(0, |address| address.links);
         let state = address.map_or(State::Queued, |address| address.state);
         // A page that is read again is no further page that has these blocks.
         if self.settings.boilerplate.learn_boilerplate && state == State::Queued {
-            self.boilerplate.count(tables, host, &page.blocks)?;
+            self.boilerplate.count(batch, host, &page.blocks)?;
         }
         let refused = match page {
             _ if is_error => Some(Reason::SoftNotFound),
@@ -355,31 +358,32 @@ impl<'a> Ledger<'a> {
         if let Some(reason) = refused {
             return Ok((Settlement::Refused(reason), false));
         }
-        if let Some(document) = document_of(tables, &state, &page.article.address)? {
-            return self.keep_again((frontier, tables), document, (page, links), now);
+        if let Some(document) = document_of(batch, &state, &page.article.address)? {
+            return self.keep_again(batch, document, page, Seen { links, now });
         }
-        let article = article_of(tables, page)?;
+        let article = article_of(batch, page)?;
         self.tally.left_out(article);
         let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(tables, now).judge(&question)?;
-        let joined = clusters::join(tables, article, &judged.place, links, now)?;
+        let judged = self.desk(batch, now).judge(&question)?;
+        let joined = clusters::join(batch, article, &judged.place, links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "joined");
-        self.joined(tables, article, (&judged, &joined))?;
-        let united = self.desk(tables, now).follow(article, &joined, &judged)?;
+        self.joined(batch, article, &judged, &joined)?;
+        let united = self.desk(batch, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
     }
 
-    fn desk<'b, 'txn>(&'b self, tables: &'b mut Tables<'txn>, now: Timestamp) -> Desk<'b, 'txn> {
-        Desk { tables, finder: &self.finder, config: &self.settings.dedup, now }
+    fn desk<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Desk<'b> {
+        Desk { batch, finder: &self.finder, config: &self.settings.dedup, now }
     }
 
     /// Puts a new content into the index and counts its page.
     fn joined(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         article: &Article,
-        (judged, joined): (&Judged, &Joined),
+        judged: &Judged,
+        joined: &Joined,
     ) -> Result<(), store::Error> {
         let place = &judged.place;
         if let Some(content) = joined.content {
@@ -387,7 +391,7 @@ impl<'a> Ledger<'a> {
             finder.insert(content as u32, &article.signed);
             self.changes.extend(finder.changes(content as u32, &article.signed));
         }
-        clusters::count_found(tables, place)?;
+        clusters::count_found(batch, place)?;
         self.tally.joined(place, joined);
         // Boilerplate that is not known yet makes copies of pages that are none.
         let sure = matches!(place, Place::Tree(joint) if joint.sure);
@@ -403,23 +407,24 @@ impl<'a> Ledger<'a> {
     /// Offers the links of a page. Returns whether any of them is new.
     fn follow(
         &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
-        (from, depth, page): (&PageUrl, u16, &Page),
+        batch: &mut Batch,
+        lease: &Lease,
+        page: &Page,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let mut new = false;
+        let (from, mut new) = (&lease.url, false);
+        let depth = lease.place.map_or(0, |place| place.depth).saturating_add(1);
         let mut risen = BTreeMap::new();
         for (url, nofollow) in &page.links {
             let offer = Offer {
                 url,
-                depth: depth.saturating_add(1),
+                depth,
                 rank: Rank::Link,
                 hops: 0,
                 from: Some(from),
                 nofollow: *nofollow,
             };
-            match frontier.offer(tables, &offer, now)? {
+            match self.frontier.offer(batch, &offer, now)? {
                 Offered::MoreLinks { document, links } => {
                     risen.insert(url, (document, links));
                 }
@@ -428,13 +433,12 @@ impl<'a> Ledger<'a> {
             }
         }
         for (url, nofollow) in &page.feeds {
-            let depth = depth.saturating_add(1);
             let (rank, from, nofollow) = (Rank::Link, Some(from), *nofollow);
             let offer = Offer { url, depth, rank, hops: 0, from, nofollow };
-            frontier.offer_feed(tables, &offer, now)?;
+            self.frontier.offer_feed(batch, &offer, now)?;
         }
         for (url, (document, links)) in risen {
-            let took_over = clusters::set_links(tables, document, url.as_str(), links, now)?;
+            let took_over = clusters::set_links(batch, document, url.as_str(), links, now)?;
             self.tally.takeovers += u64::from(took_over);
         }
         Ok(new)
@@ -442,26 +446,26 @@ impl<'a> Ledger<'a> {
 }
 
 /// The page of an address was never read before.
-fn is_first(tables: &Tables<'_>, url: &PageUrl) -> Result<bool, Error> {
-    let address = Address::read(&tables.addresses, url.as_str())?;
+fn is_first(batch: &Batch, url: &PageUrl) -> Result<bool, Error> {
+    let address = batch.get(ADDRESSES, url.as_str())?;
     Ok(address.is_none_or(|address| address.state == State::Queued))
 }
 
 /// The document that has a copy of this address: from an earlier visit, or because it was sent.
-fn document_of(tables: &Tables<'_>, state: &State, url: &str) -> Result<Option<u64>, store::Error> {
+fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, store::Error> {
     if let State::Stored(document) = state {
         return Ok(Some(*document));
     }
-    let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
+    let sent = sent_content(batch, url)?;
     let Some((_, document)) = sent else { return Ok(None) };
-    Ok(read_copy(&tables.copies, document, url)?.map(|_| document))
+    Ok(batch.get(COPIES, (document, url))?.map(|_| document))
 }
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that
 /// page, with all of its text.
-fn article_of<'a>(tables: &Tables<'_>, page: &'a Page) -> Result<&'a Article, store::Error> {
+fn article_of<'a>(batch: &Batch, page: &'a Page) -> Result<&'a Article, store::Error> {
     if let Some(whole) = &page.whole
-        && tables.exact.get(whole.signed.text.hash)?.is_some()
+        && batch.has(EXACT, whole.signed.text.hash)?
     {
         return Ok(whole);
     }

@@ -1,7 +1,7 @@
 //! Signing of sitemaps and feeds: an answer becomes a list of addresses.
 
 use crate::frontier::{Lease, Listed, Reason, Settlement};
-use crate::web::discover::{self, List, NotAList};
+use crate::web::discover::{self, AddressList, NotAList};
 use crate::web::fetch::Response;
 use crate::web::fetch::decode;
 use crate::web::robots::meta::Directives;
@@ -20,7 +20,7 @@ pub(super) fn sitemap(lease: &Lease, response: &Response, with: With<'_>) -> Yie
         return refused(Reason::BadEncoding);
     };
     match discover::read(reader, body.len(), config, settings.fetch.decoded_ratio_max) {
-        Ok(list) => listed(lease, &list, response.cut, (false, settings)),
+        Ok(list) => listed(lease, &list, response.cut, false, settings),
         Err(NotAList::Other) => refused(Reason::NotASitemap),
         Err(NotAList::Bomb) => refused(Reason::Bomb),
     }
@@ -29,7 +29,8 @@ pub(super) fn sitemap(lease: &Lease, response: &Response, with: With<'_>) -> Yie
 /// Reads what came as a page and is a list; none if it is a page.
 pub(super) fn page(
     lease: &Lease,
-    (response, bytes): (&Response, &[u8]),
+    response: &Response,
+    bytes: &[u8],
     settings: &Settings,
 ) -> Option<Yield> {
     let content_type = response.content_type.as_deref();
@@ -44,7 +45,7 @@ pub(super) fn page(
             let nofollow =
                 response.robots_tags.iter().any(|tag| Directives::from_header(tag, agent).nofollow);
             let is_feed = list.kind.is_feed();
-            Some(listed(lease, &list, response.cut, (nofollow && is_feed, settings)))
+            Some(listed(lease, &list, response.cut, nofollow && is_feed, settings))
         }
         // HTML that is sent as a feed is no page either: no browser shows it.
         Err(_) if discover::is_feed_type(content_type) => {
@@ -54,7 +55,13 @@ pub(super) fn page(
     }
 }
 
-fn listed(lease: &Lease, list: &List, cut: bool, (nofollow, settings): (bool, &Settings)) -> Yield {
+fn listed(
+    lease: &Lease,
+    list: &AddressList,
+    cut: bool,
+    nofollow: bool,
+    settings: &Settings,
+) -> Yield {
     let mut bad = list.bad;
     let entries = list.entries.iter().filter_map(|text| {
         let url = lease.url.join(text, &settings.normalize).ok();
@@ -62,7 +69,7 @@ fn listed(lease: &Lease, list: &List, cut: bool, (nofollow, settings): (bool, &S
         url
     });
     let entries = entries.collect();
-    let cut = if cut { Some(discover::Cut::Bytes) } else { list.cut };
+    let cut = if cut { Some(discover::ListCut::Bytes) } else { list.cut };
     let (kind, faults) = (list.kind, list.faults);
     Yield::List(Box::new(Listed { kind, entries, bad, faults, cut, nofollow }))
 }

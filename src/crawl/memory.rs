@@ -31,7 +31,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct Held {
     /// Memory of its page.
-    pub page: Option<page::Held>,
+    pub page: Option<page::MemoryPermit>,
     /// Its turn among the sitemaps.
     _sitemap: Option<OwnedSemaphorePermit>,
 }
@@ -46,8 +46,8 @@ pub(super) struct Body {
 
 /// The room that a body takes: as it came, or unpacked.
 enum Room {
-    Wire { _held: crate::web::fetch::Held },
-    Unpacked { _held: page::Held },
+    Wire { _held: crate::web::fetch::BodyPermit },
+    Unpacked { _held: page::MemoryPermit },
 }
 
 impl Shared {
@@ -84,7 +84,11 @@ impl Shared {
     }
 
     /// Waits until there is memory to read a page. Returns it with the limits of that page.
-    pub(super) fn page(&self, bytes: &[u8], limits: &page::Limits) -> (page::Limits, page::Held) {
+    pub(super) fn page(
+        &self,
+        bytes: &[u8],
+        limits: &page::Limits,
+    ) -> (page::Limits, page::MemoryPermit) {
         let (limits, size) = limits.for_page(bytes);
         (limits, self.pages.take(size))
     }

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -302,14 +303,19 @@ pub fn run(
                 .spawn_scoped(scope, move || sign::run(&visited, &signed, with))?;
         }
         drop((visited, signed));
-        let known = known.clone();
-        let ledger = ledger::Ledger::new(
-            (store, finder, known),
-            (settings, requests),
+        let parts = ledger::Parts {
+            store,
+            finder,
+            known: known.clone(),
+            settings,
+            requests_max: requests,
             context,
-            (leases, news),
-        );
-        let report = ledger.run(seeds, &feeds);
+            leases,
+            signed: news,
+        };
+        let began = ledger::Began { moment: context.clock.now(), clock: Instant::now() };
+        let report =
+            ledger::Ledger::start(parts, seeds, &feeds).and_then(|ledger| ledger.run(seeds, began));
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();
         report

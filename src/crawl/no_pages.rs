@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
-use crate::frontier::{Address, Host, Reason, Request, State, split_queue_key, split_time_key};
-use crate::store::{self, ReadTables};
+use crate::frontier::{ADDRESSES, HOSTS, LATER, Reason, State};
+use crate::store::{self, Snapshot, View as _};
 use crate::urls::{HostKey, PageUrl};
 
 use super::report::{Report, seed_address};
@@ -71,7 +70,7 @@ impl Found {
 
 /// Returns why a run has read no page; empty if it has read one.
 pub(super) fn why(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     report: &Report,
     seeds: &[PageUrl],
     end: End,
@@ -81,8 +80,8 @@ pub(super) fn why(
     }
     let mut found = Found::default();
     of_run(&mut found, report, end);
-    of_seeds(&mut found, tables, seeds, end)?;
-    of_waiting(&mut found, tables, end.now)?;
+    of_seeds(&mut found, snapshot, seeds, end)?;
+    of_waiting(&mut found, snapshot, end.now)?;
     of_refused(&mut found, report);
     if found.0.is_empty() {
         let text = "there is no seed, and no address waits".to_owned();
@@ -109,13 +108,13 @@ fn of_run(found: &mut Found, report: &Report, end: End) {
 /// What became of the seeds. Those that wait are told of by their hosts.
 fn of_seeds(
     found: &mut Found,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     seeds: &[PageUrl],
     end: End,
 ) -> Result<(), store::Error> {
     let (mut visited, mut first_due) = (BTreeMap::<String, u64>::new(), None::<Timestamp>);
     for seed in seeds {
-        let Some((url, address)) = seed_address(tables, seed)? else { continue };
+        let Some((url, address)) = seed_address(snapshot, seed)? else { continue };
         let host = PageUrl::parse_stored(&url)
             .map_or_else(String::new, |url| HostKey::as_str(&url.host_key()).to_owned());
         match &address.state {
@@ -159,23 +158,22 @@ fn of_seeds(
 }
 
 /// What the addresses wait for that wait.
-fn of_waiting(found: &mut Found, tables: &ReadTables, now: Timestamp) -> Result<(), store::Error> {
+fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<(), store::Error> {
     let mut later: BTreeMap<u32, (u64, Timestamp, Option<Reason>)> = BTreeMap::new();
-    for row in tables.later.iter()?.take(LATER_MAX) {
-        let (key, row) = row?;
-        let (due, _) = split_time_key(&key.value()[..12])?;
-        let (host, _) = split_queue_key(&key.value()[8..])?;
-        let url = Request::decode(row.value())?.url;
+    for row in snapshot.rows(LATER)?.take(LATER_MAX) {
+        let row = row?;
+        let (due, (host, _)) = row.key()?;
         let first = later.entry(host).or_insert((0, due, None));
         first.0 += 1;
         if first.0 == 1 {
-            first.2 = Address::read(&tables.addresses, &url)?.and_then(|address| address.trouble);
+            let url = row.row()?.url;
+            first.2 = snapshot.get(ADDRESSES, &url)?.and_then(|address| address.trouble);
         }
     }
-    for row in tables.hosts.iter()? {
-        let (number, row) = row?;
-        let host = Host::decode(row.value())?;
-        let tries = later.remove(&number.value());
+    for row in snapshot.rows(HOSTS)? {
+        let row = row?;
+        let host = row.row()?;
+        let tries = later.remove(&row.key()?);
         let addresses = host.queued + tries.map_or(0, |(count, ..)| count);
         if addresses == 0 {
             continue;

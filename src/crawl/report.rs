@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redb::{ReadableTable, ReadableTableMetadata as _};
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{Article, Joined, Place};
 use crate::corpus::dedup::Looked;
-use crate::frontier::{Address, Fate, Host, PageCut, Reason, Settlement, State, split_revisit_key};
+use crate::corpus::tables::{COPIES, DOCUMENTS};
+use crate::frontier::{
+    ADDRESSES, Address, Fate, HOSTS, PageCut, REVISITS, Reason, Settlement, State,
+};
 use crate::neardup::Key;
-use crate::store::{self, ReadTables, Store};
+use crate::store::{self, COUNTERS, Snapshot, Store, View};
 use crate::urls::PageUrl;
 
 use super::no_pages::NoPages;
@@ -234,19 +236,29 @@ const SKIPPED: [(&str, &str); 2] = [
     ("addresses.skipped_by_feed", "skipped_by_feed"),
 ];
 
+/// What was before the end of a run.
+pub(super) struct Past {
+    /// Addresses that were refused before it, by reason.
+    pub refused: BTreeMap<String, i64>,
+    /// When it began.
+    pub started: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+}
+
 impl Report {
     /// Returns how many addresses are refused, by reason.
-    pub fn refused_counts(tables: &ReadTables) -> Result<BTreeMap<String, i64>, store::Error> {
+    pub fn refused_counts(snapshot: &Snapshot) -> Result<BTreeMap<String, i64>, store::Error> {
         let mut counts = BTreeMap::new();
         for reason in Reason::ALL {
             let name = State::Refused(*reason).counter();
-            let count = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
+            let count = snapshot.get(COUNTERS, name.as_str())?.unwrap_or(0);
             if count > 0 {
                 counts.insert(reason.to_string(), count.cast_signed());
             }
         }
         for (counter, word) in SKIPPED {
-            let skipped = tables.counters.get(counter)?.map_or(0, |row| row.value());
+            let skipped = snapshot.get(COUNTERS, counter)?.unwrap_or(0);
             if skipped > 0 {
                 counts.insert(word.to_owned(), skipped.cast_signed());
             }
@@ -255,11 +267,11 @@ impl Report {
     }
 
     /// Returns how many pages could not be had.
-    pub fn errors(counters: &impl ReadableTable<&'static str, u64>) -> Result<u64, store::Error> {
+    pub fn errors(view: &impl View) -> Result<u64, store::Error> {
         let mut all = 0;
         for reason in Reason::ALL.iter().filter(|reason| reason.is_error()) {
             let name = State::Refused(*reason).counter();
-            all += counters.get(name.as_str())?.map_or(0, |row| row.value());
+            all += view.get(COUNTERS, name.as_str())?.unwrap_or(0);
         }
         Ok(all)
     }
@@ -268,21 +280,21 @@ impl Report {
         store: &Store,
         seeds: &[PageUrl],
         tally: Tally,
-        (before, started, took): (BTreeMap<String, i64>, Timestamp, Duration),
+        past: Past,
         next_due: Option<Timestamp>,
     ) -> Result<Self, store::Error> {
-        let tables = store.read()?;
-        let mut refused = Self::refused_counts(&tables)?;
-        for (reason, count) in before {
+        let snapshot = store.snapshot()?;
+        let mut refused = Self::refused_counts(&snapshot)?;
+        for (reason, count) in past.refused {
             *refused.entry(reason).or_default() -= count;
         }
         refused.retain(|_, count| *count != 0);
-        let seconds = took.as_secs_f64();
+        let seconds = past.took.as_secs_f64();
         let counter = |name: &str| -> Result<u64, store::Error> {
-            Ok(tables.counters.get(name)?.map_or(0, |row| row.value()))
+            Ok(snapshot.get(COUNTERS, name)?.unwrap_or(0))
         };
         Ok(Self {
-            started: started.to_string(),
+            started: past.started.to_string(),
             seconds,
             pages: tally.pages,
             pages_per_second: tally.pages as f64 / seconds.max(1e-9),
@@ -301,14 +313,14 @@ impl Report {
             revisits: tally.revisits,
             refused,
             kept_out: tally.kept_out,
-            addresses: states(&tables)?,
-            documents: tables.documents.len()?,
-            copies: tables.copies.len()?,
+            addresses: states(&snapshot)?,
+            documents: snapshot.len(DOCUMENTS)?,
+            copies: snapshot.len(COPIES)?,
             queued: counter(&State::Queued.counter())?,
             next_due: next_due.map(|due| due.to_string()),
-            next_revisit: next_revisit(&tables)?,
-            failed_seeds: failed_seeds(&tables, seeds)?,
-            hosts: worst_hosts(&tables)?,
+            next_revisit: next_revisit(&snapshot)?,
+            failed_seeds: failed_seeds(&snapshot, seeds)?,
+            hosts: worst_hosts(&snapshot)?,
             no_pages: Vec::new(),
         })
     }
@@ -327,13 +339,13 @@ impl Report {
 }
 
 /// Returns how many addresses are in each state.
-fn states(tables: &ReadTables) -> Result<BTreeMap<&'static str, u64>, store::Error> {
+fn states(snapshot: &Snapshot) -> Result<BTreeMap<&'static str, u64>, store::Error> {
     let count = |state: &State| -> Result<u64, store::Error> {
-        Ok(tables.counters.get(state.counter().as_str())?.map_or(0, |row| row.value()))
+        Ok(snapshot.get(COUNTERS, state.counter().as_str())?.unwrap_or(0))
     };
     let mut skipped = 0;
     for (counter, _) in SKIPPED {
-        skipped += tables.counters.get(counter)?.map_or(0, |row| row.value());
+        skipped += snapshot.get(COUNTERS, counter)?.unwrap_or(0);
     }
     let mut states = BTreeMap::from([
         ("queued", count(&State::Queued)?),
@@ -349,38 +361,36 @@ fn states(tables: &ReadTables) -> Result<BTreeMap<&'static str, u64>, store::Err
     Ok(states)
 }
 
-fn next_revisit(tables: &ReadTables) -> Result<Option<String>, store::Error> {
-    let Some((key, ())) = tables.revisits.first()?.map(|(key, _)| (key, ())) else {
-        return Ok(None);
-    };
-    Ok(Some(split_revisit_key(key.value())?.0.to_string()))
+fn next_revisit(snapshot: &Snapshot) -> Result<Option<String>, store::Error> {
+    let Some(first) = snapshot.first(REVISITS)? else { return Ok(None) };
+    let (due, _) = first.key()?;
+    Ok(Some(due.to_string()))
 }
 
 /// Returns where a seed leads, and what is known of that; none if nothing is.
 pub(super) fn seed_address(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     seed: &PageUrl,
 ) -> Result<Option<(String, Address)>, store::Error> {
     let mut url = seed.as_str().to_owned();
-    let mut address = Address::read(&tables.addresses, &url)?;
+    let mut address = snapshot.get(ADDRESSES, &url)?;
     for _ in 0..SEED_HOPS_MAX {
         match &address {
             Some(Address { state: State::Redirect(target), .. }) => url.clone_from(target),
             _ => break,
         }
-        address = Address::read(&tables.addresses, &url)?;
+        address = snapshot.get(ADDRESSES, &url)?;
     }
     Ok(address.map(|address| (url, address)))
 }
 
-fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {
+fn failed_seeds(snapshot: &Snapshot, seeds: &[PageUrl]) -> Result<Vec<SeedFailure>, store::Error> {
     let mut failed = Vec::new();
     for seed in seeds {
-        let reason = match seed_address(tables, seed)?.map(|(_, address)| address) {
+        let reason = match seed_address(snapshot, seed)?.map(|(_, address)| address) {
             Some(Address { state: State::Refused(reason), .. }) => reason,
             Some(Address { state: State::Queued, host, trouble, .. }) => {
-                let row = tables.hosts.get(host)?;
-                let host = row.map(|row| Host::decode(row.value())).transpose()?;
+                let host = snapshot.get(HOSTS, host)?;
                 match trouble.or(host.and_then(|host| host.trouble)) {
                     Some(trouble) => trouble,
                     // It merely waits its turn; the run was ended by a limit.
@@ -399,10 +409,10 @@ fn failed_seeds(tables: &ReadTables, seeds: &[PageUrl]) -> Result<Vec<SeedFailur
     Ok(failed)
 }
 
-fn worst_hosts(tables: &ReadTables) -> Result<Vec<HostLine>, store::Error> {
+fn worst_hosts(snapshot: &Snapshot) -> Result<Vec<HostLine>, store::Error> {
     let mut worst: Vec<HostLine> = Vec::new();
-    for row in tables.hosts.iter()? {
-        let host = Host::decode(row?.1.value())?;
+    for row in snapshot.rows(HOSTS)? {
+        let host = row?.row()?;
         if host.queued == 0 && host.failed == 0 && host.trouble.is_none() {
             continue;
         }

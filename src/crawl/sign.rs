@@ -12,7 +12,7 @@ use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::page::{self, Metadata, Moment, Stated};
-use crate::text::features::{Field, Input, Signer, Standing};
+use crate::text::features::{ArticleField, Input, Signer, Standing};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::fetch::decode::DecodeError;
 use crate::web::fetch::http_date::{http_date, retry_after};
@@ -82,7 +82,7 @@ pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: W
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let mut held = Held::new(permit);
         let yielded =
-            catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, (with, &mut held))));
+            catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with, &mut held)));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
@@ -103,7 +103,8 @@ fn sign(
     lease: &Lease,
     answer: Answer,
     finished: Timestamp,
-    (with, held): (With<'_>, &mut Held),
+    with: With<'_>,
+    held: &mut Held,
 ) -> Yield {
     let settings = with.settings;
     let mut response = match answer {
@@ -119,7 +120,7 @@ fn sign(
     }
     match response.status {
         200..=299 if lease.purpose == Purpose::Sitemap => lists::sitemap(lease, &response, with),
-        200 | 203 if response.has_body => page(lease, &mut response, finished, (with, held)),
+        200 | 203 if response.has_body => page(lease, &mut response, finished, with, held),
         200 | 203 => Yield::Settled(Settlement::Refused(Reason::NotAPage)),
         202 => Yield::Settled(Settlement::Refused(Reason::NotReady)),
         204 | 205 => Yield::Settled(Settlement::Refused(Reason::NoContent)),
@@ -209,7 +210,8 @@ fn page(
     lease: &Lease,
     response: &mut Response,
     finished: Timestamp,
-    (with, held): (With<'_>, &mut Held),
+    with: With<'_>,
+    held: &mut Held,
 ) -> Yield {
     let With { settings, signer, known, memory } = with;
     let body = match memory.body(response, settings) {
@@ -218,10 +220,10 @@ fn page(
     };
     let (limits, taken) = memory.page(&body.bytes, &settings.extract);
     held.page = Some(taken);
-    if let Some(yielded) = lists::page(lease, (response, &body.bytes), settings) {
+    if let Some(yielded) = lists::page(lease, response, &body.bytes, settings) {
         return yielded;
     }
-    let input = page::Input {
+    let input = page::RawPage {
         bytes: &body.bytes,
         content_type: response.content_type.as_deref(),
         url: Some(lease.url.url()),
@@ -246,7 +248,7 @@ fn page(
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
     let media = found.metadata.site.as_deref().unwrap_or_default();
-    let fields = [Field { name: "media", value: media }];
+    let fields = [ArticleField { name: "media", value: media }];
     let (title, url) = (&found.title, &address);
     let sign = |text: &str| {
         let input = Input { title, text, language: &language, url, fields: &fields };

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::base::clock::Timestamp;
 use crate::frontier::{Lease, Purpose, Told, Validators};
 use crate::urls::HostKey;
-use crate::web::fetch::{Failure, Fetcher, Response, Want};
+use crate::web::fetch::{Failure, Fetcher, Preconditions, Response, Want};
 
 use super::Context;
 
@@ -62,9 +62,10 @@ impl Visitor {
             // What breaks the client is the outcome of one request. A visitor that ended here would
             // take its lease with it, and the crawl would wait for it for ever.
             let outcome = AssertUnwindSafe(self.visit(&lease)).catch_unwind().await;
-            let (answer, told) = outcome
+            let (answer, mut told) = outcome
                 .unwrap_or_else(|_| (Answer::Response(Err(Failure::Panicked)), Told::default()));
             let finished = self.context.clock.now_rounded_up();
+            told.finished = finished;
             if self.visits.send(Visit { lease, answer, told, finished, permit }).await.is_err() {
                 return;
             }
@@ -87,8 +88,11 @@ impl Visitor {
         };
         let held = self.fetcher.ready().await;
         let started = Instant::now();
-        let same = (lease.validators.etag.as_str(), lease.validators.last_modified.as_str());
-        let answer = self.fetcher.visit_unless(&lease.url, (want, held), same).await;
+        let preconditions = Preconditions {
+            if_none_match: &lease.validators.etag,
+            if_modified_since: &lease.validators.last_modified,
+        };
+        let answer = self.fetcher.visit(&lease.url, preconditions, want, held).await;
         let waited = answer.as_ref().map_or(Duration::ZERO, |response| response.waited);
         let took = started.elapsed().saturating_sub(waited);
         let took_ms = took.as_millis() as u64;

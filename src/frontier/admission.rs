@@ -6,17 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::is_probe;
-use crate::store::{Error, Tables};
-use crate::urls::{Asked, Filter, FilterConfig, KeptOut, PageUrl};
+use crate::store::{Batch, COUNTERS, Error, META, Update as _, View};
+use crate::urls::{Filter, FilterConfig, FilterScope, KeptOut, PageUrl};
 
 use super::again::unplan;
+use super::lease::Waiting;
 use super::offer::By;
 use super::rows::{Address, Place, Rank, State};
+use super::tables::ADDRESSES;
 use super::{Frontier, Offer, Reason, events};
 
 /// Row of `meta` that has what the last run went by, as JSON.
@@ -36,20 +37,16 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    fn stored(
-        meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    ) -> Result<Option<Self>, Error> {
-        let row = meta.get(ADMISSION)?;
+    fn stored(view: &impl View) -> Result<Option<Self>, Error> {
+        let row = view.bytes(META, ADMISSION)?;
         // What cannot be read is not what a run goes by, and is written anew.
-        Ok(row.and_then(|row| serde_json::from_slice(row.value()).ok()))
+        Ok(row.and_then(|row| serde_json::from_slice(&row).ok()))
     }
 }
 
 /// Reads the filter of the last run; none if there was no run.
-pub fn stored_filter(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-) -> Result<Option<Filter>, Error> {
-    let stored = Admission::stored(meta)?;
+pub fn stored_filter(view: &impl View) -> Result<Option<Filter>, Error> {
+    let stored = Admission::stored(view)?;
     Ok(stored.and_then(|stored| Filter::new(&stored.filter).ok()))
 }
 
@@ -57,11 +54,11 @@ pub fn stored_filter(
 /// sitemap, which is no page. Where a seed redirects to is what was meant, and need match none that
 /// includes.
 #[must_use]
-pub fn patterns_for(place: Place) -> Option<Asked> {
+pub fn patterns_for(place: Place) -> Option<FilterScope> {
     match (place.rank, place.depth) {
         (Rank::Seed | Rank::Sitemap | Rank::LateSitemap, _) => None,
-        (Rank::Redirect, 0) => Some(Asked::Excludes),
-        _ => Some(Asked::All),
+        (Rank::Redirect, 0) => Some(FilterScope::Excludes),
+        _ => Some(FilterScope::All),
     }
 }
 
@@ -118,32 +115,33 @@ impl Frontier {
     /// and is not visited again meanwhile.
     pub(super) fn keep_out(
         &mut self,
-        tables: &mut Tables<'_>,
-        (host, place): (u32, Place),
-        (url, reason): (&PageUrl, Reason),
+        batch: &mut Batch,
+        Waiting { host, place, url }: Waiting<'_>,
+        reason: Reason,
     ) -> Result<(), Error> {
-        self.unqueue(tables, host, place)?;
-        let Some(mut address) = Address::read(&tables.addresses, url.as_str())? else {
+        self.unqueue(batch, host, place)?;
+        let Some(mut address) = batch.get(ADDRESSES, url.as_str())? else {
             return Ok(());
         };
         self.count_kept_out(url, place);
         if address.state != State::Queued {
-            return self.put_off(tables, url.as_str(), address);
+            return self.put_off(batch, url.as_str(), address);
         }
         address.state = State::Refused(reason);
         self.recount(Some(&State::Queued), &address.state);
         events::refused(url, &address.state);
-        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-        self.release_copies(tables, url.as_str())
+        batch.put(ADDRESSES, url.as_str(), &address)?;
+        self.release_copies(batch, url.as_str())
     }
 
     /// Notes that nothing but the filter keeps a known address out by now, so that it is let in
     /// when the filter lets it, with the best place that it was offered.
     pub(super) fn note_kept_out(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
-        (mut address, reason): (Address, Reason),
+        mut address: Address,
+        reason: Reason,
     ) -> Result<(), Error> {
         let State::Refused(was) = address.state else { return Ok(()) };
         let better = (offer.rank, offer.depth) < (address.place.rank, address.place.depth);
@@ -159,7 +157,7 @@ impl Frontier {
         if is_new {
             self.count_kept_out(offer.url, offer.place());
         }
-        tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+        batch.put(ADDRESSES, offer.url.as_str(), &address)?;
         Ok(())
     }
 
@@ -168,36 +166,36 @@ impl Frontier {
     /// returns where to go on; none when all is done.
     pub fn readmit(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         from: &str,
         now: Timestamp,
     ) -> Result<Option<String>, Error> {
-        let stored = Admission::stored(&tables.meta)?;
+        let stored = Admission::stored(batch)?;
         if stored.as_ref() == Some(&self.admission) {
             return Ok(None);
         }
         let mut reasons = vec![Reason::Excluded, Reason::NotIncluded];
         reasons.extend(self.admission.allow_private.then_some(Reason::AddressRefused));
         let mut last = None;
-        if has_any(tables, &reasons)? {
+        if has_any(batch, &reasons)? {
             let mut found = Vec::new();
-            for row in tables.addresses.range(from..)?.take(STEP) {
-                let (url, row) = row?;
-                let address = Address::decode(row.value())?;
+            for entry in batch.range(ADDRESSES, from..)?.take(STEP) {
+                let entry = entry?;
+                let (url, address) = (entry.key()?, entry.row()?);
                 if reasons.iter().any(|reason| address.state == State::Refused(*reason)) {
-                    found.push((url.value().to_owned(), address));
+                    found.push((url.to_owned(), address));
                 }
-                last = Some(url.value().to_owned());
+                last = Some(url.to_owned());
             }
             for (url, address) in found {
                 if let Some(url) = PageUrl::parse_stored(&url) {
-                    self.look_at_refusal(tables, (&url, address), now)?;
+                    self.look_at_refusal(batch, &url, address, now)?;
                 }
             }
         }
         if last.is_none() {
             let json = serde_json::to_vec(&self.admission).expect("settings have a form in JSON");
-            tables.meta.insert(ADMISSION, json.as_slice())?;
+            batch.put(META, ADMISSION, &json)?;
         }
         // The next address in order.
         Ok(last.map(|last| last + "\0"))
@@ -205,8 +203,9 @@ impl Frontier {
 
     fn look_at_refusal(
         &mut self,
-        tables: &mut Tables<'_>,
-        (url, mut address): (&PageUrl, Address),
+        batch: &mut Batch,
+        url: &PageUrl,
+        mut address: Address,
         now: Timestamp,
     ) -> Result<(), Error> {
         let was = address.state.clone();
@@ -224,7 +223,7 @@ impl Frontier {
                 return Ok(());
             }
             if !had_room {
-                refused = self.over_budget(tables, &offer, By::Entry)?;
+                refused = self.over_budget(batch, &offer, By::Entry)?;
             }
         }
         let was_private = was == State::Refused(Reason::AddressRefused);
@@ -234,31 +233,31 @@ impl Frontier {
             }
             address.state = State::Refused(reason);
             self.recount(Some(&was), &address.state);
-            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            batch.put(ADDRESSES, url.as_str(), &address)?;
             return Ok(());
         }
         tracing::debug!(%url, "let in again");
         if was_private {
-            let live = self.hosts.get(tables, address.host)?;
+            let live = self.hosts.get(batch, address.host)?;
             live.row.trouble = live.row.trouble.filter(|why| *why != Reason::AddressRefused);
             live.dirty = true;
         }
-        unplan(tables, url.as_str(), &mut address)?;
+        unplan(batch, url.as_str(), &mut address)?;
         address.state = State::Queued;
         (address.failures, address.busy, address.trouble) = (0, 0, None);
         self.recount(Some(&was), &address.state);
-        self.enqueue(tables, url, &mut address)?;
+        self.enqueue(batch, url, &mut address)?;
         if !had_room {
-            self.count_link(tables, url, &address)?;
+            self.count_link(batch, url, &address)?;
         }
         Ok(())
     }
 }
 
-fn has_any(tables: &Tables<'_>, reasons: &[Reason]) -> Result<bool, Error> {
+fn has_any(batch: &Batch, reasons: &[Reason]) -> Result<bool, Error> {
     for reason in reasons {
         let counter = State::Refused(*reason).counter();
-        if tables.counters.get(counter.as_str())?.is_some_and(|row| row.value() > 0) {
+        if batch.get(COUNTERS, &counter)?.is_some_and(|count| count > 0) {
             return Ok(true);
         }
     }

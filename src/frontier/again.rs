@@ -1,20 +1,16 @@
 //! Leasing due addresses, and noting what a further visit has shown.
-//!
-//! Key of `revisits`: due time (8 bytes, big-endian), then the address. An address has one row
-//! there, or is in a queue, or was never visited.
 
 use std::time::Duration;
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::read_document;
-use crate::store::{BadRow, Error, Tables};
+use crate::corpus::tables::DOCUMENTS;
+use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::PageUrl;
 
-use super::revisit::{Fate, Recrawl, Settled, Told, Validators};
+use super::revisit::{Fate, Recrawl, Told, Validators};
 use super::rows::{Address, Request, State};
-use super::{Frontier, Lease, Reason, Settlement};
+use super::tables::{ADDRESSES, REVISITS};
+use super::{Frontier, Reason, Settlement};
 
 /// Due addresses that are queued at a time.
 const WAKE_MAX: usize = 32;
@@ -35,17 +31,17 @@ impl Frontier {
 
     /// Puts addresses that were due when the run began into the queues of their hosts. What
     /// becomes due later is for the next run, or none would end.
-    pub(super) fn wake_due(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub(super) fn wake_due(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if !self.recrawl.enabled {
             return Ok(());
         }
         for _ in 0..WAKE_MAX {
-            let Some((due, url)) = first_due(tables)? else { return Ok(()) };
+            let Some((due, url)) = first_due(batch)? else { return Ok(()) };
             if due > self.opened {
                 return Ok(());
             }
-            tables.revisits.remove(revisit_key(due, &url).as_slice())?;
-            let Some(mut address) = Address::read(&tables.addresses, &url)? else { continue };
+            batch.remove(REVISITS, (due, &url))?;
+            let Some(mut address) = batch.get(ADDRESSES, &url)? else { continue };
             let rank = address.place.rank;
             let parsed = PageUrl::parse_stored(&url);
             let place = address.place;
@@ -53,16 +49,16 @@ impl Frontier {
                 |url: &PageUrl| self.scope.contains(url) && self.keeps_out(url, place).is_none();
             // A sitemap may lie anywhere.
             if parsed.is_none_or(|url| !rank.is_sitemap() && !is_wanted(&url)) {
-                self.put_off(tables, &url, address)?;
+                self.put_off(batch, &url, address)?;
                 continue;
             }
             address.revisit.waits = true;
             (address.failures, address.busy) = (0, 0);
-            address.place.sequence = tables.next_number("next_request")?;
-            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            address.place.sequence = batch.next_number("next_request")?;
+            batch.put(ADDRESSES, url.as_str(), &address)?;
             self.due += 1;
             self.push(
-                tables,
+                batch,
                 address.host,
                 address.place,
                 &Request { purpose: rank.purpose(), url },
@@ -75,43 +71,38 @@ impl Frontier {
     /// other settings may want it.
     pub(super) fn put_off(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         url: &str,
         mut address: Address,
     ) -> Result<(), Error> {
         let before = address.revisit.interval_ms;
         let wait = self.recrawl.interval(address.place.rank, before, false);
-        plan(tables, url, &mut address, (wait, self.opened))?;
-        tables.addresses.insert(url, address.encode().as_slice())?;
+        plan(batch, url, &mut address, self.opened.after(Duration::from_millis(wait)))?;
+        batch.put(ADDRESSES, url, &address)?;
         Ok(())
     }
 
     /// Lets a stored address be due soon, because the copy that stood for its cluster is no more.
-    pub fn hasten(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &str,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+    pub fn hasten(&mut self, batch: &mut Batch, url: &str, now: Timestamp) -> Result<(), Error> {
+        let Some(mut address) = batch.get(ADDRESSES, url)? else { return Ok(()) };
         let seen = &address.revisit;
         let (shortest, _) = self.recrawl.bounds(address.place.rank);
         let soon = now.after(Duration::from_millis(shortest));
         if seen.waits || seen.due.0 == 0 || seen.due <= soon {
             return Ok(());
         }
-        tables.revisits.remove(revisit_key(seen.due, url).as_slice())?;
-        plan(tables, url, &mut address, (shortest, now))?;
-        tables.addresses.insert(url, address.encode().as_slice())?;
+        batch.remove(REVISITS, (seen.due, url))?;
+        plan(batch, url, &mut address, soon)?;
+        batch.put(ADDRESSES, url, &address)?;
         Ok(())
     }
 
     /// Returns when the next address of this run is due; none if none is.
-    pub(super) fn next_revisit(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
+    pub(super) fn next_revisit(&self, batch: &Batch) -> Result<Option<Timestamp>, Error> {
         if !self.recrawl.enabled {
             return Ok(None);
         }
-        Ok(first_due(tables)?.map(|(due, _)| due).filter(|due| *due <= self.opened))
+        Ok(first_due(batch)?.map(|(due, _)| due).filter(|due| *due <= self.opened))
     }
 
     /// Returns by what the server may say that the page has not changed; empty if it is to be
@@ -122,17 +113,15 @@ impl Frontier {
         if seen.waits && believed { seen.validators.sendable(now) } else { Validators::default() }
     }
 
-    /// Notes what a visit has shown and when the next one is due. `was` is the state before it.
+    /// Notes what a visit has shown.
     pub(super) fn note_visit(
-        &mut self,
-        tables: &mut Tables<'_>,
-        (lease, was): (&Lease, &State),
+        &self,
         address: &mut Address,
-        (settlement, told): (Settlement, Told),
-    ) -> Result<Settled, Error> {
-        let now = address.visited;
-        let again = address.revisit.waits;
-        let miss = again && matches!(was, State::Stored(_)) && is_miss(&settlement, told.status);
+        settlement: Settlement,
+        told: Told,
+    ) -> Fate {
+        let (was, again) = (address.state.clone(), address.revisit.waits);
+        let miss = again && was.is_stored() && is_miss(&settlement, told.status);
         let failed = again && is_failure(&settlement, told.status);
         let gone = matches!(told.status, 404 | 410);
         let misses = if gone || miss { address.revisit.misses.saturating_add(1) } else { 0 };
@@ -163,7 +152,7 @@ impl Frontier {
                     (_, true) => State::Refused(Reason::Gone),
                     (state, false) => state,
                 };
-                let same = !told.changed && same_kind(was, &address.state);
+                let same = !told.changed && same_kind(&was, &address.state);
                 match (same, &address.state) {
                     (false, State::Refused(Reason::Gone)) => Fate::Gone,
                     (true, _) => Fate::Unchanged,
@@ -171,30 +160,24 @@ impl Frontier {
                 }
             }
         };
-        self.plan_next(tables, (lease.url.as_str(), address), fate, now)?;
-        let left = match (was, &address.state) {
-            (State::Stored(_), State::Stored(_)) => None,
-            (State::Stored(document), _) => Some(*document),
-            _ => None,
-        };
-        Ok(Settled { fate: again.then_some(fate), left })
+        if again && fate.is_change() {
+            address.revisit.changes += 1;
+            address.revisit.changed = address.visited;
+        }
+        fate
     }
 
-    /// Sets the interval of an address by what its visit has shown, and when it is due again.
-    pub(super) fn plan_next(
-        &mut self,
-        tables: &mut Tables<'_>,
-        (url, address): (&str, &mut Address),
+    /// Sets the interval of an address by what its visit has shown, and returns for how long it is
+    /// left alone.
+    pub(super) fn next_wait(
+        &self,
+        batch: &Batch,
+        url: &str,
+        address: &mut Address,
         fate: Fate,
-        now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Duration, Error> {
         let rank = address.place.rank;
         let (shortest, longest) = self.recrawl.bounds(rank);
-        let changed = matches!(fate, Fate::Changed | Fate::Gone);
-        if changed && address.revisit.waits {
-            address.revisit.changes += 1;
-            address.revisit.changed = now;
-        }
         let before = address.revisit.interval_ms;
         let wait = match (fate, &address.state) {
             // An error is told from a page that is gone by asking again soon.
@@ -204,48 +187,42 @@ impl Frontier {
                 longest
             }
             _ => {
-                let interval = self.recrawl.interval(rank, before, changed);
+                let interval = self.recrawl.interval(rank, before, fate.is_change());
                 address.revisit.interval_ms = interval;
                 match address.state {
-                    State::Stored(document) if is_lesser(tables, document, url)? => {
+                    State::Stored(document) if is_lesser(batch, document, url)? => {
                         self.recrawl.of_copy(rank, interval)
                     }
                     _ => interval,
                 }
             }
         };
-        plan(tables, url, address, (wait, now))
+        Ok(Duration::from_millis(wait))
     }
 }
 
 /// Takes an address out of those that are due some time.
-pub(super) fn unplan(
-    tables: &mut Tables<'_>,
-    url: &str,
-    address: &mut Address,
-) -> Result<(), Error> {
-    tables.revisits.remove(revisit_key(address.revisit.due, url).as_slice())?;
+pub(super) fn unplan(batch: &mut Batch, url: &str, address: &mut Address) -> Result<(), Error> {
+    batch.remove(REVISITS, (address.revisit.due, url))?;
     address.revisit.due = Timestamp(0);
     Ok(())
 }
 
 /// Writes when an address is due; it must not have a row yet.
-fn plan(
-    tables: &mut Tables<'_>,
+pub(super) fn plan(
+    batch: &mut Batch,
     url: &str,
     address: &mut Address,
-    (wait, now): (u64, Timestamp),
+    due: Timestamp,
 ) -> Result<(), Error> {
-    let due = now.after(Duration::from_millis(wait));
     address.revisit.waits = false;
     address.revisit.due = Timestamp(due.0.max(1));
-    tables.revisits.insert(revisit_key(address.revisit.due, url).as_slice(), ())?;
-    Ok(())
+    batch.put(REVISITS, (address.revisit.due, url), &())
 }
 
 /// Tells whether another copy of the document stands for it.
-fn is_lesser(tables: &Tables<'_>, document: u64, url: &str) -> Result<bool, Error> {
-    Ok(read_document(&tables.documents, document)?.is_some_and(|row| row.canonical != url))
+fn is_lesser(batch: &Batch, document: u64, url: &str) -> Result<bool, Error> {
+    Ok(batch.get(DOCUMENTS, document)?.is_some_and(|row| row.canonical != url))
 }
 
 /// A page was expected and there is none; that may be an error of the server.
@@ -312,23 +289,8 @@ fn same_kind(was: &State, is: &State) -> bool {
     }
 }
 
-fn first_due(tables: &Tables<'_>) -> Result<Option<(Timestamp, String)>, Error> {
-    let first = tables.revisits.first()?;
-    Ok(first
-        .map(|(key, _)| split_revisit_key(key.value()).map(|(due, url)| (due, url.to_owned())))
-        .transpose()?)
-}
-
-pub(super) fn revisit_key(due: Timestamp, url: &str) -> Vec<u8> {
-    let mut key = due.0.max(0).to_be_bytes().to_vec();
-    key.extend_from_slice(url.as_bytes());
-    key
-}
-
-/// Takes a key of `revisits` apart: the moment, the address.
-pub fn split_revisit_key(key: &[u8]) -> Result<(Timestamp, &str), BadRow> {
-    let bad = |detail| BadRow { kind: "revisit key", detail };
-    let (due, url) = key.split_first_chunk().ok_or_else(|| bad("it has no time"))?;
-    let url = std::str::from_utf8(url).map_err(|_| bad("its address is not UTF-8"))?;
-    Ok((Timestamp(i64::from_be_bytes(*due)), url))
+fn first_due(batch: &Batch) -> Result<Option<(Timestamp, String)>, Error> {
+    let Some(first) = batch.first(REVISITS)? else { return Ok(None) };
+    let (due, url) = first.key()?;
+    Ok(Some((due, url.to_owned())))
 }

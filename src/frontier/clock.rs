@@ -15,14 +15,11 @@
 use std::ops::Bound;
 use std::time::Duration;
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::store::{Batch, Error, META, Update as _, View as _};
 
-use super::again::{revisit_key, split_revisit_key};
-use super::lists::List;
-use super::rows::{Address, Host, Request, split_queue_key, split_time_key, time_key};
+use super::rows::{Address, Host, Place, Rank};
+use super::tables::{ADDRESSES, HOSTS, LATER, LISTS, REVISITS, ROBOTS};
 use super::{Config, Frontier, RobotsCopy};
 
 /// Row of `meta` that tells the latest moment at which a crawl wrote anything.
@@ -49,17 +46,16 @@ impl Frontier {
     }
 
     /// Writes the latest moment at which this frontier wrote anything.
-    pub(super) fn flush_latest(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
-        tables.meta.insert(LATEST, self.latest.0.to_string().as_bytes())?;
-        Ok(())
+    pub(super) fn flush_latest(&self, batch: &mut Batch) -> Result<(), Error> {
+        batch.put(META, LATEST, &self.latest.0.to_string().into_bytes())
     }
 
     /// Finds out whether the clock was ahead when the store was written, and moves what waits. A
     /// store that does not tell is looked at as well.
-    pub(super) fn follow_clock(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub(super) fn follow_clock(&self, batch: &mut Batch) -> Result<(), Error> {
         let now = self.opened;
-        let latest = tables.meta.get(LATEST)?.and_then(|row| {
-            let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
+        let latest = batch.bytes(META, LATEST)?.and_then(|row| {
+            let millis: i64 = std::str::from_utf8(&row).ok()?.parse().ok()?;
             Some(Timestamp(millis))
         });
         if latest.is_some_and(|latest| latest <= now.after(STEP_MIN)) {
@@ -71,24 +67,25 @@ impl Frontier {
                 "the clock was ahead when the store was written last: what waits, waits from now on"
             );
         }
-        self.move_robots(tables, now)?;
-        self.move_hosts(tables, now)?;
-        self.move_later(tables, now)?;
-        move_revisits(tables, now)?;
-        move_lists(tables, now)
+        self.move_robots(batch, now)?;
+        self.move_hosts(batch, now)?;
+        self.move_later(batch, now)?;
+        move_revisits(batch, now)?;
+        move_lists(batch, now)
     }
 
     /// Copies of robots.txt: how old one is that seems to come from the future is not known.
-    fn move_robots(&self, tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
+    fn move_robots(&self, batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
         let mut after = None;
         loop {
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            let hosts = tables.robots.range((from, Bound::Unbounded))?.take(ROWS_MAX);
-            let hosts = hosts.map(|row| Ok(row?.0.value())).collect::<Result<Vec<u32>, Error>>()?;
+            let hosts = batch.range(ROBOTS, (from, Bound::Unbounded))?.take(ROWS_MAX);
+            let hosts = hosts.map(|entry| Ok(entry?.key()?));
+            let hosts = hosts.collect::<Result<Vec<u32>, Error>>()?;
             let Some(last) = hosts.last() else { return Ok(()) };
             after = Some(*last);
             for host in hosts {
-                let Some(mut copy) = RobotsCopy::read(&tables.robots, host)? else { continue };
+                let Some(mut copy) = batch.get(ROBOTS, host)? else { continue };
                 let wait = match copy.failures {
                     0 if copy.fetched > now => Duration::ZERO,
                     0 => continue,
@@ -97,7 +94,7 @@ impl Frontier {
                 let (fetched, expires) = (copy.fetched.min(now), copy.expires.min(now.after(wait)));
                 if (fetched, expires) != (copy.fetched, copy.expires) {
                     (copy.fetched, copy.expires) = (fetched, expires);
-                    tables.robots.insert(host, copy.encode().as_slice())?;
+                    batch.put(ROBOTS, host, &copy)?;
                 }
             }
         }
@@ -114,32 +111,32 @@ impl Frontier {
         }
     }
 
-    fn move_hosts(&self, tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
+    fn move_hosts(&self, batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
         let mut after = None;
         loop {
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
             let mut hosts = Vec::new();
-            for row in tables.hosts.range((from, Bound::Unbounded))?.take(ROWS_MAX) {
-                let (number, row) = row?;
-                hosts.push((number.value(), Host::decode(row.value())?));
+            for entry in batch.range(HOSTS, (from, Bound::Unbounded))?.take(ROWS_MAX) {
+                let entry = entry?;
+                hosts.push((entry.key()?, entry.row()?));
             }
             let Some((last, _)) = hosts.last() else { return Ok(()) };
             after = Some(*last);
             for (number, mut host) in hosts {
                 let was = host.clone();
-                let blocked = now.after(self.block_max(tables, number, &host)?);
+                let blocked = now.after(self.block_max(batch, number, &host)?);
                 host.next_allowed = host.next_allowed.min(now.after(self.config.delay_max(&host)));
                 host.blocked_until = host.blocked_until.min(blocked);
                 host.quiet_since = host.quiet_since.min(blocked);
                 if host != was {
-                    tables.hosts.insert(number, host.encode().as_slice())?;
+                    batch.put(HOSTS, number, &host)?;
                 }
             }
         }
     }
 
     /// The longest block that a host can be under.
-    fn block_max(&self, tables: &Tables<'_>, number: u32, host: &Host) -> Result<Duration, Error> {
+    fn block_max(&self, batch: &Batch, number: u32, host: &Host) -> Result<Duration, Error> {
         if host.busy > 0 {
             // It may have named any time.
             return Ok(self.config.block_time_max.duration());
@@ -148,40 +145,37 @@ impl Frontier {
             let wait = self.doubled(self.config.busy_delay.millis(), beyond.into());
             self.scattered_max(wait)
         });
-        let copy = RobotsCopy::read(&tables.robots, number)?;
+        let copy = batch.get(ROBOTS, number)?;
         let robots = copy.map(|copy| self.robots_retry_max(&copy));
         Ok(failed.max(robots).unwrap_or_default())
     }
 
     /// Addresses that wait for another try.
-    fn move_later(&self, tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
-        let mut from = time_key(now, 0).to_vec();
+    fn move_later(&self, batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
+        let first = Place { rank: Rank::Robots, depth: 0, sequence: 0 };
+        let mut from = Bound::Included((now, (0, first)));
         loop {
             let mut rows = Vec::new();
-            for row in tables.later.range(from.as_slice()..)?.take(ROWS_MAX) {
-                let (key, row) = row?;
-                rows.push((key.value().to_vec(), row.value().to_vec()));
+            for entry in batch.range(LATER, (from, Bound::Unbounded))?.take(ROWS_MAX) {
+                let entry = entry?;
+                rows.push((entry.key()?, entry.row()?));
             }
             let Some((last, _)) = rows.last() else { return Ok(()) };
-            from.clone_from(last);
-            from.push(0);
-            for (key, row) in rows {
-                let url = Request::decode(&row)?.url;
-                let Some(mut address) = Address::read(&tables.addresses, &url)? else { continue };
-                let (due, _) = split_time_key(&key[..12])?;
-                let (host, _) = split_queue_key(&key[8..])?;
+            from = Bound::Excluded(*last);
+            for ((due, at), request) in rows {
+                let url = &request.url;
+                let Some(mut address) = batch.get(ADDRESSES, url)? else { continue };
                 let tries = u32::from(address.failures.max(1) - 1);
                 let wait = self.doubled(self.config.retry_delay.millis(), tries);
-                let host = tables.hosts.get(host)?.map(|row| Host::decode(row.value()));
-                let blocked = host.transpose()?.map_or(Timestamp(0), |host| host.blocked_until);
+                let host = batch.get(HOSTS, at.0)?;
+                let blocked = host.map_or(Timestamp(0), |host| host.blocked_until);
                 let most = now.after(wait).max(blocked);
                 if due > most {
                     address.not_before = most;
                     set_right(&mut address, now);
-                    tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-                    tables.later.remove(key.as_slice())?;
-                    let moved = [&most.0.to_be_bytes(), &key[8..]].concat();
-                    tables.later.insert(moved.as_slice(), row.as_slice())?;
+                    batch.put(ADDRESSES, url, &address)?;
+                    batch.remove(LATER, (due, at))?;
+                    batch.put(LATER, (most, at), &request)?;
                 }
             }
         }
@@ -189,18 +183,21 @@ impl Frontier {
 }
 
 /// Addresses that are to be visited again: each visit has set the moment of the next one.
-fn move_revisits(tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
-    let mut from = now.0.max(0).to_be_bytes().to_vec();
+fn move_revisits(batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
+    let mut after = (now, String::new());
     loop {
-        let keys = tables.revisits.range(from.as_slice()..)?.take(ROWS_MAX);
-        let keys = keys.map(|row| Ok(row?.0.value().to_vec()));
-        let keys = keys.collect::<Result<Vec<Vec<u8>>, Error>>()?;
+        let mut keys = Vec::new();
+        let from = Bound::Excluded((after.0, after.1.as_str()));
+        for entry in batch.range(REVISITS, (from, Bound::Unbounded))?.take(ROWS_MAX) {
+            let entry = entry?;
+            let (due, url) = entry.key()?;
+            keys.push((due, url.to_owned()));
+        }
         let Some(last) = keys.last() else { return Ok(()) };
-        from.clone_from(last);
-        from.push(0);
-        for key in keys {
-            let (due, url) = split_revisit_key(&key)?;
-            let Some(mut address) = Address::read(&tables.addresses, url)? else { continue };
+        after.clone_from(last);
+        for (due, url) in &keys {
+            let due = *due;
+            let Some(mut address) = batch.get(ADDRESSES, url)? else { continue };
             let wait = match address.visited {
                 // Turned away before any visit.
                 Timestamp(0) => Duration::from_millis(address.revisit.interval_ms),
@@ -210,9 +207,9 @@ fn move_revisits(tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
             let most = due.min(now.after(wait));
             set_right(&mut address, now);
             address.revisit.due = most;
-            tables.addresses.insert(url, address.encode().as_slice())?;
-            tables.revisits.remove(key.as_slice())?;
-            tables.revisits.insert(revisit_key(most, url).as_slice(), ())?;
+            batch.put(ADDRESSES, url, &address)?;
+            batch.remove(REVISITS, (due, url))?;
+            batch.put(REVISITS, (most, url), &())?;
         }
     }
 }
@@ -225,21 +222,21 @@ fn set_right(address: &mut Address, now: Timestamp) {
 }
 
 /// Sitemaps and feeds.
-fn move_lists(tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
+fn move_lists(batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
     let mut after = String::new();
     loop {
         let mut lists = Vec::new();
         let from = Bound::Excluded(after.as_str());
-        for row in tables.lists.range::<&str>((from, Bound::Unbounded))?.take(ROWS_MAX) {
-            let (url, row) = row?;
-            lists.push((url.value().to_owned(), List::decode(row.value())?));
+        for entry in batch.range(LISTS, (from, Bound::Unbounded))?.take(ROWS_MAX) {
+            let entry = entry?;
+            lists.push((entry.key()?.to_owned(), entry.row()?));
         }
         let Some((last, _)) = lists.last() else { return Ok(()) };
         after.clone_from(last);
         for (url, mut list) in lists {
             if list.read > now {
                 list.read = now;
-                tables.lists.insert(url.as_str(), list.encode().as_slice())?;
+                batch.put(LISTS, url.as_str(), &list)?;
             }
         }
     }

@@ -13,9 +13,9 @@ pub(super) fn refused(url: &PageUrl, state: &State) {
     }
 }
 
-/// Says that a host is left alone, or no longer is. `before` is its trouble until now, with the end
-/// of its last block.
-pub(super) fn host(host: &Host, (trouble, blocked_until): (Option<Reason>, Timestamp)) {
+/// Says that a host is left alone, or no longer is. `trouble` is that until now, and
+/// `blocked_until` the end of its last block.
+pub(super) fn host(host: &Host, trouble: Option<Reason>, blocked_until: Timestamp) {
     let key = &host.key;
     match (host.trouble, trouble) {
         (Some(reason), _) if host.blocked_until > blocked_until || host.trouble != trouble => {

@@ -8,12 +8,12 @@
 //! queue of its host; later only a few of its addresses are visited. One new document, and all of
 //! it is let in again.
 
-use redb::ReadableTable;
-
-use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::store::{Batch, Error, Fixed, List, Number, Text, Update as _, View, row};
 use crate::urls::{PageUrl, pattern};
 
-use super::rows::{Address, Place, Rank, State};
+use super::lease::Waiting;
+use super::rows::{Rank, State};
+use super::tables::{ADDRESSES, FAMILIES, SKIPPED};
 use super::{Frontier, Reason};
 
 /// When a family is slowed and stopped.
@@ -37,25 +37,27 @@ impl Default for YieldConfig {
     }
 }
 
-/// What a family has given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Family {
-    /// The address with its numbers replaced.
-    pub pattern: String,
-    /// Pages that were read.
-    pub pages: u64,
-    /// Those that were new documents.
-    pub new: u64,
-    /// Pages since the last new document.
-    pub since_new: u64,
-    /// Addresses that are not visited because of it.
-    pub stopped: u64,
-    /// Addresses that were visited although it was stopped.
-    pub explored: u64,
-    /// Short pages in a row that said the same but for numbers.
-    pub alike: u64,
-    /// What the last of its short pages said, numbers aside: hashes, the newest last.
-    pub said: Vec<u64>,
+row! {
+    /// What a family has given.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Family: "family", 1 to 1 {
+        /// The address with its numbers replaced.
+        pub pattern: String = Text;
+        /// Pages that were read.
+        pub pages: u64 = Number;
+        /// Those that were new documents.
+        pub new: u64 = Number;
+        /// Pages since the last new document.
+        pub since_new: u64 = Number;
+        /// Addresses that are not visited because of it.
+        pub stopped: u64 = Number;
+        /// Addresses that were visited although it was stopped.
+        pub explored: u64 = Number;
+        /// Short pages in a row that said the same but for numbers.
+        pub alike: u64 = Number;
+        /// What the last of its short pages said, numbers aside: hashes, the newest last.
+        pub said: Vec<u64> = List<Fixed>;
+    }
 }
 
 /// What is to be done with an address of a family.
@@ -79,37 +81,6 @@ const SAID_MAX: usize = 8;
 const REOPENED_MAX: usize = 1_000;
 
 impl Family {
-    fn encode(&self) -> Vec<u8> {
-        let row = Encoder::new(1)
-            .text(&self.pattern)
-            .number(self.pages)
-            .number(self.new)
-            .number(self.since_new)
-            .number(self.stopped)
-            .number(self.explored)
-            .number(self.alike)
-            .number(self.said.len() as u64);
-        self.said.iter().fold(row, |row, hash| row.fixed(*hash)).finish()
-    }
-
-    /// Reads a row.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("family", 1, row)?;
-        Ok(Self {
-            pattern: row.text()?.to_owned(),
-            pages: row.number()?,
-            new: row.number()?,
-            since_new: row.number()?,
-            stopped: row.number()?,
-            explored: row.number()?,
-            alike: row.number()?,
-            said: {
-                let count: usize = row.narrow()?;
-                (0..count.min(SAID_MAX)).map(|_| row.fixed()).collect::<Result<_, _>>()?
-            },
-        })
-    }
-
     /// Notes what a page says, numbers aside. Returns whether none of the last ones said that.
     fn hears(&mut self, said: u64) -> bool {
         let before = self.said.iter().position(|known| *known == said);
@@ -123,12 +94,8 @@ impl Family {
     }
 
     /// Reads the family of an address.
-    pub fn of(
-        families: &impl ReadableTable<u64, &'static [u8]>,
-        url: &PageUrl,
-    ) -> Result<Option<Self>, Error> {
-        let row = families.get(number(&pattern_of(url)))?;
-        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
+    pub fn of(view: &impl View, url: &PageUrl) -> Result<Option<Self>, Error> {
+        view.get(FAMILIES, number(&pattern_of(url)))
     }
 }
 
@@ -144,19 +111,14 @@ fn number(pattern: &str) -> u64 {
 
 impl Frontier {
     /// Tells how an address is to be treated for what its family has given.
-    pub(super) fn brake(
-        &self,
-        tables: &Tables<'_>,
-        url: &PageUrl,
-        rank: Rank,
-    ) -> Result<Brake, Error> {
+    pub(super) fn brake(&self, batch: &Batch, url: &PageUrl, rank: Rank) -> Result<Brake, Error> {
         let YieldConfig { slow_after, stop_after, alike_stop_after, explore_one_in } =
             self.config.yields;
         let over = |count: u64, most: u64| most > 0 && count >= most;
         if rank < Rank::Link {
             return Ok(Brake::Go);
         }
-        let Some(family) = Family::of(&tables.families, url)? else { return Ok(Brake::Go) };
+        let Some(family) = Family::of(batch, url)? else { return Ok(Brake::Go) };
         if over(family.since_new, stop_after) || over(family.alike, alike_stop_after) {
             let turn = family.stopped + family.explored + 1;
             let explore = explore_one_in > 0 && turn.is_multiple_of(explore_one_in);
@@ -169,29 +131,26 @@ impl Frontier {
     /// Does what the brake says with the first address of a queue.
     pub(super) fn hold_back(
         &mut self,
-        tables: &mut Tables<'_>,
-        (host, place): (u32, Place),
-        url: &PageUrl,
-        stop: bool,
+        batch: &mut Batch,
+        Waiting { host, place, url }: Waiting<'_>,
+        brake: Brake,
     ) -> Result<(), Error> {
-        self.unqueue(tables, host, place)?;
-        let Some(mut address) = Address::read(&tables.addresses, url.as_str())? else {
+        self.unqueue(batch, host, place)?;
+        let Some(mut address) = batch.get(ADDRESSES, url.as_str())? else {
             return Ok(());
         };
-        if !stop {
+        if brake != Brake::Stop {
             address.place.rank = Rank::Slow;
-            return self.enqueue(tables, url, &mut address);
+            return self.enqueue(batch, url, &mut address);
         }
         let state = State::Refused(Reason::NoYield);
         self.recount(Some(&address.state), &state);
         address.state = state;
-        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        batch.put(ADDRESSES, url.as_str(), &address)?;
         let number = number(&pattern_of(url));
-        tables
-            .skipped
-            .insert(crate::frontier::rules::skip_key(number, url.as_str()).as_slice(), ())?;
-        change_family(tables, url, |family| family.stopped += 1)?;
-        self.release_copies(tables, url.as_str())
+        batch.put(SKIPPED, (number, url.as_str()), &())?;
+        change_family(batch, url, |family| family.stopped += 1)?;
+        self.release_copies(batch, url.as_str())
     }
 
     /// Counts a page that was read, whether it is a new document, and, if it is short, the hash of
@@ -199,12 +158,13 @@ impl Frontier {
     /// stopped are let in again.
     pub fn count_yield(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         url: &PageUrl,
-        (is_new, said): (bool, Option<u64>),
+        is_new: bool,
+        said: Option<u64>,
     ) -> Result<(), Error> {
         let mut reopen = false;
-        change_family(tables, url, |family| {
+        change_family(batch, url, |family| {
             family.pages += 1;
             let is_other = said.is_none_or(|said| family.hears(said));
             family.alike = if is_other { 0 } else { family.alike + 1 };
@@ -217,10 +177,10 @@ impl Frontier {
         })?;
         while reopen {
             let number = number(&pattern_of(url));
-            let some = crate::frontier::rules::take_skipped(tables, number, REOPENED_MAX)?;
+            let some = crate::frontier::rules::take_skipped(batch, number, REOPENED_MAX)?;
             reopen = !some.is_empty();
             for address in some {
-                self.let_in_again(tables, &address)?;
+                self.let_in_again(batch, &address)?;
             }
         }
         Ok(())
@@ -228,21 +188,20 @@ impl Frontier {
 }
 
 /// Counts an address of a stopped family that is visited all the same.
-pub(super) fn explore(tables: &mut Tables<'_>, url: &PageUrl) -> Result<(), Error> {
-    change_family(tables, url, |family| family.explored += 1)
+pub(super) fn explore(batch: &mut Batch, url: &PageUrl) -> Result<(), Error> {
+    change_family(batch, url, |family| family.explored += 1)
 }
 
 /// Changes what is known of the family of an address.
 fn change_family(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     url: &PageUrl,
     change: impl FnOnce(&mut Family),
 ) -> Result<(), Error> {
     let pattern = pattern_of(url);
     let number = number(&pattern);
-    let row = tables.families.get(number)?.map(|row| Family::decode(row.value()));
-    let mut family = row.transpose()?.unwrap_or_else(|| Family { pattern, ..Family::default() });
+    let known = batch.get(FAMILIES, number)?;
+    let mut family = known.unwrap_or_else(|| Family { pattern, ..Family::default() });
     change(&mut family);
-    tables.families.insert(number, family.encode().as_slice())?;
-    Ok(())
+    batch.put(FAMILIES, number, &family)
 }

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 use crate::urls::HostKey;
 use crate::web::robots::AgentRules;
 
-use super::rows::{Host, Place, time_key};
+use super::rows::{Host, Place};
+use super::tables::{DOMAINS, HOST_NUMBERS, HOSTS, SCHEDULE};
 
 /// A host in use.
 #[derive(Debug)]
@@ -47,29 +46,28 @@ impl Hosts {
     }
 
     /// Returns the number of a host, if it has one.
-    pub(super) fn known(&self, tables: &Tables<'_>, key: &HostKey) -> Result<Option<u32>, Error> {
+    pub(super) fn known(&self, batch: &Batch, key: &HostKey) -> Result<Option<u32>, Error> {
         match self.numbers.get(key.as_str()) {
             Some(number) => Ok(Some(*number)),
-            None => Ok(tables.host_numbers.get(key.as_str())?.map(|row| row.value())),
+            None => batch.get(HOST_NUMBERS, key.as_str()),
         }
     }
 
     /// Returns the number of a host, giving it one if it is new.
-    pub(super) fn number(&mut self, tables: &mut Tables<'_>, key: &HostKey) -> Result<u32, Error> {
+    pub(super) fn number(&mut self, batch: &mut Batch, key: &HostKey) -> Result<u32, Error> {
         if let Some(number) = self.numbers.get(key.as_str()) {
             return Ok(*number);
         }
-        let stored = tables.host_numbers.get(key.as_str())?.map(|row| row.value());
-        let number = if let Some(number) = stored {
+        let number = if let Some(number) = batch.get(HOST_NUMBERS, key.as_str())? {
             number
         } else {
-            let number = tables.next_number("next_host")?;
+            let number = batch.next_number("next_host")?;
             let number = u32::try_from(number).expect("fewer than four billion hosts");
             let domain = key.domain();
-            let hosts = tables.domains.get(domain.as_str())?.map_or(0, |row| row.value());
-            tables.domains.insert(domain.as_str(), hosts + 1)?;
-            tables.host_numbers.insert(key.as_str(), number)?;
-            tables.hosts.insert(number, Host::new(key.as_str()).encode().as_slice())?;
+            let hosts = batch.get(DOMAINS, domain.as_str())?.unwrap_or(0);
+            batch.put(DOMAINS, domain.as_str(), &(hosts + 1))?;
+            batch.put(HOST_NUMBERS, key.as_str(), &number)?;
+            batch.put(HOSTS, number, &Host::new(key.as_str()))?;
             number
         };
         if self.numbers.len() >= self.max {
@@ -80,15 +78,13 @@ impl Hosts {
     }
 
     /// Returns a host, reading it if it is not in memory.
-    pub(super) fn get(&mut self, tables: &Tables<'_>, number: u32) -> Result<&mut Live, Error> {
+    pub(super) fn get(&mut self, batch: &Batch, number: u32) -> Result<&mut Live, Error> {
         use std::collections::hash_map::Entry;
         match self.live.entry(number) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
-                let stored = tables.hosts.get(number)?;
-                let missing =
-                    crate::store::BadRow { kind: "host", detail: "a queue names one without row" };
-                let row = Host::decode(stored.ok_or(missing)?.value())?;
+                let missing = BadRow { kind: "host", detail: "a queue names one without row" };
+                let row = batch.get(HOSTS, number)?.ok_or(missing)?;
                 Ok(entry.insert(Live {
                     row,
                     rules: None,
@@ -103,32 +99,31 @@ impl Hosts {
     }
 
     /// Returns what is known of a host, without keeping it in memory.
-    pub(super) fn row(&self, tables: &Tables<'_>, number: u32) -> Result<Host, Error> {
+    pub(super) fn row(&self, batch: &Batch, number: u32) -> Result<Host, Error> {
         if let Some(live) = self.live.get(&number) {
             return Ok(live.row.clone());
         }
-        let missing =
-            crate::store::BadRow { kind: "host", detail: "a schedule names one without row" };
-        Ok(Host::decode(tables.hosts.get(number)?.ok_or(missing)?.value())?)
+        let missing = BadRow { kind: "host", detail: "a schedule names one without row" };
+        Ok(batch.get(HOSTS, number)?.ok_or(missing)?)
     }
 
     /// Puts the host in the schedule at `due`, or takes it out.
     pub(super) fn schedule(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         number: u32,
         due: Option<Timestamp>,
     ) -> Result<(), Error> {
-        let live = self.get(tables, number)?;
+        let live = self.get(batch, number)?;
         let due = due.map_or(Timestamp(0), |due| Timestamp(due.0.max(1)));
         if live.row.scheduled == due {
             return Ok(());
         }
         if live.row.scheduled.0 != 0 {
-            tables.schedule.remove(time_key(live.row.scheduled, number).as_slice())?;
+            batch.remove(SCHEDULE, (live.row.scheduled, number))?;
         }
         if due.0 != 0 {
-            tables.schedule.insert(time_key(due, number).as_slice(), ())?;
+            batch.put(SCHEDULE, (due, number), &())?;
         }
         live.row.scheduled = due;
         live.dirty = true;
@@ -136,12 +131,12 @@ impl Hosts {
     }
 
     /// Writes all changed rows, and forgets idle hosts beyond the limit.
-    pub(super) fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub(super) fn flush(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let mut rules_bytes = 0;
         for (number, live) in &mut self.live {
             rules_bytes += live.rules_bytes;
             if live.dirty {
-                tables.hosts.insert(*number, live.row.encode().as_slice())?;
+                batch.put(HOSTS, *number, &live.row)?;
                 live.dirty = false;
             }
             live.hold = false;

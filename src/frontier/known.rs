@@ -4,15 +4,18 @@
 //! A feed never makes an address be fetched. A copy is held back only while the page that stands
 //! for it is stored or in a queue; as soon as that ends otherwise, the copy is let in again.
 
-use redb::ReadableTable as _;
+use std::ops::Bound;
+
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::frontier::verdicts::{DAY_MS, Known, Lost, page_of, split_skipped_key};
-use crate::store::{Error, Tables};
+use crate::frontier::verdicts::{DAY_MS, Known, Lost, Role};
+use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::{HostKey, PageUrl};
 
 use super::Frontier;
-use super::rows::{Address, Place, State};
+use super::lease::Waiting;
+use super::rows::{Address, State};
+use super::tables::{ADDRESSES, KNOWN_PAGES, KNOWN_SKIPPED, LEADS};
 
 /// Addresses that are let in again in one step.
 const RELEASED_MAX: usize = 1_000;
@@ -43,15 +46,15 @@ fn document_since(address: &Address, day: u64) -> Option<u64> {
 
 /// Notes the pages by which a stored one was found first: whoever leaves them out, because they are
 /// copies, may not find it.
-pub(super) fn note_lead(tables: &mut Tables<'_>, found: &Address) -> Result<(), Error> {
+pub(super) fn note_lead(batch: &mut Batch, found: &Address) -> Result<(), Error> {
     let mut referrer = found.referrer.clone();
     for _ in 0..LEADS_MAX {
         let hash = xxh3_64(referrer.as_bytes());
-        if referrer.is_empty() || tables.leads.get(hash)?.is_some() {
+        if referrer.is_empty() || batch.has(LEADS, hash)? {
             return Ok(());
         }
-        tables.leads.insert(hash, ())?;
-        let Some(above) = Address::read(&tables.addresses, &referrer)? else { return Ok(()) };
+        batch.put(LEADS, hash, &())?;
+        let Some(above) = batch.get(ADDRESSES, &referrer)? else { return Ok(()) };
         referrer = above.referrer;
     }
     Ok(())
@@ -59,39 +62,35 @@ pub(super) fn note_lead(tables: &mut Tables<'_>, found: &Address) -> Result<(), 
 
 impl Frontier {
     /// Sets the feeds that are in force, by their numbers in the store.
-    pub fn with_known(mut self, tables: &mut Tables<'_>, feeds: &[u64]) -> Result<Self, Error> {
-        self.known.flush(tables)?;
-        self.known = Known::open(tables, self.config.verdicts.clone(), feeds)?;
+    pub fn with_known(mut self, batch: &mut Batch, feeds: &[u64]) -> Result<Self, Error> {
+        self.known.flush(batch)?;
+        self.known = Known::open(batch, self.config.verdicts.clone(), feeds)?;
         Ok(self)
     }
 
     /// Tells whether an address is a copy by a feed, and whether the page that stands for it is
     /// stored or will be visited. Some copies are left for a visit, which tells whether the feed is
     /// right.
-    pub(super) fn known_copy(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &PageUrl,
-    ) -> Result<Copy, Error> {
+    pub(super) fn known_copy(&mut self, batch: &mut Batch, url: &PageUrl) -> Result<Copy, Error> {
         let mut found = Copy::No;
-        for said in self.known.said_of(tables, url.as_str())? {
-            let Some((canonical, day)) = said.copy_of else { continue };
+        for said in self.known.said_of(batch, url.as_str())? {
+            let Role::Copy { of: canonical, day } = said.role else { continue };
             let host = url.host_key();
-            if !self.known.is_believed(tables, said.feed, host.as_str())? {
+            if !self.known.is_believed(batch, said.feed, host.as_str())? {
                 continue;
             }
-            let page = page_of(&tables.known_pages, canonical, None)?;
-            let substitute = page_of(&tables.known_pages, canonical, Some(said.feed))?;
+            let page = batch.get(KNOWN_PAGES, (canonical, None))?;
+            let substitute = batch.get(KNOWN_PAGES, (canonical, Some(said.feed)))?;
             if page.is_none() && substitute.is_none() {
                 found = Copy::Perhaps;
             }
             for of in [page, substitute].into_iter().flatten() {
-                let Some(known) = Address::read(&tables.addresses, &of)? else { continue };
+                let Some(known) = batch.get(ADDRESSES, &of)? else { continue };
                 let is_first = known.state == State::Queued && !self.waiting_over;
                 if of == url.as_str() || !is_first && document_since(&known, day).is_none() {
                     continue;
                 }
-                let explore = self.known.take_turn(tables, said.feed, host.as_str())?;
+                let explore = self.known.take_turn(batch, said.feed, host.as_str())?;
                 return Ok(if explore { Copy::No } else { Copy::Of(said.feed, of) });
             }
         }
@@ -101,115 +100,103 @@ impl Frontier {
     /// Takes an address out of the queue and links it to the page of which it is a copy.
     pub(super) fn link_known(
         &mut self,
-        tables: &mut Tables<'_>,
-        (host, place): (u32, Place),
-        url: &PageUrl,
-        (feed, of): (u64, String),
+        batch: &mut Batch,
+        Waiting { host, place, url }: Waiting<'_>,
+        feed: u64,
+        of: String,
     ) -> Result<(), Error> {
-        self.unqueue(tables, host, place)?;
-        if let Some(mut address) = Address::read(&tables.addresses, url.as_str())? {
-            self.known.note_skipped(tables, feed, (&of, url.as_str()))?;
+        self.unqueue(batch, host, place)?;
+        if let Some(mut address) = batch.get(ADDRESSES, url.as_str())? {
+            self.known.note_skipped(batch, feed, &of, url.as_str())?;
             let state = State::Known { feed, of };
             self.recount(Some(&address.state), &state);
             address.state = state;
-            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+            batch.put(ADDRESSES, url.as_str(), &address)?;
         }
         // It cannot stand for others.
-        self.release_copies(tables, url.as_str())
+        self.release_copies(batch, url.as_str())
     }
 
     /// Looks what a page that is stored for the first time says of the feeds that name it.
-    pub fn weigh(
-        &mut self,
-        tables: &mut Tables<'_>,
-        (url, document): (&PageUrl, u64),
-    ) -> Result<(), Error> {
-        for said in self.known.said_of(tables, url.as_str())? {
+    pub fn weigh(&mut self, batch: &mut Batch, url: &PageUrl, document: u64) -> Result<(), Error> {
+        for said in self.known.said_of(batch, url.as_str())? {
             let feed = said.feed;
-            let (copy, same) = if let Some((canonical, day)) = said.copy_of {
+            let (copy, same) = if let Role::Copy { of: canonical, day } = said.role {
                 let stored = |of: Option<String>| -> Result<Option<u64>, Error> {
                     let Some(of) = of.filter(|of| of != url.as_str()) else { return Ok(None) };
-                    let known = Address::read(&tables.addresses, &of)?;
+                    let known = batch.get(ADDRESSES, &of)?;
                     Ok(known.and_then(|known| document_since(&known, day)))
                 };
-                let page = stored(page_of(&tables.known_pages, canonical, None)?)?;
+                let page = stored(batch.get(KNOWN_PAGES, (canonical, None))?)?;
                 let other = match page {
-                    None => stored(page_of(&tables.known_pages, canonical, Some(feed))?)?,
+                    None => stored(batch.get(KNOWN_PAGES, (canonical, Some(feed)))?)?,
                     page => page,
                 };
                 let Some(other) = other else {
-                    self.known.stand_in(tables, (canonical, feed), url.as_str())?;
+                    self.known.stand_in(batch, canonical, feed, url.as_str())?;
                     continue;
                 };
                 (url.as_str().to_owned(), other == document)
             } else {
                 // A copy that came before it.
                 let canonical = xxh3_128(url.as_str().as_bytes());
-                let copy = page_of(&tables.known_pages, canonical, Some(feed))?;
+                let copy = batch.get(KNOWN_PAGES, (canonical, Some(feed)))?;
                 let Some(copy) = copy.filter(|copy| copy != url.as_str()) else { continue };
-                let known = Address::read(&tables.addresses, &copy)?;
+                let known = batch.get(ADDRESSES, &copy)?;
                 let Some(State::Stored(other)) = known.map(|known| known.state) else { continue };
                 (copy, other == document)
             };
             let Some(host) = PageUrl::parse_stored(&copy).map(|copy| copy.host_key()) else {
                 continue;
             };
-            match self.known.note(tables, (feed, host.as_str()), same)? {
+            match self.known.note(batch, feed, host.as_str(), same)? {
                 None => {}
-                Some(Lost::Host) => self.release_feed(tables, feed, Some(&host))?,
-                Some(Lost::Wholly) => self.release_feed(tables, feed, None)?,
+                Some(Lost::Host) => self.release_feed(batch, feed, Some(&host))?,
+                Some(Lost::Wholly) => self.release_feed(batch, feed, None)?,
             }
         }
         Ok(())
     }
 
     /// Lets the copies of a page in again that is not stored, or says something else than it did.
-    pub(super) fn release_copies(
-        &mut self,
-        tables: &mut Tables<'_>,
-        of: &str,
-    ) -> Result<(), Error> {
+    pub(super) fn release_copies(&mut self, batch: &mut Batch, of: &str) -> Result<(), Error> {
         if !self.known.have_skipped() {
             return Ok(());
         }
-        let first = xxh3_128(of.as_bytes()).to_be_bytes();
+        let page = xxh3_128(of.as_bytes());
         loop {
             let mut copies = Vec::new();
-            for row in tables.known_skipped.range(first.as_slice()..)?.take(RELEASED_MAX) {
-                let (key, _) = row?;
-                if !key.value().starts_with(&first) {
-                    break;
-                }
-                copies.push(split_skipped_key(key.value())?.to_owned());
+            for entry in batch.under(KNOWN_SKIPPED, page)?.take(RELEASED_MAX) {
+                copies.push(entry?.key()?.1.to_owned());
             }
             if copies.is_empty() {
                 return Ok(());
             }
             for copy in copies {
-                self.known.release(tables, (of, &copy))?;
-                self.let_in_again(tables, &copy)?;
+                self.known.release(batch, of, &copy)?;
+                self.let_in_again(batch, &copy)?;
             }
         }
     }
 
     /// Lets copies in again that wait for the first visit of another page, now that nothing else is
     /// left to do in this run. Returns whether there were any.
-    pub fn end_waiting(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
+    pub fn end_waiting(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         if self.waiting_over || !self.known.have_skipped() {
             return Ok(false);
         }
         self.waiting_over = true;
-        self.release_all(tables, |tables, _, state| {
+        self.release_all(batch, |batch, _, state| {
             let State::Known { of, .. } = state else { return Ok(false) };
-            let page = Address::read(&tables.addresses, of)?;
+            let page = batch.get(ADDRESSES, of)?;
             Ok(!matches!(page.map(|page| page.state), Some(State::Stored(_))))
         })
     }
 
     /// Lets copies in again that are held back by feeds that are not believed any more.
-    pub(super) fn release_lost(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub(super) fn release_lost(&mut self, batch: &mut Batch) -> Result<(), Error> {
         for feed in self.known.to_release() {
-            self.release_feed(tables, feed, None)?;
+            self.release_feed(batch, feed, None)?;
         }
         Ok(())
     }
@@ -217,11 +204,11 @@ impl Frontier {
     /// Lets in again what a feed holds back, of one host or of all.
     fn release_feed(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         feed: u64,
         host: Option<&HostKey>,
     ) -> Result<(), Error> {
-        self.release_all(tables, |_, url, state| {
+        self.release_all(batch, |_, url, state| {
             let of_feed = matches!(state, State::Known { feed: other, .. } if *other == feed);
             let of_host = || PageUrl::parse_stored(url).map(|url| url.host_key());
             Ok(of_feed && host.is_none_or(|host| of_host().as_ref() == Some(host)))
@@ -233,32 +220,33 @@ impl Frontier {
     /// a part of it at a time.
     fn release_all(
         &mut self,
-        tables: &mut Tables<'_>,
-        passes: impl Fn(&Tables<'_>, &str, &State) -> Result<bool, Error>,
+        batch: &mut Batch,
+        passes: impl Fn(&Batch, &str, &State) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let (mut from, mut any) = (Vec::new(), false);
+        let (mut after, mut any) = ((0, String::new()), false);
         loop {
             let (mut some, mut last) = (Vec::new(), None);
-            for row in tables.known_skipped.range(from.as_slice()..)?.take(RELEASED_MAX) {
-                let key = row?.0.value().to_owned();
-                let url = split_skipped_key(&key)?.to_owned();
-                let address = Address::read(&tables.addresses, &url)?;
+            let from = Bound::Excluded((after.0, after.1.as_str()));
+            let rows = batch.range(KNOWN_SKIPPED, (from, Bound::Unbounded))?;
+            for entry in rows.take(RELEASED_MAX) {
+                let entry = entry?;
+                let (page, url) = entry.key()?;
+                let address = batch.get(ADDRESSES, url)?;
                 if let Some(Address { state, .. }) = address
-                    && passes(tables, &url, &state)?
+                    && passes(batch, url, &state)?
                 {
-                    some.push((state, url));
+                    some.push((state, url.to_owned()));
                 }
-                last = Some(key);
+                last = Some((page, url.to_owned()));
             }
             let Some(last) = last else { return Ok(any) };
             for (state, url) in some {
                 let State::Known { of, .. } = state else { continue };
-                self.known.release(tables, (&of, &url))?;
-                self.let_in_again(tables, &url)?;
+                self.known.release(batch, &of, &url)?;
+                self.let_in_again(batch, &url)?;
                 any = true;
             }
-            from = last;
-            from.push(0);
+            after = last;
         }
     }
 }

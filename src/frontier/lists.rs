@@ -7,16 +7,18 @@
 
 use std::collections::HashMap;
 
-use redb::ReadableTable;
-
 use crate::base::clock::Timestamp;
-use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::store::{
+    self, BadRow, Batch, Code, Codec, Decoder, Encoder, Error, Flag, Number, Signed, Update as _,
+    View as _, row,
+};
 use crate::urls::{HostKey, Normalize, PageUrl, registrable_domain};
-use crate::web::discover::{Cut, Faults, Kind};
+use crate::web::discover::{Faults, ListCut, ListKind};
 
 use super::again::unplan;
 use super::offer::By;
-use super::rows::{Address, Place, Purpose, Rank, Request, State, queue_key};
+use super::rows::{Address, Place, Purpose, Rank, Request, State};
+use super::tables::{ADDRESSES, HOST_NUMBERS, LISTS, QUEUE};
 use super::{Frontier, Lease, Offer, Offered, Reason, Settled, Settlement, Told};
 
 /// Sitemaps of a host that are read before its links are visited. Each further one is read when
@@ -26,42 +28,63 @@ const FIRST_SITEMAPS: u32 = 8;
 /// Hosts that are remembered as naming one sitemap.
 const NAMING_HOSTS_MAX: usize = 64;
 
-/// What is known of a sitemap or feed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct List {
-    /// What it is; none if it was not read yet, or is no list.
-    pub kind: Option<Kind>,
-    /// Indexes above it.
-    pub level: u8,
-    /// Numbers of the hosts whose robots.txt names it, or an index above it.
-    pub hosts: Vec<u32>,
-    /// When it was last read.
-    pub read: Timestamp,
-    /// Its entries.
-    pub entries: u64,
-    /// Entries that were put in a queue.
-    pub queued: u64,
-    /// Entries that were turned away, each with its reason.
-    pub refused: u64,
-    /// Those among them that it must not name.
-    pub strangers: u64,
-    /// Entries that are no address.
-    pub bad: u64,
-    /// Faults after which it was read on.
-    pub faults: Faults,
-    /// Why it was not read to its end.
-    pub cut: Option<Cut>,
-    /// A page links to it while it waits: depth of the link and 1; 0 for none.
-    pub linked: u16,
-    /// It was let into a queue.
-    pub admitted: bool,
+row! {
+    /// What is known of a sitemap or feed.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct List: "list", 1 to 2 {
+        /// What it is; none if it was not read yet, or is no list.
+        pub kind: Option<ListKind> = Code;
+        /// Indexes above it.
+        pub level: u8 = Number;
+        /// Numbers of the hosts whose robots.txt names it, or an index above it.
+        pub hosts: Vec<u32> = store::List<Number>;
+        /// When it was last read.
+        pub read: Timestamp = Signed;
+        /// Its entries.
+        pub entries: u64 = Number;
+        /// Entries that were put in a queue.
+        pub queued: u64 = Number;
+        /// Entries that were turned away, each with its reason.
+        pub refused: u64 = Number;
+        /// Those among them that it must not name.
+        pub strangers: u64 = Number;
+        /// Entries that are no address.
+        pub bad: u64 = Number;
+        /// Why it was not read to its end.
+        pub cut: Option<ListCut> = Code;
+        /// A page links to it while it waits: depth of the link and 1; 0 for none.
+        pub linked: u16 = Number;
+        /// It was let into a queue.
+        pub admitted: bool = Flag;
+        /// Faults after which it was read on.
+        pub faults: Faults = Each, since 2;
+    }
+}
+
+/// A number for each kind of faults.
+struct Each;
+
+impl Codec<Faults> for Each {
+    const SHAPE: &'static str = "numbers";
+
+    fn put(faults: &Faults, row: Encoder) -> Encoder {
+        faults.0.into_iter().fold(row, Encoder::number)
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Faults, BadRow> {
+        let mut faults = Faults::default();
+        for count in &mut faults.0 {
+            *count = row.number()?;
+        }
+        Ok(faults)
+    }
 }
 
 /// What was read of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ListKind,
     /// What it names: sitemaps, if it is an index, else pages.
     pub entries: Vec<PageUrl>,
     /// Entries that are no address.
@@ -69,7 +92,7 @@ pub struct Listed {
     /// Faults after which it was read on.
     pub faults: Faults,
     /// Why it was not read to its end.
-    pub cut: Option<Cut>,
+    pub cut: Option<ListCut>,
     /// It asks that its links are not followed.
     pub nofollow: bool,
 }
@@ -82,84 +105,16 @@ struct Naming<'a> {
     from: &'a PageUrl,
 }
 
-impl List {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut row = Encoder::new(2)
-            .number(self.kind.map_or(0, |kind| kind as u64))
-            .number(self.level)
-            .number(self.hosts.len() as u64);
-        for host in &self.hosts {
-            row = row.number(*host);
-        }
-        row = row
-            .signed(self.read.0)
-            .number(self.entries)
-            .number(self.queued)
-            .number(self.refused)
-            .number(self.strangers)
-            .number(self.bad)
-            .number(self.cut.map_or(0, |cut| cut as u64))
-            .number(self.linked)
-            .number(self.admitted);
-        self.faults.0.into_iter().fold(row, Encoder::number).finish()
-    }
-
-    /// Reads a row. Those of version 1 have no faults.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::of("list", 1..=2, row)?;
-        let (kind, level) = (Kind::from_code(row.number()?), row.narrow()?);
-        let hosts: usize = row.narrow()?;
-        if hosts > NAMING_HOSTS_MAX {
-            return Err(row.bad("too many hosts name it"));
-        }
-        let mut list = Self {
-            kind,
-            level,
-            hosts: (0..hosts).map(|_| row.narrow()).collect::<Result<_, _>>()?,
-            read: Timestamp(row.signed()?),
-            entries: row.number()?,
-            queued: row.number()?,
-            refused: row.number()?,
-            strangers: row.number()?,
-            bad: row.number()?,
-            cut: Cut::from_code(row.number()?),
-            linked: row.narrow()?,
-            admitted: row.number()? != 0,
-            faults: Faults::default(),
-        };
-        if row.version() >= 2 {
-            for count in &mut list.faults.0 {
-                *count = row.number()?;
-            }
-        }
-        Ok(list)
-    }
-
-    /// Reads what is known of a list.
-    pub fn read(
-        lists: &impl ReadableTable<&'static str, &'static [u8]>,
-        url: &str,
-    ) -> Result<Option<Self>, Error> {
-        let row = lists.get(url)?;
-        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
-    }
-
-    fn write(&self, tables: &mut Tables<'_>, url: &PageUrl) -> Result<(), Error> {
-        tables.lists.insert(url.as_str(), self.encode().as_slice())?;
-        Ok(())
-    }
-}
-
 impl Frontier {
     /// Offers the sitemaps that the robots.txt of a host names, or the usual place.
     pub(super) fn offer_sitemaps(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         of: u32,
         named: &[String],
         now: Timestamp,
     ) -> Result<(), Error> {
-        let key = HostKey::from_stored(&self.hosts.get(tables, of)?.row.key);
+        let key = HostKey::from_stored(&self.hosts.get(batch, of)?.row.key);
         let robots = key.robots_url();
         let config = &self.config.discover;
         // Without depth, no entry would be let in.
@@ -170,13 +125,13 @@ impl Frontier {
         if named.is_empty() && usual {
             let naming = Naming { level: 0, hosts: &[], hops: 0, from: &robots };
             if let Ok(url) = robots.join("/sitemap.xml", Normalize::none()) {
-                self.offer_sitemap(tables, &url, &naming, now)?;
+                self.offer_sitemap(batch, &url, &naming, now)?;
             }
         }
         for text in named.iter().take(most) {
             let Ok(url) = robots.join(text.trim(), Normalize::none()) else { continue };
             let naming = Naming { level: 0, hosts: &[of], hops: 0, from: &robots };
-            self.offer_sitemap(tables, &url, &naming, now)?;
+            self.offer_sitemap(batch, &url, &naming, now)?;
         }
         Ok(())
     }
@@ -185,12 +140,12 @@ impl Frontier {
     /// it is a file: a page that turns out to be a list is read as one all the same.
     fn offer_sitemap(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         url: &PageUrl,
         naming: &Naming<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let known = List::read(&tables.lists, url.as_str())?;
+        let known = batch.get(LISTS, url.as_str())?;
         let first = known.is_none();
         let mut list = known.unwrap_or(List { level: naming.level, ..List::default() });
         list.level = list.level.min(naming.level);
@@ -203,13 +158,13 @@ impl Frontier {
         let more_hosts = list.hosts.len() > before;
         let again = self.config.discover.again_after.duration();
         let is_old = !again.is_zero() && now >= list.read.after(again);
-        let (mut address, was) = match Address::read(&tables.addresses, url.as_str())? {
+        let (mut address, was) = match batch.get(ADDRESSES, url.as_str())? {
             Some(mut address) => {
                 let wanted = match &address.state {
                     State::Queued => {
                         !is_sitemap_in_queue(&address)
                             && is_file(url)
-                            && self.take_out(tables, &address)?
+                            && self.take_out(batch, &address)?
                     }
                     State::Refused(Reason::Sitemap) => is_old || more_hosts && list.strangers > 0,
                     // A place that nobody named is asked for once.
@@ -224,37 +179,37 @@ impl Frontier {
                     | State::Known { .. } => false,
                 };
                 if !wanted || address.revisit.waits {
-                    return list.write(tables, url);
+                    return batch.put(LISTS, url.as_str(), &list);
                 }
-                unplan(tables, url.as_str(), &mut address)?;
+                unplan(batch, url.as_str(), &mut address)?;
                 let was = address.state.clone();
                 (address, Some(was))
             }
             None => (Address::found(now, naming.from.as_str()), None),
         };
         address.hops = naming.hops;
-        let host = self.hosts.number(tables, &url.host_key())?;
+        let host = self.hosts.number(batch, &url.host_key())?;
         let refused = self.turn_sitemap_away(url, &list, naming);
-        let sitemaps = self.hosts.get(tables, host)?.row.sitemaps;
+        let sitemaps = self.hosts.get(batch, host)?.row.sitemaps;
         let full = !list.admitted && sitemaps >= self.config.discover.sitemaps_per_host_max;
         let refused = refused.or(full.then_some(Reason::SitemapLimit));
         address.state = refused.map_or(State::Queued, State::Refused);
         self.recount(was.as_ref(), &address.state);
         if refused.is_none() {
-            let live = self.hosts.get(tables, host)?;
+            let live = self.hosts.get(batch, host)?;
             live.row.sitemaps += u32::from(!list.admitted);
             list.admitted = true;
             let early = live.row.sitemaps <= FIRST_SITEMAPS;
             let rank = if early { Rank::Sitemap } else { Rank::LateSitemap };
-            let sequence = tables.next_number("next_request")?;
+            let sequence = batch.next_number("next_request")?;
             address.host = host;
             address.place = Place { rank, depth: u16::from(list.level), sequence };
             (address.failures, address.trouble) = (0, None);
             let request = Request { purpose: Purpose::Sitemap, url: url.as_str().to_owned() };
-            self.push(tables, host, address.place, &request)?;
+            self.push(batch, host, address.place, &request)?;
         }
-        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-        list.write(tables, url)
+        batch.put(ADDRESSES, url.as_str(), &address)?;
+        batch.put(LISTS, url.as_str(), &list)
     }
 
     fn turn_sitemap_away(&self, url: &PageUrl, list: &List, naming: &Naming<'_>) -> Option<Reason> {
@@ -268,42 +223,42 @@ impl Frontier {
     }
 
     /// Takes a page that is not in flight out of its queue. Returns whether it was there.
-    fn take_out(&mut self, tables: &mut Tables<'_>, address: &Address) -> Result<bool, Error> {
+    fn take_out(&mut self, batch: &mut Batch, address: &Address) -> Result<bool, Error> {
         let (host, place) = (address.host, address.place);
-        let waits = tables.queue.get(queue_key(host, place).as_slice())?.is_some();
-        if !waits || self.hosts.get(tables, host)?.in_flight.contains(&place) {
+        let waits = batch.has(QUEUE, (host, place))?;
+        if !waits || self.hosts.get(batch, host)?.in_flight.contains(&place) {
             return Ok(false);
         }
-        self.unqueue(tables, host, place)?;
+        self.unqueue(batch, host, place)?;
         Ok(true)
     }
 
     /// Offers the target of a sitemap that redirects.
     pub(super) fn sitemap_moved(
         &mut self,
-        tables: &mut Tables<'_>,
-        (from, target): (&PageUrl, &PageUrl),
-        hops: u8,
+        batch: &mut Batch,
+        from: &PageUrl,
+        target: &Offer<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let list = List::read(&tables.lists, from.as_str())?.unwrap_or_default();
+        let list = batch.get(LISTS, from.as_str())?.unwrap_or_default();
         let (level, hosts) = (list.level, &list.hosts);
-        let naming = Naming { level, hosts, hops: hops.saturating_add(1), from };
-        self.offer_sitemap(tables, target, &naming, now)
+        let naming = Naming { level, hosts, hops: target.hops, from };
+        self.offer_sitemap(batch, target.url, &naming, now)
     }
 
     /// Offers an address that waited as a sitemap, is none, and is linked to as a page.
     pub(super) fn offer_as_page(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         url: &PageUrl,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let linked = List::read(&tables.lists, url.as_str())?.map_or(0, |list| list.linked);
+        let linked = batch.get(LISTS, url.as_str())?.map_or(0, |list| list.linked);
         if let Some(depth) = linked.checked_sub(1) {
             let rank = if depth == 0 { Rank::Seed } else { Rank::Link };
             let offer = Offer { url, depth, rank, hops: 0, from: None, nofollow: false };
-            self.offer_by(tables, &offer, By::Entry, now)?;
+            self.offer_by(batch, &offer, By::Entry, now)?;
         }
         Ok(())
     }
@@ -311,12 +266,12 @@ impl Frontier {
     /// Offers a feed that a page links to.
     pub fn offer_feed(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
         if self.config.discover.feeds {
-            self.offer_by(tables, offer, By::Feed, now)?;
+            self.offer_by(batch, offer, By::Feed, now)?;
         }
         Ok(())
     }
@@ -324,40 +279,43 @@ impl Frontier {
     /// Settles a lease whose answer is a list, and offers what it names.
     pub fn settle_list(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         lease: &Lease,
-        (found, mut told): (&Listed, Told),
-        finished: Timestamp,
+        found: &Listed,
+        mut told: Told,
     ) -> Result<Settled, Error> {
         let is_feed = found.kind.is_feed();
         let reason = if is_feed { Reason::Feed } else { Reason::Sitemap };
-        let mut list = List::read(&tables.lists, lease.url.as_str())?.unwrap_or_default();
-        told.changed = list.kind.is_some() && names_new(tables, &found.entries)?;
-        let settled = self.settle(tables, lease, (Settlement::Refused(reason), told), finished)?;
+        let mut list = batch.get(LISTS, lease.url.as_str())?.unwrap_or_default();
+        told.changed = list.kind.is_some() && names_new(batch, &found.entries)?;
+        let finished = told.finished;
+        let settled = self.settle(batch, lease, Settlement::Refused(reason), told)?;
         list.kind = Some(found.kind);
         list.read = finished;
         list.entries = found.entries.len() as u64;
         (list.bad, list.faults, list.cut) = (found.bad, found.faults, found.cut);
         (list.queued, list.refused, list.strangers) = (0, 0, 0);
         // Before its entries: it may name itself.
-        list.write(tables, &lease.url)?;
+        batch.put(LISTS, lease.url.as_str(), &list)?;
         let config = &self.config.discover;
         if if is_feed { config.feeds } else { config.sitemaps } {
-            let depth = lease.place.map_or(1, |place| place.depth.max(1));
-            let depth = if is_feed { depth } else { 1 };
-            self.offer_entries(tables, (&lease.url, found, depth), &mut list, finished)?;
-            list.write(tables, &lease.url)?;
+            self.offer_entries(batch, lease, found, &mut list)?;
+            batch.put(LISTS, lease.url.as_str(), &list)?;
         }
         Ok(settled)
     }
 
+    /// Offers what a list names that was read just now.
     fn offer_entries(
         &mut self,
-        tables: &mut Tables<'_>,
-        (from, found, depth): (&PageUrl, &Listed, u16),
+        batch: &mut Batch,
+        lease: &Lease,
+        found: &Listed,
         list: &mut List,
-        now: Timestamp,
     ) -> Result<(), Error> {
+        let (from, now) = (&lease.url, list.read);
+        let depth = lease.place.filter(|_| found.kind.is_feed());
+        let depth = depth.map_or(1, |place| place.depth.max(1));
         let site = registrable_domain(from);
         let mut hosts: HashMap<HostKey, bool> = HashMap::new();
         for url in &found.entries {
@@ -365,23 +323,23 @@ impl Frontier {
             let may = if let Some(may) = hosts.get(&key) {
                 *may
             } else {
-                let number = tables.host_numbers.get(key.as_str())?.map(|row| row.value());
+                let number = batch.get(HOST_NUMBERS, key.as_str())?;
                 let named = number.is_some_and(|number| list.hosts.contains(&number));
                 let may = named || found.kind.is_feed() || registrable_domain(url) == site;
                 hosts.insert(key, may);
                 may
             };
             list.strangers += u64::from(!may);
-            if found.kind == Kind::Index && may {
+            if found.kind == ListKind::Index && may {
                 let level = list.level.saturating_add(1);
                 let naming = Naming { level, hosts: &list.hosts, hops: 0, from };
-                self.offer_sitemap(tables, url, &naming, now)?;
+                self.offer_sitemap(batch, url, &naming, now)?;
                 continue;
             }
             let by = if may { By::Entry } else { By::Stranger };
             let nofollow = found.nofollow;
             let offer = Offer { url, depth, rank: Rank::Link, hops: 0, from: Some(from), nofollow };
-            match self.offer_by(tables, &offer, by, now)? {
+            match self.offer_by(batch, &offer, by, now)? {
                 Offered::Queued => list.queued += 1,
                 Offered::Refused(_) => list.refused += 1,
                 Offered::Known | Offered::MoreLinks { .. } => {}
@@ -392,9 +350,9 @@ impl Frontier {
 }
 
 /// Tells whether one of these addresses was never seen.
-fn names_new(tables: &Tables<'_>, entries: &[PageUrl]) -> Result<bool, Error> {
+fn names_new(batch: &Batch, entries: &[PageUrl]) -> Result<bool, Error> {
     for url in entries {
-        if tables.addresses.get(url.as_str())?.is_none() {
+        if !batch.has(ADDRESSES, url.as_str())? {
             return Ok(true);
         }
     }
@@ -407,18 +365,18 @@ pub(super) fn is_sitemap_in_queue(address: &Address) -> bool {
 }
 
 /// Notes that a page links to what waits as a sitemap: if it is none, it is a page.
-pub(super) fn want_as_page(tables: &mut Tables<'_>, offer: &Offer<'_>) -> Result<(), Error> {
-    if let Some(mut list) = List::read(&tables.lists, offer.url.as_str())? {
+pub(super) fn want_as_page(batch: &mut Batch, offer: &Offer<'_>) -> Result<(), Error> {
+    if let Some(mut list) = batch.get(LISTS, offer.url.as_str())? {
         let depth = offer.depth.saturating_add(1);
         list.linked = if list.linked == 0 { depth } else { list.linked.min(depth) };
-        list.write(tables, offer.url)?;
+        batch.put(LISTS, offer.url.as_str(), &list)?;
     }
     Ok(())
 }
 
 /// Gives the right reason to a sitemap that there is not.
 pub(super) fn named_sitemap(
-    tables: &Tables<'_>,
+    batch: &Batch,
     lease: &Lease,
     settlement: Settlement,
 ) -> Result<Settlement, Error> {
@@ -430,7 +388,7 @@ pub(super) fn named_sitemap(
     if lease.purpose != Purpose::Sitemap || !none {
         return Ok(settlement);
     }
-    let list = List::read(&tables.lists, lease.url.as_str())?.unwrap_or_default();
+    let list = batch.get(LISTS, lease.url.as_str())?.unwrap_or_default();
     let nobody = list.hosts.is_empty() && list.level == 0;
     Ok(if nobody { Settlement::Refused(Reason::NoSitemap) } else { settlement })
 }

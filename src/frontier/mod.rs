@@ -30,17 +30,16 @@ pub mod rules;
 mod seen;
 mod settle;
 mod skip;
+mod tables;
 pub mod verdicts;
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
-
 use crate::base::clock::Timestamp;
 use crate::base::units::{Size, Time};
-use crate::store::{Error, Tables};
+use crate::store::{Batch, COUNTERS, Error, META, Update as _, View as _};
 use crate::urls::{self, Filter, Scope};
 use crate::web::{discover, robots};
 
@@ -48,19 +47,21 @@ use rules::Rules;
 use verdicts::Known;
 
 pub use admission::{patterns_for, stored_filter};
-pub use again::split_revisit_key;
-pub use budgets::pattern_key;
+pub use budgets::pattern_hash;
 pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
 pub use reason::{PageCut, Reason};
 pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
-pub use robots_copy::{RobotsAnswer, RobotsCopy, RobotsLost, Standing};
-pub use rows::{
-    Address, Host, Place, Purpose, Rank, Request, State, split_queue_key, split_time_key,
+pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, Standing};
+pub use rows::{Address, Host, Place, Purpose, Rank, Request, State};
+pub use settle::Settlement;
+pub use tables::{
+    ADDRESSES, DOMAINS, FAMILIES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
+    KNOWN_SKIPPED, LATER, LEADS, LISTS, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES,
+    SCHEDULE, SKIPPED, VERDICTS,
 };
-pub use settle::{Answered, Settlement};
 
 use admission::Admission;
 use groups::Groups;
@@ -110,7 +111,7 @@ pub struct Config {
     /// domain has as many as somebody cares to invent. 0 for no limit.
     pub hosts_per_domain_max: u64,
     /// Limits on the shape of addresses.
-    pub shape: urls::Limits,
+    pub shape: urls::ShapeLimits,
     /// Sitemaps and feeds.
     pub discover: discover::Config,
     /// Most redirects that may lead to an address.
@@ -182,7 +183,7 @@ impl Default for Config {
             pattern_addresses_max: 500_000,
             patterns_per_host_max: 4_096,
             hosts_per_domain_max: 10_000,
-            shape: urls::Limits::default(),
+            shape: urls::ShapeLimits::default(),
             discover: discover::Config::default(),
             redirects_max: 10,
             retries_max: 3,
@@ -212,11 +213,11 @@ impl Default for Config {
 
 impl Config {
     /// Reads a robots.txt; of one that was cut before, no more than counted then.
-    fn read_robots(&self, body: &[u8], cut_after: Option<usize>) -> robots::Rules {
+    fn read_robots(&self, body: &[u8], cut_after: Option<usize>) -> robots::RobotsRules {
         let bytes_max = self.robots_size_max.bytes();
         let bytes_max = cut_after.map_or(bytes_max, |bytes| bytes.min(bytes_max));
         let options = robots::Options { google_extras: self.google_extras, bytes_max };
-        robots::Rules::parse(body, &options)
+        robots::RobotsRules::parse(body, &options)
     }
 
     /// Returns the delay of a host: ours, that of a slow host, or what its robots.txt asks for;
@@ -288,14 +289,14 @@ pub struct Frontier {
 impl Frontier {
     /// Takes up the frontier of a store, as a clean stop or a crash has left it.
     pub fn open(
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         config: Config,
         scope: Scope,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let mut past = |name| -> Result<Option<Timestamp>, Error> {
-            Ok(tables.meta.remove(name)?.and_then(|row| {
-                let millis: i64 = std::str::from_utf8(row.value()).ok()?.parse().ok()?;
+            Ok(batch.take(META, name)?.and_then(|row| {
+                let millis: i64 = std::str::from_utf8(&row).ok()?.parse().ok()?;
                 (millis <= now.0).then_some(Timestamp(millis))
             }))
         };
@@ -304,15 +305,15 @@ impl Frontier {
             hosts: Hosts::new(config.hosts_in_memory_max, config.robots_in_memory.bytes()),
             groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
-            rules: Rules::open(tables, config.rules.clone())?,
-            known: Known::open(tables, config.verdicts.clone(), &[])?,
+            rules: Rules::open(batch, config.rules.clone())?,
+            known: Known::open(batch, config.verdicts.clone(), &[])?,
             waiting_over: false,
             tally: BTreeMap::new(),
             opened: now,
             hidden_until: if closed.is_some() { hidden.unwrap_or_default() } else { now },
             last: closed.unwrap_or(now),
             latest: now,
-            queued: tables.later.len()?,
+            queued: batch.len(LATER)?,
             unstored: 0,
             recrawl: Recrawl::default(),
             due: 0,
@@ -322,35 +323,34 @@ impl Frontier {
             config,
             scope,
         };
-        frontier.follow_clock(tables)?;
+        frontier.follow_clock(batch)?;
         // Hosts that were in flight have no row in the schedule.
         let (mut waiting, mut contacted) = (Vec::new(), false);
-        for row in tables.hosts.iter()? {
-            let (number, row) = row?;
-            let host = Host::decode(row.value())?;
+        for entry in batch.rows(HOSTS)? {
+            let entry = entry?;
+            let host = entry.row()?;
             frontier.queued += host.queued;
             contacted |= host.contacted;
             if host.queued > 0 {
-                waiting.push(number.value());
+                waiting.push(entry.key()?);
             }
         }
         let last = contacted.then_some(frontier.last);
         frontier.groups = Groups::new(&frontier.config, last);
         for number in waiting {
-            frontier.reschedule(tables, number)?;
+            frontier.reschedule(batch, number)?;
         }
-        frontier.reopen(tables)?;
-        frontier.reopen_left(tables)?;
-        frontier.release_lost(tables)?;
+        frontier.reopen(batch)?;
+        frontier.reopen_left(batch)?;
+        frontier.release_lost(batch)?;
         Ok(frontier)
     }
 
     /// Notes that no request is under way and none will be sent before the store is opened anew.
-    pub fn close(&self, tables: &mut Tables<'_>) -> Result<(), Error> {
-        tables.meta.insert(CLOSED, self.last.0.to_string().as_bytes())?;
+    pub fn close(&self, batch: &mut Batch) -> Result<(), Error> {
+        batch.put(META, CLOSED, &self.last.0.to_string().into_bytes())?;
         // A run that was short does not make up for a crash before it.
-        tables.meta.insert(HIDDEN, self.hidden_until.0.to_string().as_bytes())?;
-        Ok(())
+        batch.put(META, HIDDEN, &self.hidden_until.0.to_string().into_bytes())
     }
 
     /// Returns the number of addresses that wait for a visit, those in flight among them.
@@ -366,49 +366,44 @@ impl Frontier {
     }
 
     /// Writes what is still in memory. Call it before each commit.
-    pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
-        self.hosts.flush(tables)?;
-        self.rules.flush(tables)?;
-        self.known.flush(tables)?;
-        self.flush_latest(tables)?;
+    pub fn flush(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        self.hosts.flush(batch)?;
+        self.rules.flush(batch)?;
+        self.known.flush(batch)?;
+        self.flush_latest(batch)?;
         for (name, change) in std::mem::take(&mut self.tally) {
-            let now = tables.counters.get(name.as_str())?.map_or(0, |row| row.value());
-            tables.counters.insert(name.as_str(), now.saturating_add_signed(change))?;
+            let now = batch.get(COUNTERS, &name)?.unwrap_or(0);
+            batch.put(COUNTERS, &name, &now.saturating_add_signed(change))?;
         }
         Ok(())
     }
 
     /// Notes that the documents of some stored addresses are gone from the store.
-    pub fn forget_expired(tables: &mut Tables<'_>, addresses: &[String]) -> Result<(), Error> {
+    pub fn forget_expired(batch: &mut Batch, addresses: &[String]) -> Result<(), Error> {
         for url in addresses {
-            let Some(mut address) = Address::read(&tables.addresses, url)? else { continue };
+            let Some(mut address) = batch.get(ADDRESSES, url)? else { continue };
             // What was sent under an address says nothing of its page.
             if !matches!(address.state, State::Stored(_)) {
                 continue;
             }
             let was = address.state.counter();
             address.state = State::Refused(Reason::Expired);
-            tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
-            let left = tables.counters.get(was.as_str())?.map_or(0, |row| row.value());
-            tables.counters.insert(was.as_str(), left.saturating_sub(1))?;
-            tables.count(&address.state.counter(), 1)?;
+            batch.put(ADDRESSES, url.as_str(), &address)?;
+            let left = batch.get(COUNTERS, &was)?.unwrap_or(0);
+            batch.put(COUNTERS, &was, &left.saturating_sub(1))?;
+            batch.count(&address.state.counter(), 1)?;
         }
         Ok(())
     }
 
     /// Notes that what was stored or followed at an address was no page of it.
-    pub fn take_back(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &str,
-        reason: Reason,
-    ) -> Result<(), Error> {
-        let Some(mut address) = Address::read(&tables.addresses, url)? else { return Ok(()) };
+    pub fn take_back(&mut self, batch: &mut Batch, url: &str, reason: Reason) -> Result<(), Error> {
+        let Some(mut address) = batch.get(ADDRESSES, url)? else { return Ok(()) };
         let was = std::mem::replace(&mut address.state, State::Refused(reason));
         self.recount(Some(&was), &address.state);
-        self.note_left(tables)?;
-        tables.addresses.insert(url, address.encode().as_slice())?;
-        self.release_copies(tables, url)
+        self.note_left(batch)?;
+        batch.put(ADDRESSES, url, &address)?;
+        self.release_copies(batch, url)
     }
 
     /// Notes how many links of a page are beyond the limit.

@@ -1,12 +1,13 @@
 //! Offering addresses: what is new and allowed is queued, what is known may move forward.
 
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::PageUrl;
 
 use super::again::unplan;
 use super::lists::{is_sitemap_in_queue, want_as_page};
-use super::rows::{Address, Place, Rank, Request, State, queue_key};
+use super::rows::{Address, Place, Rank, Request, State};
+use super::tables::{ADDRESSES, INLINKS, QUEUE};
 use super::{Frontier, Reason, events};
 
 /// An address that was found.
@@ -73,20 +74,20 @@ impl Frontier {
     /// Offers an address. Costs nothing but a hash if the same host offered it lately.
     pub fn offer(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<Offered, Error> {
         if offer.rank == Rank::Seed {
-            self.ask_name_again(tables, offer.url)?;
+            self.ask_name_again(batch, offer.url)?;
         }
-        self.offer_by(tables, offer, By::Link, now)
+        self.offer_by(batch, offer, By::Link, now)
     }
 
     /// Offers an address that was found in another way than by a link.
     pub(super) fn offer_by(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
         by: By,
         now: Timestamp,
@@ -101,39 +102,42 @@ impl Frontier {
         }
         let stranger = (by == By::Stranger).then_some(Reason::OffSite);
         let mut refused = self.turn_away(offer, now).or(stranger);
-        let known = Address::read(&tables.addresses, offer.url.as_str())?;
+        let known = batch.get(ADDRESSES, offer.url.as_str())?;
         // What was let in before takes no room.
         let is_in = known.as_ref().is_some_and(|address| address.state.is_in());
         if refused.is_none() && !is_in {
             refused = self.keeps_out(offer.url, offer.place());
         }
         if refused.is_none() && !is_in {
-            refused = self.over_budget(tables, offer, by)?;
+            refused = self.over_budget(batch, offer, by)?;
         }
         let Some(mut address) = known else {
-            return self.add(tables, offer, (refused, by), now);
+            let state = refused.map_or(State::Queued, State::Refused);
+            let found = Address::found(now, offer.from.map_or("", PageUrl::as_str));
+            let found = Address { state, place: offer.place(), hops: offer.hops, ..found };
+            return self.add(batch, offer, by, found);
         };
         if let Some(reason) = refused.filter(|reason| reason.is_of_filter()) {
-            self.note_kept_out(tables, offer, (address, reason))?;
+            self.note_kept_out(batch, offer, address, reason)?;
             return Ok(Offered::Known);
         }
         if refused.is_none() && by == By::Link && is_sitemap_in_queue(&address) {
-            want_as_page(tables, offer)?;
+            want_as_page(batch, offer)?;
         }
         let more_links = match &from {
             Some(from) if refused.is_none() && *from != offer.url.host_key() => {
-                let from = self.hosts.number(tables, from)?;
-                add_link(tables, hash, from, &mut address)?
+                let from = self.hosts.number(batch, from)?;
+                add_link(batch, hash, from, &mut address)?
             }
             _ => false,
         };
-        if refused.is_none() && self.improve(tables, offer, &mut address)? {
+        if refused.is_none() && self.improve(batch, offer, &mut address)? {
             return Ok(Offered::Queued);
         }
         if !more_links {
             return Ok(Offered::Known);
         }
-        tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+        batch.put(ADDRESSES, offer.url.as_str(), &address)?;
         match address.state {
             State::Stored(document) => Ok(Offered::MoreLinks { document, links: address.links }),
             _ => Ok(Offered::Known),
@@ -158,50 +162,51 @@ impl Frontier {
         offer.nofollow.then_some(Reason::Nofollow)
     }
 
+    /// Takes an address in that is new.
     fn add(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
-        (refused, by): (Option<Reason>, By),
-        now: Timestamp,
+        by: By,
+        mut address: Address,
     ) -> Result<Offered, Error> {
-        let place = offer.place();
-        let found = Address::found(now, offer.from.map_or("", PageUrl::as_str));
-        let state = refused.map_or(State::Queued, State::Refused);
-        if refused.is_some() && !self.has_room_to_refuse(tables, offer)? {
+        let refused = match address.state {
+            State::Refused(reason) => Some(reason),
+            _ => None,
+        };
+        if refused.is_some() && !self.has_room_to_refuse(batch, offer)? {
             events::refused(offer.url, &State::Refused(Reason::HostSize));
             return Ok(Offered::Refused(Reason::HostSize));
         }
-        let mut address = Address { state, place, hops: offer.hops, ..found };
         self.recount(None, &address.state);
-        self.known.note_page(tables, offer.url.as_str())?;
+        self.known.note_page(batch, offer.url.as_str())?;
         events::refused(offer.url, &address.state);
         if let Some(reason) = refused {
             if reason.is_of_filter() {
-                self.count_kept_out(offer.url, place);
+                self.count_kept_out(offer.url, address.place);
             }
-            tables.addresses.insert(offer.url.as_str(), address.encode().as_slice())?;
+            batch.put(ADDRESSES, offer.url.as_str(), &address)?;
             return Ok(Offered::Refused(reason));
         }
         let host_key = offer.url.host_key();
         if by == By::Feed {
-            let host = self.hosts.number(tables, &host_key)?;
-            self.hosts.get(tables, host)?.row.feeds += 1;
+            let host = self.hosts.number(batch, &host_key)?;
+            self.hosts.get(batch, host)?.row.feeds += 1;
         }
         let from = offer.from.map(PageUrl::host_key).filter(|_| by == By::Link);
         if let Some(from) = from.filter(|from| *from != host_key) {
-            let from = self.hosts.number(tables, &from)?;
-            add_link(tables, offer.url.hash64(), from, &mut address)?;
+            let from = self.hosts.number(batch, &from)?;
+            add_link(batch, offer.url.hash64(), from, &mut address)?;
         }
-        self.enqueue(tables, offer.url, &mut address)?;
-        self.count_link(tables, offer.url, &address)?;
+        self.enqueue(batch, offer.url, &mut address)?;
+        self.count_link(batch, offer.url, &address)?;
         Ok(Offered::Queued)
     }
 
     /// Moves a known address forward if the offer is better, or lets it in after all.
     fn improve(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         offer: &Offer<'_>,
         address: &mut Address,
     ) -> Result<bool, Error> {
@@ -213,24 +218,24 @@ impl Frontier {
             // It waits for another visit as a sitemap.
             State::Refused(_) if address.revisit.waits => return Ok(false),
             State::Refused(reason) if reason.before_visit() => {
-                unplan(tables, offer.url.as_str(), address)?;
+                unplan(batch, offer.url.as_str(), address)?;
                 let was = std::mem::replace(&mut address.state, State::Queued);
                 self.recount(Some(&was), &State::Queued);
             }
             State::Queued if is_sitemap_in_queue(address) => return Ok(false),
             State::Queued if better && address.not_before.0 == 0 => {
-                if self.hosts.get(tables, address.host)?.in_flight.contains(&address.place) {
+                if self.hosts.get(batch, address.host)?.in_flight.contains(&address.place) {
                     return Ok(false);
                 }
-                self.unqueue(tables, address.host, address.place)?;
+                self.unqueue(batch, address.host, address.place)?;
             }
             _ => return Ok(false),
         }
         address.place = offer.place();
         address.hops = offer.hops;
-        self.enqueue(tables, offer.url, address)?;
+        self.enqueue(batch, offer.url, address)?;
         if is_new {
-            self.count_link(tables, offer.url, address)?;
+            self.count_link(batch, offer.url, address)?;
         }
         Ok(true)
     }
@@ -238,49 +243,39 @@ impl Frontier {
     /// Puts an address at the end of its rank and depth in the queue of its host.
     pub(super) fn enqueue(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         url: &PageUrl,
         address: &mut Address,
     ) -> Result<(), Error> {
-        address.host = self.hosts.number(tables, &url.host_key())?;
-        address.place.sequence = tables.next_number("next_request")?;
-        tables.addresses.insert(url.as_str(), address.encode().as_slice())?;
+        address.host = self.hosts.number(batch, &url.host_key())?;
+        address.place.sequence = batch.next_number("next_request")?;
+        batch.put(ADDRESSES, url.as_str(), address)?;
         let purpose = address.place.rank.purpose();
         let request = Request { purpose, url: url.as_str().to_owned() };
-        self.push(tables, address.host, address.place, &request)
+        self.push(batch, address.host, address.place, &request)
     }
 
     /// Puts a request in the queue of a host and the host in the schedule.
     pub(super) fn push(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         host: u32,
         place: Place,
         request: &Request,
     ) -> Result<(), Error> {
-        tables.queue.insert(queue_key(host, place).as_slice(), request.encode().as_slice())?;
-        let live = self.hosts.get(tables, host)?;
+        batch.put(QUEUE, (host, place), request)?;
+        let live = self.hosts.get(batch, host)?;
         live.row.queued += 1;
         live.row.queued_bytes = live.row.queued_bytes.map(|bytes| bytes + request.size());
         live.dirty = true;
         self.queued += 1;
-        self.reschedule(tables, host)
+        self.reschedule(batch, host)
     }
 }
 
 /// Counts a linking host once. Returns whether it is new.
-///
-/// Row of `inlinks`: hash of the address (8 bytes), number of the linking host (4 bytes).
-fn add_link(
-    tables: &mut Tables<'_>,
-    hash: u64,
-    from: u32,
-    address: &mut Address,
-) -> Result<bool, Error> {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&hash.to_be_bytes());
-    key[8..].copy_from_slice(&from.to_be_bytes());
-    let new = tables.inlinks.insert(key.as_slice(), ())?.is_none();
+fn add_link(batch: &mut Batch, hash: u64, from: u32, address: &mut Address) -> Result<bool, Error> {
+    let new = batch.replace(INLINKS, (hash, from), &())?.is_none();
     address.links += u64::from(new);
     Ok(new)
 }

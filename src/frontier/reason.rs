@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::store::Coded;
+
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $word:literal, $text:literal;)*) => {
         /// Why an address was not fetched, or its page not stored. The codes are stored; the
@@ -89,13 +91,17 @@ reasons! {
     Noindex = 52, "noindex", "the page asks not to be indexed";
 }
 
-impl Reason {
-    /// Takes back a stored code.
-    #[must_use]
-    pub fn from_code(code: u64) -> Option<Self> {
-        Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
+impl Coded for Reason {
+    fn code(self) -> u64 {
+        self as u64
     }
 
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
+    }
+}
+
+impl Reason {
     /// Tells whether the address was turned away before any visit, or was asked for as a sitemap
     /// only, so that new settings or a better link can let it in.
     #[must_use]
@@ -174,11 +180,17 @@ pub enum PageCut {
     Tree = 3,
 }
 
-impl PageCut {
-    pub(super) fn from_code(code: u64) -> Option<Self> {
-        [Self::Body, Self::Input, Self::Tree].into_iter().find(|cut| *cut as u64 == code)
+impl Coded for PageCut {
+    fn code(self) -> u64 {
+        self as u64
     }
 
+    fn from_code(code: u64) -> Option<Self> {
+        [Self::Body, Self::Input, Self::Tree].into_iter().find(|cut| *cut as u64 == code)
+    }
+}
+
+impl PageCut {
     /// Returns the word for it in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {

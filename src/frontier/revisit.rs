@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::units::Time;
-use crate::store::{BadRow, Decoder, Encoder};
+use crate::store::{Flag, Nested, Number, Signed, Text, row};
 
 use super::PageCut;
 use super::rows::Rank;
@@ -110,15 +110,17 @@ fn times(interval: u64, factor: f64) -> u64 {
     product
 }
 
-/// By what a server can tell that a page has not changed: as it sent it, or empty.
-///
-/// Source: RFC 9110, 8.8.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Validators {
-    /// `ETag`, weak or strong.
-    pub etag: String,
-    /// `Last-Modified`.
-    pub last_modified: String,
+row! {
+    /// By what a server can tell that a page has not changed: as it sent it, or empty.
+    ///
+    /// Source: RFC 9110, 8.8.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Validators: part {
+        /// `ETag`, weak or strong.
+        pub etag: String = Text;
+        /// `Last-Modified`.
+        pub last_modified: String = Text;
+    }
 }
 
 impl Validators {
@@ -159,64 +161,36 @@ impl Validators {
     }
 }
 
-/// The part of an address row that is about further visits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Revisit {
-    /// Of the last whole answer.
-    pub validators: Validators,
-    /// When it is due again; 0 for never.
-    pub due: Timestamp,
-    /// Present interval in milliseconds; 0 before the first visit has ended.
-    pub interval_ms: u64,
-    /// Visits that were answered.
-    pub visits: u64,
-    /// Visits that found something else than the one before.
-    pub changes: u64,
-    /// When the last of them was; 0 for never.
-    pub changed: Timestamp,
-    /// Answers "not modified" in a row.
-    pub unmodified: u16,
-    /// Visits in a row that found no page any more.
-    pub misses: u8,
-    /// It is in a queue for another visit.
-    pub waits: bool,
-}
-
-impl Revisit {
-    pub(super) fn encode(&self, row: Encoder) -> Encoder {
-        row.text(&self.validators.etag)
-            .text(&self.validators.last_modified)
-            .signed(self.due.0)
-            .number(self.interval_ms)
-            .number(self.visits)
-            .number(self.changes)
-            .signed(self.changed.0)
-            .number(self.unmodified)
-            .number(self.misses)
-            .number(self.waits)
-    }
-
-    pub(super) fn decode(row: &mut Decoder<'_>) -> Result<Self, BadRow> {
-        Ok(Self {
-            validators: Validators {
-                etag: row.text()?.to_owned(),
-                last_modified: row.text()?.to_owned(),
-            },
-            due: Timestamp(row.signed()?),
-            interval_ms: row.number()?,
-            visits: row.number()?,
-            changes: row.number()?,
-            changed: Timestamp(row.signed()?),
-            unmodified: row.narrow()?,
-            misses: row.narrow()?,
-            waits: row.number()? != 0,
-        })
+row! {
+    /// The part of an address row that is about further visits.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Revisit: part {
+        /// Of the last whole answer.
+        pub validators: Validators = Nested;
+        /// When it is due again; 0 for never.
+        pub due: Timestamp = Signed;
+        /// Present interval in milliseconds; 0 before the first visit has ended.
+        pub interval_ms: u64 = Number;
+        /// Visits that were answered.
+        pub visits: u64 = Number;
+        /// Visits that found something else than the one before.
+        pub changes: u64 = Number;
+        /// When the last of them was; 0 for never.
+        pub changed: Timestamp = Signed;
+        /// Answers "not modified" in a row.
+        pub unmodified: u16 = Number;
+        /// Visits in a row that found no page any more.
+        pub misses: u8 = Number;
+        /// It is in a queue for another visit.
+        pub waits: bool = Flag;
     }
 }
 
 /// What a visit told beside its settlement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Told {
+    /// End of the answer, rounded up.
+    pub finished: Timestamp,
     /// Status of the answer; 0 without one.
     pub status: u16,
     /// How long it took to come.
@@ -236,8 +210,8 @@ pub struct Told {
 impl Told {
     /// An answer of which only the status counts.
     #[must_use]
-    pub fn status(status: u16) -> Self {
-        Self { status, ..Self::default() }
+    pub fn status(status: u16, finished: Timestamp) -> Self {
+        Self { finished, status, ..Self::default() }
     }
 }
 
@@ -256,6 +230,13 @@ pub enum Fate {
     Gone,
     /// There was no answer that tells anything.
     Failed,
+}
+
+impl Fate {
+    /// The page has changed, or is no more.
+    pub(super) fn is_change(self) -> bool {
+        matches!(self, Self::Changed | Self::Gone)
+    }
 }
 
 /// What settling has come to.

@@ -3,16 +3,18 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
-use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::store::{
+    BadRow, Batch, Codec, Decoder, Encoder, Error, Number, Signed, Update as _, View as _, row,
+};
 use crate::urls::PageUrl;
 use crate::web::robots::AgentRules;
 
 use super::rows::{Host, Place, Purpose, Rank, Request};
-use super::{Frontier, Reason};
+use super::tables::ROBOTS;
+use super::{Frontier, Lease, Reason, Told};
 
 /// Redirects of a robots.txt that are followed. Source: RFC 9309, 2.3.1.2.
 const ROBOTS_REDIRECTS_MAX: u8 = 5;
@@ -58,79 +60,79 @@ pub enum Standing {
     Unknown,
 }
 
-/// The stored copy of a robots.txt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RobotsCopy {
-    /// Status of the last answer; 0 for none.
-    pub status: u16,
-    /// When the copy was fetched.
-    pub fetched: Timestamp,
-    /// When it must be fetched anew.
-    pub expires: Timestamp,
-    /// Tries in a row that did not reach it.
-    pub failures: u8,
-    /// The last good copy; empty if everything is allowed; none if there never was one.
-    pub body: Option<Vec<u8>>,
-    /// The file is longer: all but the last byte of the copy counts.
-    pub cut: bool,
+row! {
+    /// The stored copy of a robots.txt.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct RobotsCopy: "robots", 1 to 1 {
+        /// Status of the last answer; 0 for none.
+        pub status: u16 = Number;
+        /// When the copy was fetched.
+        pub fetched: Timestamp = Signed;
+        /// When it must be fetched anew.
+        pub expires: Timestamp = Signed;
+        /// Tries in a row that did not reach it.
+        pub failures: u8 = Number;
+        /// The last good copy; none if there never was one.
+        pub body: Option<RobotsBody> = Packed;
+    }
 }
 
-impl RobotsCopy {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let body = self.body.as_deref().unwrap_or_default();
-        let packed = zstd::bulk::compress(body, 1).expect("compressing into memory cannot fail");
-        Encoder::new(1)
-            .number(self.status)
-            .signed(self.fetched.0)
-            .signed(self.expires.0)
-            .number(self.failures)
-            .number(if self.cut { 2 } else { u8::from(self.body.is_some()) })
-            .number(body.len() as u64)
-            .bytes(&packed)
-            .finish()
+/// A robots.txt as it was had.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RobotsBody {
+    bytes: Vec<u8>,
+    /// The file is longer: all but the last byte counts.
+    cut: bool,
+}
+
+impl RobotsBody {
+    /// It has no rules: everything is allowed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
-    fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("robots", 1, row)?;
-        let mut copy = Self {
-            status: row.narrow()?,
-            fetched: Timestamp(row.signed()?),
-            expires: Timestamp(row.signed()?),
-            failures: row.narrow()?,
-            body: None,
-            cut: false,
-        };
+    /// Returns how many bytes of the file count, if it is longer.
+    fn cut_after(&self) -> Option<usize> {
+        self.cut.then(|| self.bytes.len().saturating_sub(1))
+    }
+}
+
+/// 0 for none, 1 for a whole one, 2 for a cut one; its length; its bytes, compressed.
+struct Packed;
+
+impl Codec<Option<RobotsBody>> for Packed {
+    const SHAPE: &'static str = "number (0 none, 1 whole, 2 cut), length, zstd";
+
+    fn put(body: &Option<RobotsBody>, row: Encoder) -> Encoder {
+        let parts = body.as_ref().map_or(0_u8, |body| if body.cut { 2 } else { 1 });
+        let bytes = body.as_ref().map_or(&[][..], |body| &body.bytes);
+        let packed = zstd::bulk::compress(bytes, 1).expect("compressing into memory cannot fail");
+        row.number(parts).number(bytes.len() as u64).bytes(&packed)
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Option<RobotsBody>, BadRow> {
         let parts = row.number()?;
         let length: usize = row.narrow()?;
         // What a damaged row names as length is not asked for as memory.
-        let mut body = Vec::new();
-        let packed = row.bytes()?;
-        zstd::Decoder::with_buffer(packed)
+        let mut bytes = Vec::new();
+        zstd::Decoder::with_buffer(row.bytes()?)
             .and_then(|decoder| {
-                decoder.take((length as u64).saturating_add(1)).read_to_end(&mut body)
+                decoder.take((length as u64).saturating_add(1)).read_to_end(&mut bytes)
             })
             .map_err(|_| row.bad("its file cannot be decompressed"))?;
-        if body.len() != length {
+        if bytes.len() != length {
             return Err(row.bad("its file is cut short"));
         }
-        copy.body = (parts > 0).then_some(body);
-        copy.cut = parts > 1;
-        Ok(copy)
+        Ok((parts > 0).then_some(RobotsBody { bytes, cut: parts > 1 }))
     }
+}
 
+impl RobotsCopy {
     /// Returns how many bytes of a file count that is longer.
     #[must_use]
     pub fn cut_after(&self) -> Option<usize> {
-        self.body.as_ref().filter(|_| self.cut).map(|body| body.len().saturating_sub(1))
-    }
-
-    /// Reads the copy of a host.
-    pub fn read(
-        robots: &impl ReadableTable<u32, &'static [u8]>,
-        host: u32,
-    ) -> Result<Option<Self>, Error> {
-        let row = robots.get(host)?;
-        Ok(row.map(|row| Self::decode(row.value())).transpose()?)
+        self.body.as_ref().and_then(RobotsBody::cut_after)
     }
 }
 
@@ -145,22 +147,22 @@ impl Frontier {
     /// Tells what the robots.txt of `host` says of a path with its query.
     pub(super) fn standing(
         &mut self,
-        tables: &Tables<'_>,
+        batch: &Batch,
         host: u32,
         path_and_query: &str,
         now: Timestamp,
     ) -> Result<Standing, Error> {
-        let live = self.hosts.get(tables, host)?;
+        let live = self.hosts.get(batch, host)?;
         if live.row.trouble == Some(Reason::AddressRefused) {
-            let copy = RobotsCopy::read(&tables.robots, host)?;
+            let copy = batch.get(ROBOTS, host)?;
             let refused = copy.is_some_and(|copy| now < copy.expires);
             return Ok(if refused { Standing::Refused } else { Standing::Unknown });
         }
         if live.rules.is_none() {
-            let copy = RobotsCopy::read(&tables.robots, host)?;
+            let copy = batch.get(ROBOTS, host)?;
             if let Some(RobotsCopy { body: Some(body), expires, .. }) = &copy {
-                let cut_after = copy.as_ref().and_then(RobotsCopy::cut_after);
-                let rules = self.config.read_robots(body, cut_after).for_agent(&self.config.agent);
+                let rules = self.config.read_robots(&body.bytes, body.cut_after());
+                let rules = rules.for_agent(&self.config.agent);
                 live.rules_bytes = rules.bytes();
                 live.rules = Some((rules, *expires));
             }
@@ -174,15 +176,21 @@ impl Frontier {
         })
     }
 
-    /// Records the answer to a request for the robots.txt of `of`.
+    /// Records the answer to a request for a robots.txt.
     pub(super) fn settle_robots(
         &mut self,
-        tables: &mut Tables<'_>,
-        (of, hops): (u32, u8),
-        (answer, status): (RobotsAnswer, u16),
-        now: Timestamp,
+        batch: &mut Batch,
+        lease: &Lease,
+        answer: RobotsAnswer,
+        told: &Told,
     ) -> Result<(), Error> {
-        let live = self.hosts.get(tables, of)?;
+        let (of, hops) = match lease.purpose {
+            Purpose::Robots { of, hops } => (of, hops),
+            // A host that cannot be found has no robots.txt either.
+            _ => (lease.host, 0),
+        };
+        let (status, now) = (told.status, told.finished);
+        let live = self.hosts.get(batch, of)?;
         live.row.robots_elsewhere = false;
         live.dirty = true;
         live.hold = true;
@@ -193,35 +201,28 @@ impl Frontier {
             RobotsAnswer::Redirect(_) if hops >= ROBOTS_REDIRECTS_MAX => (Vec::new(), None),
             RobotsAnswer::Redirect(target) => {
                 live.row.robots_elsewhere = true;
-                return self.ask_elsewhere(tables, (of, hops + 1), &target);
+                return self.ask_elsewhere(batch, of, hops + 1, &target);
             }
             // Its own address is private: nothing is to be had there, now or later.
             RobotsAnswer::Unreachable(Reason::AddressRefused) if hops == 0 => {
                 live.row.trouble = Some(Reason::AddressRefused);
                 let expires = now.after(self.robots_ttl(None));
-                let copy = RobotsCopy {
-                    status,
-                    fetched: now,
-                    expires,
-                    failures: 0,
-                    body: None,
-                    cut: false,
-                };
-                tables.robots.insert(of, copy.encode().as_slice())?;
-                return self.reschedule(tables, of);
+                let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: None };
+                batch.put(ROBOTS, of, &copy)?;
+                return self.reschedule(batch, of);
             }
             RobotsAnswer::Unreachable(reason) => {
                 // Where the host itself is nowhere, its robots.txt is not what is missing.
                 let nowhere = reason == Reason::Dns && hops == 0;
                 let trouble = if nowhere { reason } else { Reason::RobotsUnreachable };
-                self.unreachable(tables, of, (trouble, status), now)?;
-                return self.reschedule(tables, of);
+                self.unreachable(batch, of, trouble, told)?;
+                return self.reschedule(batch, of);
             }
         };
         let file = self.config.read_robots(&body, None);
         let rules: AgentRules = file.for_agent(&self.config.agent);
         let ttl = self.robots_ttl(fresh);
-        let live = self.hosts.get(tables, of)?;
+        let live = self.hosts.get(batch, of)?;
         let delay = rules.crawl_delay().map_or(0, |delay| delay.as_millis());
         live.row.crawl_delay_ms = u64::try_from(delay).unwrap_or(u64::MAX);
         live.row.slow_lane = live.row.crawl_delay_ms > self.config.slow_lane.millis();
@@ -239,17 +240,17 @@ impl Frontier {
         }
         live.rules_bytes = rules.bytes();
         live.rules = Some((rules, expires));
-        let cut = file.cut().is_some();
-        let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body: Some(body), cut };
-        tables.robots.insert(of, copy.encode().as_slice())?;
+        let body = Some(RobotsBody { bytes: body, cut: file.cut().is_some() });
+        let copy = RobotsCopy { status, fetched: now, expires, failures: 0, body };
+        batch.put(ROBOTS, of, &copy)?;
         // The pace that the file asks for holds from this very request on.
         let next = now.after(delay);
-        let live = self.hosts.get(tables, of)?;
+        let live = self.hosts.get(batch, of)?;
         if live.row.contacted {
             live.row.next_allowed = live.row.next_allowed.max(next);
         }
-        self.reschedule(tables, of)?;
-        self.offer_sitemaps(tables, of, file.sitemaps(), now)
+        self.reschedule(batch, of)?;
+        self.offer_sitemaps(batch, of, file.sitemaps(), now)
     }
 
     /// Returns how long a copy may be used: as its server says, within our bounds.
@@ -262,46 +263,41 @@ impl Frontier {
 
     fn ask_elsewhere(
         &mut self,
-        tables: &mut Tables<'_>,
-        (of, hops): (u32, u8),
+        batch: &mut Batch,
+        of: u32,
+        hops: u8,
         target: &PageUrl,
     ) -> Result<(), Error> {
-        let host = self.hosts.number(tables, &target.host_key())?;
-        let sequence = tables.next_number("next_request")?;
+        let host = self.hosts.number(batch, &target.host_key())?;
+        let sequence = batch.next_number("next_request")?;
         let place = Place { rank: Rank::Robots, depth: 0, sequence };
         let purpose = Purpose::Robots { of, hops };
-        self.reschedule(tables, of)?;
-        self.push(tables, host, place, &Request { purpose, url: target.as_str().to_owned() })
+        self.reschedule(batch, of)?;
+        self.push(batch, host, place, &Request { purpose, url: target.as_str().to_owned() })
     }
 
     /// Keeps the last good copy in force, or leaves the host alone; either way until the next try.
     fn unreachable(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         of: u32,
-        (trouble, status): (Reason, u16),
-        now: Timestamp,
+        trouble: Reason,
+        told: &Told,
     ) -> Result<(), Error> {
-        let never = || RobotsCopy {
-            status,
-            fetched: now,
-            expires: now,
-            failures: 0,
-            body: None,
-            cut: false,
-        };
-        let mut copy = RobotsCopy::read(&tables.robots, of)?.unwrap_or_else(never);
+        let (status, now) = (told.status, told.finished);
+        let never = RobotsCopy { status, fetched: now, expires: now, failures: 0, body: None };
+        let mut copy = batch.get(ROBOTS, of)?.unwrap_or(never);
         let wait = self.doubled(self.config.robots_retry.millis(), u32::from(copy.failures));
-        let wait = self.scattered(wait, (of, now));
+        let wait = self.scattered(wait, of, now);
         copy.status = status;
         copy.failures = copy.failures.saturating_add(1);
         copy.expires = now.after(wait);
         let longest = self.config.robots_unreachable_max.duration();
         let lost = copy.fetched.until(now) >= longest;
-        let live = self.hosts.get(tables, of)?;
+        let live = self.hosts.get(batch, of)?;
         tracing::info!(host = %live.row.key, again = %copy.expires, "robots.txt is unreachable");
         if lost && self.config.robots_lost == RobotsLost::Allow {
-            (copy.body, copy.cut) = (Some(Vec::new()), false);
+            copy.body = Some(RobotsBody::default());
             (live.rules, live.rules_bytes) = (None, 0);
             if live.row.lacks_robots() {
                 live.row.trouble = None;
@@ -314,7 +310,31 @@ impl Frontier {
         } else if let Some((_, expires)) = &mut live.rules {
             *expires = copy.expires;
         }
-        tables.robots.insert(of, copy.encode().as_slice())?;
+        batch.put(ROBOTS, of, &copy)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Row as _;
+
+    #[test]
+    fn a_copy_is_stored_with_whether_it_is_all_of_the_file() {
+        let bytes = b"User-agent: *\nDisallow: /\n".to_vec();
+        let whole = RobotsBody { bytes: bytes.clone(), cut: false };
+        let cut = RobotsBody { bytes, cut: true };
+        for (body, parts) in [(None, 0_u64), (Some(whole), 1), (Some(cut), 2)] {
+            let packed = body.as_ref().map_or(&[][..], |body| &body.bytes);
+            let packed = zstd::bulk::compress(packed, 1).unwrap();
+            let length = body.as_ref().map_or(0, |body| body.bytes.len() as u64);
+            let (fetched, expires) = (Timestamp(3), Timestamp(4));
+            let copy = RobotsCopy { status: 200, fetched, expires, failures: 5, body };
+            let row = Encoder::new(1).number(200_u64).signed(3).signed(4).number(5_u64);
+            let row = row.number(parts).number(length).bytes(&packed).finish();
+            assert_eq!(copy.encode().as_ref(), row);
+            assert_eq!(RobotsCopy::decode(&row), Ok(copy));
+        }
     }
 }

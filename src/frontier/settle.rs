@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 use crate::urls::PageUrl;
 
+use super::again::plan;
 use super::known::note_lead;
 use super::lists::named_sitemap;
-use super::rows::{Address, Host, Purpose, Rank, Request, State, queue_key};
+use super::rows::{Address, Host, Purpose, Rank, Request, State};
+use super::tables::{ADDRESSES, LATER};
 use super::{Fate, Frontier, Lease, Offer, Reason, RobotsAnswer, Settled, Told, events};
 
 /// What became of a visit.
@@ -37,19 +39,6 @@ pub enum Settlement {
     Robots(RobotsAnswer),
     /// The IP address of the host is known.
     LookedUp(IpAddr),
-}
-
-/// What is known of an answer, whatever became of the page.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answered {
-    /// Status; 0 without an answer.
-    pub status: u16,
-    /// Time that the request took.
-    pub took: Duration,
-    /// The IP address that the host shares a group with, as far as it is known.
-    pub address: Option<IpAddr>,
-    /// What was read is only the start of the page.
-    pub cut: bool,
 }
 
 impl Settlement {
@@ -86,37 +75,34 @@ const DOUBLINGS_MAX: u32 = 16;
 const SCATTER_PART: u64 = 10;
 
 impl Frontier {
-    /// Settles a lease. `finished` is the end of the answer, rounded up.
+    /// Settles a lease.
     pub fn settle(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         lease: &Lease,
-        (settlement, told): (Settlement, Told),
-        finished: Timestamp,
+        settlement: Settlement,
+        told: Told,
     ) -> Result<Settled, Error> {
         let mut settled = Settled::default();
         if let Settlement::LookedUp(address) = settlement {
-            let live = self.hosts.get(tables, lease.host)?;
+            let live = self.hosts.get(batch, lease.host)?;
             live.robots_in_flight = false;
             live.row.address = Some(address);
             live.dirty = true;
-            self.reschedule(tables, lease.host)?;
+            self.reschedule(batch, lease.host)?;
             return Ok(settled);
         }
+        let finished = told.finished;
         self.groups.end(lease.groups, finished);
         self.last = self.last.max(finished);
         self.wrote_at(finished);
-        self.observe(tables, lease, &told)?;
-        self.release(tables, lease, &settlement, finished)?;
-        // A host that cannot be found has no robots.txt either.
-        let robots = match lease.purpose {
-            Purpose::Robots { of, hops } => Some((of, hops)),
-            Purpose::Lookup => Some((lease.host, 0)),
-            Purpose::Page | Purpose::Sitemap => None,
-        };
-        if let Some((of, hops)) = robots {
+        self.observe(batch, lease, &told)?;
+        self.release(batch, lease, &settlement, finished)?;
+        if matches!(lease.purpose, Purpose::Page | Purpose::Sitemap) {
+            settled = self.settle_page(batch, lease, settlement, told)?;
+        } else {
             if let Some(place) = lease.place {
-                self.unqueue(tables, lease.host, place)?;
+                self.unqueue(batch, lease.host, place)?;
             }
             let answer = match settlement {
                 Settlement::Robots(answer) => answer,
@@ -129,34 +115,27 @@ impl Frontier {
                     RobotsAnswer::None
                 }
             };
-            self.settle_robots(tables, (of, hops), (answer, told.status), finished)?;
-        } else {
-            settled = self.settle_page(tables, lease, (settlement, told), finished)?;
+            self.settle_robots(batch, lease, answer, &told)?;
         }
-        self.reschedule(tables, lease.host)?;
+        self.reschedule(batch, lease.host)?;
         Ok(settled)
     }
 
     /// Takes back a lease whose request was not sent for want of something of our own: nothing is
     /// known of the host that was not known before.
-    pub fn give_back(&mut self, tables: &mut Tables<'_>, lease: &Lease) -> Result<(), Error> {
+    pub fn give_back(&mut self, batch: &mut Batch, lease: &Lease) -> Result<(), Error> {
         self.groups.end(lease.groups, Timestamp(0));
-        let live = self.hosts.get(tables, lease.host)?;
+        let live = self.hosts.get(batch, lease.host)?;
         match lease.place {
             Some(place) => live.in_flight.retain(|other| *other != place),
             None => live.robots_in_flight = false,
         }
-        self.reschedule(tables, lease.host)
+        self.reschedule(batch, lease.host)
     }
 
     /// Notes how a host answers: where, and how quickly.
-    fn observe(
-        &mut self,
-        tables: &mut Tables<'_>,
-        lease: &Lease,
-        told: &Told,
-    ) -> Result<(), Error> {
-        let live = self.hosts.get(tables, lease.host)?;
+    fn observe(&mut self, batch: &mut Batch, lease: &Lease, told: &Told) -> Result<(), Error> {
+        let live = self.hosts.get(batch, lease.host)?;
         live.row.address = told.address.or(live.row.address);
         if lease.purpose != Purpose::Lookup {
             let took = u64::try_from(told.took.as_millis()).unwrap_or(u64::MAX);
@@ -169,37 +148,39 @@ impl Frontier {
     /// Frees the connection and sets the pace of the host.
     fn release(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         lease: &Lease,
         settlement: &Settlement,
         finished: Timestamp,
     ) -> Result<(), Error> {
-        let host = self.hosts.get(tables, lease.host)?.row.clone();
+        let host = self.hosts.get(batch, lease.host)?.row.clone();
         let mut busy = host.busy;
         if host.quiet_since.until(finished) >= self.forgiven() {
             busy = 0;
         }
         let failures = if settlement.is_failure() { host.failures.saturating_add(1) } else { 0 };
         let block = match settlement {
-            Settlement::Busy(asked) => {
-                Some(self.busy_wait(*asked, (lease.host, &host), busy, finished))
+            Settlement::Busy(None) => {
+                let wait = self.doubled(self.config.busy_delay.millis(), u32::from(busy));
+                Some(self.scattered(wait, lease.host, finished))
             }
+            Settlement::Busy(Some(asked)) => Some(self.busy_wait(*asked, &host, busy)),
             _ if failures > 0 => {
                 failures.checked_sub(self.config.host_failures_max).map(|beyond| {
                     let wait = self.doubled(self.config.busy_delay.millis(), u32::from(beyond));
-                    self.scattered(wait, (lease.host, finished))
+                    self.scattered(wait, lease.host, finished)
                 })
             }
             _ => None,
         };
         let delay = self.config.delay(&host);
-        let live = self.hosts.get(tables, lease.host)?;
+        let live = self.hosts.get(batch, lease.host)?;
         match lease.place {
             Some(place) => live.in_flight.retain(|other| *other != place),
             None => live.robots_in_flight = false,
         }
         let row = &mut live.row;
-        let before = (row.trouble, row.blocked_until);
+        let (trouble, blocked_until) = (row.trouble, row.blocked_until);
         if !delay.is_zero() && lease.purpose != Purpose::Lookup {
             row.next_allowed = row.next_allowed.max(finished.after(delay));
         }
@@ -226,33 +207,32 @@ impl Frontier {
             row.trouble = None;
         }
         live.dirty = true;
-        events::host(&live.row, before);
+        events::host(&live.row, trouble, blocked_until);
         Ok(())
     }
 
     fn settle_page(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         lease: &Lease,
-        (settlement, told): (Settlement, Told),
-        finished: Timestamp,
+        settlement: Settlement,
+        told: Told,
     ) -> Result<Settled, Error> {
         let place = lease.place.expect("a page has a place in the queue");
-        self.unqueue(tables, lease.host, place)?;
-        let stored = Address::read(&tables.addresses, lease.url.as_str())?;
-        let missing =
-            crate::store::BadRow { kind: "address", detail: "a queue names one without row" };
+        self.unqueue(batch, lease.host, place)?;
+        let url = lease.url.as_str();
+        let stored = batch.get(ADDRESSES, url)?;
+        let missing = BadRow { kind: "address", detail: "a queue names one without row" };
         let mut address = stored.ok_or(missing)?;
+        let finished = told.finished;
         address.visited = finished;
         address.status = told.status;
         if let Some(beyond) = told.links_beyond {
             self.count_beyond(&mut address, beyond);
         }
-        let was = address.state.clone();
-        let settlement = named_sitemap(tables, lease, settlement)?;
-        let is_kept =
-            matches!(was, State::Stored(_)) && !matches!(settlement, Settlement::Stored(_));
-        if !is_kept {
+        let (was, before) = (address.state.clone(), address.document());
+        let settlement = named_sitemap(batch, lease, settlement)?;
+        if !was.is_stored() || matches!(settlement, Settlement::Stored(_)) {
             // What is stored was cut or not, whatever a further visit was answered.
             address.cut = told.cut;
         }
@@ -261,36 +241,34 @@ impl Frontier {
             _ => None,
         };
         let mut settled = Settled::default();
-        let host = &self.hosts.get(tables, lease.host)?.row;
+        let host = &self.hosts.get(batch, lease.host)?.row;
         let (blocked_until, failures) = (host.blocked_until, host.failures);
         if let Some(wait) = self.another_try(&mut address, &settlement, failures) {
             address.not_before = finished.after(wait).max(blocked_until);
-            address.place.sequence = tables.next_number("next_request")?;
-            self.postpone(tables, lease, &address)?;
+            address.place.sequence = batch.next_number("next_request")?;
+            self.postpone(batch, lease, &address)?;
         } else {
-            let news = (settlement, told);
-            settled = self.note_visit(tables, (lease, &was), &mut address, news)?;
+            let again = address.revisit.waits;
+            let fate = self.note_visit(&mut address, settlement, told);
+            let wait = self.next_wait(batch, url, &mut address, fate)?;
+            plan(batch, url, &mut address, finished.after(wait))?;
+            settled.fate = again.then_some(fate);
+            settled.left = before.filter(|_| !address.state.is_stored());
             if settled.left.is_some() {
-                self.note_left(tables)?;
+                self.note_left(batch)?;
             }
         }
         self.recount(Some(&was), &address.state);
         events::refused(&lease.url, &address.state);
-        tables.addresses.insert(lease.url.as_str(), address.encode().as_slice())?;
+        batch.put(ADDRESSES, url, &address)?;
         match (&was, &address.state) {
             (State::Stored(_), State::Stored(_)) if settled.fate != Some(Fate::Changed) => {}
-            (State::Stored(_), State::Stored(_)) => {
-                self.release_copies(tables, lease.url.as_str())?;
-            }
-            (_, State::Stored(_)) => note_lead(tables, &address)?,
+            (State::Stored(_), State::Stored(_)) => self.release_copies(batch, url)?,
+            (_, State::Stored(_)) => note_lead(batch, &address)?,
             (_, State::Queued) => {}
-            _ => self.release_copies(tables, lease.url.as_str())?,
+            _ => self.release_copies(batch, url)?,
         }
         if let Some(target) = target {
-            if lease.purpose == Purpose::Sitemap {
-                self.sitemap_moved(tables, (&lease.url, &target), address.hops, finished)?;
-                return Ok(settled);
-            }
             let offer = Offer {
                 url: &target,
                 depth: address.place.depth,
@@ -299,10 +277,14 @@ impl Frontier {
                 from: Some(&lease.url),
                 nofollow: false,
             };
-            self.offer(tables, &offer, finished)?;
+            if lease.purpose == Purpose::Sitemap {
+                self.sitemap_moved(batch, &lease.url, &offer, finished)?;
+                return Ok(settled);
+            }
+            self.offer(batch, &offer, finished)?;
         }
         if matches!(address.state, State::Refused(Reason::NotASitemap | Reason::NoSitemap)) {
-            self.offer_as_page(tables, &lease.url, finished)?;
+            self.offer_as_page(batch, &lease.url, finished)?;
         }
         Ok(settled)
     }
@@ -340,32 +322,21 @@ impl Frontier {
     /// Lets an address wait outside the queue, so that others of its host go before it.
     fn postpone(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         lease: &Lease,
         address: &Address,
     ) -> Result<(), Error> {
-        let mut key = address.not_before.0.max(0).to_be_bytes().to_vec();
-        key.extend_from_slice(&queue_key(lease.host, address.place));
+        let key = (address.not_before, (lease.host, address.place));
         let request = Request { purpose: lease.purpose, url: lease.url.as_str().to_owned() };
-        tables.later.insert(key.as_slice(), request.encode().as_slice())?;
+        batch.put(LATER, key, &request)?;
         self.queued += 1;
         Ok(())
     }
 
-    /// Returns for how long a busy host is left alone: as long as it asks, and no less than its
-    /// delay, doubled with each such answer up to the wait for one that does not ask, lest one that
-    /// asks for no time is asked again and again.
-    fn busy_wait(
-        &self,
-        asked: Option<Duration>,
-        (number, host): (u32, &Host),
-        before: u16,
-        now: Timestamp,
-    ) -> Duration {
-        let Some(asked) = asked else {
-            let wait = self.doubled(self.config.busy_delay.millis(), u32::from(before));
-            return self.scattered(wait, (number, now));
-        };
+    /// Returns for how long a busy host is left alone that asks for a time: as long as it asks, and
+    /// no less than its delay, doubled with each such answer up to the wait for one that does not
+    /// ask, lest one that asks for no time is asked again and again.
+    fn busy_wait(&self, asked: Duration, host: &Host, before: u16) -> Duration {
         let delay = self.config.delay(host);
         let own = self.config.busy_delay.duration().max(delay);
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
@@ -395,7 +366,7 @@ impl Frontier {
     }
 
     /// Returns a wait that is up to a tenth shorter or longer, by chance that host and time decide.
-    pub(super) fn scattered(&self, wait: Duration, (host, now): (u32, Timestamp)) -> Duration {
+    pub(super) fn scattered(&self, wait: Duration, host: u32, now: Timestamp) -> Duration {
         let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let span = millis / SCATTER_PART;
         let chance = xxhash_rust::xxh3::xxh3_64_with_seed(&now.0.to_be_bytes(), host.into());

@@ -1,13 +1,12 @@
 //! What waits, and whether it is worth waiting for.
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::store::{Batch, Error, View as _};
 use crate::urls::PageUrl;
 
 use super::lease::first_host;
-use super::rows::{Host, split_time_key};
+use super::rows::Host;
+use super::tables::{LATER, SCHEDULE};
 use super::{Frontier, Reason};
 
 impl Host {
@@ -21,21 +20,21 @@ impl Host {
 
 impl Frontier {
     /// Returns when the next request may be sent; none if nothing waits.
-    pub fn next_due(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
-        let host = first_host(tables)?.map(|(due, _)| due);
-        Ok(self.next_of_others(tables)?.into_iter().chain(host).min())
+    pub fn next_due(&self, batch: &Batch) -> Result<Option<Timestamp>, Error> {
+        let host = first_host(batch)?.map(|(due, _)| due);
+        Ok(self.next_of_others(batch)?.into_iter().chain(host).min())
     }
 
     /// Returns the same without hosts that are nowhere. A run that has nothing else to do ends: the
     /// next one asks for their names again.
-    pub fn next_worth_waiting(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
-        let mut next = self.next_of_others(tables)?;
-        for row in tables.schedule.iter()? {
-            let (due, host) = split_time_key(row?.0.value())?;
+    pub fn next_worth_waiting(&self, batch: &Batch) -> Result<Option<Timestamp>, Error> {
+        let mut next = self.next_of_others(batch)?;
+        for entry in batch.rows(SCHEDULE)? {
+            let (due, host) = entry?.key()?;
             if next.is_some_and(|next| next <= due) {
                 break;
             }
-            if !self.hosts.row(tables, host)?.is_nowhere() {
+            if !self.hosts.row(batch, host)?.is_nowhere() {
                 next = Some(due);
             }
         }
@@ -43,12 +42,9 @@ impl Frontier {
     }
 
     /// The same of what is not in the schedule of hosts.
-    fn next_of_others(&self, tables: &Tables<'_>) -> Result<Option<Timestamp>, Error> {
-        let later = match tables.later.first()? {
-            Some((key, _)) => Some(split_time_key(&key.value()[..12])?.0),
-            None => None,
-        };
-        let again = self.next_revisit(tables)?;
+    fn next_of_others(&self, batch: &Batch) -> Result<Option<Timestamp>, Error> {
+        let later = batch.first(LATER)?.map(|entry| entry.key().map(|(due, _)| due)).transpose()?;
+        let again = self.next_revisit(batch)?;
         let group = self.groups.next_due();
         Ok(later.into_iter().chain(group).chain(again).min())
     }
@@ -57,15 +53,15 @@ impl Frontier {
     /// seed again may have mended it, and to ask costs the host nothing.
     pub(super) fn ask_name_again(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         seed: &PageUrl,
     ) -> Result<(), Error> {
-        let Some(host) = self.hosts.known(tables, &seed.host_key())? else { return Ok(()) };
-        let live = self.hosts.get(tables, host)?;
+        let Some(host) = self.hosts.known(batch, &seed.host_key())? else { return Ok(()) };
+        let live = self.hosts.get(batch, host)?;
         if live.row.trouble == Some(Reason::Dns) && live.row.blocked_until.0 != 0 {
             live.row.blocked_until = Timestamp(0);
             live.dirty = true;
-            self.reschedule(tables, host)?;
+            self.reschedule(batch, host)?;
         }
         Ok(())
     }

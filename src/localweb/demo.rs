@@ -12,7 +12,7 @@ use std::time::Duration;
 use encoding_rs::GBK;
 
 use super::{Page, Site};
-use words::Words;
+use words::WordStream;
 
 /// Hosts of the demo web.
 pub const HOSTS: usize = 10;
@@ -103,20 +103,20 @@ fn portal(bases: &[String]) -> Site {
     let fronts = bases.iter().zip(NAMES).skip(1);
     let fronts = list(fronts.map(|(base, name)| (format!("{base}/"), name.to_owned())));
     let stories = list((1..=10).map(|n| (format!("{}/story/{n}", bases[1]), english_title(n))));
-    let intro = Words::new(900).paragraph(60);
+    let intro = WordStream::new(900).paragraph(60);
     let body = format!("<h1>Portal</h1><p>{intro}</p>{fronts}<h2>Stories</h2>{stories}");
     Site::new().html("/", layout("Portal", "Portal", &body)).html(
         "/about",
-        layout("About", "Portal", &article("About us", &[Words::new(901).paragraph(70)])),
+        layout("About", "Portal", &article("About us", &[WordStream::new(901).paragraph(70)])),
     )
 }
 
 fn english_title(n: u64) -> String {
-    Words::new(n).title()
+    WordStream::new(n).title()
 }
 
 fn english_story(n: u64) -> Vec<String> {
-    let mut words = Words::new(1000 + n);
+    let mut words = WordStream::new(1000 + n);
     (0..4).map(|_| words.paragraph(55)).collect()
 }
 
@@ -124,7 +124,7 @@ fn english_story(n: u64) -> Vec<String> {
 fn news() -> Site {
     let links = list((1..=NEWS).map(|n| (format!("/story/{n}"), english_title(n))));
     let front =
-        format!("<h1>The Daily Lantern</h1><p>{}</p>{links}", Words::new(902).paragraph(50));
+        format!("<h1>The Daily Lantern</h1><p>{}</p>{links}", WordStream::new(902).paragraph(50));
     let site = Site::new().html("/", layout("News", "The Daily Lantern", &front));
     (1..=NEWS).fold(site, |site, n| {
         let title = english_title(n);
@@ -136,7 +136,7 @@ fn news() -> Site {
 /// Copies with another title, a time stamp, an advertisement and a few words changed.
 fn edited() -> Site {
     let links = list((1..=EDITED).map(|n| (format!("/story/{n}"), format!("Re: {n}"))));
-    let front = format!("<h1>Copy Desk</h1><p>{}</p>{links}", Words::new(903).paragraph(50));
+    let front = format!("<h1>Copy Desk</h1><p>{}</p>{links}", WordStream::new(903).paragraph(50));
     let site = Site::new().html("/", layout("Copies", "Copy Desk", &front));
     (1..=EDITED).fold(site, |site, n| {
         let title = format!("Seen elsewhere: {}", english_title(n));
@@ -158,7 +158,7 @@ fn change_words(text: &str, every: usize) -> String {
 }
 
 fn chinese_story(n: u64) -> (String, Vec<String>) {
-    let mut words = Words::new(5000 + n);
+    let mut words = WordStream::new(5000 + n);
     (words.chinese_title(), (0..4).map(|_| words.chinese_paragraph(5)).collect())
 }
 
@@ -172,7 +172,8 @@ fn chinese_layout(charset: &str, title: &str, body: &str) -> String {
 
 fn chinese() -> Site {
     let links = list((1..=CHINESE).map(|n| (format!("/xinwen/{n}"), chinese_story(n).0)));
-    let front = format!("<h1>灯塔新闻</h1><p>{}</p>{links}", Words::new(904).chinese_paragraph(4));
+    let front =
+        format!("<h1>灯塔新闻</h1><p>{}</p>{links}", WordStream::new(904).chinese_paragraph(4));
     let site = Site::new().html("/", chinese_layout("utf-8", "首页", &front));
     (1..=CHINESE).fold(site, |site, n| {
         let (title, text) = chinese_story(n);
@@ -185,7 +186,7 @@ fn chinese() -> Site {
 fn reprints() -> Site {
     let page = |html: String| Page::bytes("text/html", GBK.encode(&html).0.into_owned());
     let links = list((1..=REPRINTS).map(|n| (format!("/xinwen/{n}"), format!("转载第{n}篇"))));
-    let front = format!("<h1>转载</h1><p>{}</p>{links}", Words::new(905).chinese_paragraph(4));
+    let front = format!("<h1>转载</h1><p>{}</p>{links}", WordStream::new(905).chinese_paragraph(4));
     let site = Site::new().page("/", page(chinese_layout("gb2312", "转载", &front)));
     (1..=REPRINTS).fold(site, |site, n| {
         let (title, mut text) = chinese_story(n);
@@ -198,12 +199,12 @@ fn reprints() -> Site {
 
 /// Pages that share a long notice and are not copies of each other.
 fn manual() -> Site {
-    let notice = Words::new(906).paragraph(60);
+    let notice = WordStream::new(906).paragraph(60);
     let links = list((1..=MANUAL).map(|n| (format!("/page/{n}"), format!("Chapter {n}"))));
-    let front = format!("<h1>Manual</h1><p>{}</p>{links}", Words::new(907).paragraph(50));
+    let front = format!("<h1>Manual</h1><p>{}</p>{links}", WordStream::new(907).paragraph(50));
     let site = Site::new().html("/", layout("Manual", "Manual", &front));
     (1..=MANUAL).fold(site, |site, n| {
-        let mut words = Words::new(7000 + n);
+        let mut words = WordStream::new(7000 + n);
         let mut text: Vec<String> = (0..3).map(|_| words.paragraph(50)).collect();
         text.push(notice.clone());
         let body = article(&format!("Chapter {n}"), &text);
@@ -217,11 +218,11 @@ fn trap() -> Site {
     let front = format!(
         "<h1>Calendar</h1><p>{}</p>{links}\
          <a href=\"/month/1\">Months</a> <a href=\"deep/\">Deep</a>",
-        Words::new(908).paragraph(50)
+        WordStream::new(908).paragraph(50)
     );
     let site = Site::new().html("/", layout("Calendar", "Calendar", &front));
     let site = (1..=3).fold(site, |site, n| {
-        let text = [Words::new(8000 + n).paragraph(90)];
+        let text = [WordStream::new(8000 + n).paragraph(90)];
         site.html(&format!("/note/{n}"), layout("Note", "Calendar", &article("Note", &text)))
     });
     site.handler(|request| {
@@ -240,23 +241,23 @@ fn trap() -> Site {
 
 fn slow() -> Site {
     let links = list((1..=SLOW).map(|n| (format!("/slow/{n}"), format!("Slow {n}"))));
-    let front = format!("<h1>Slow</h1><p>{}</p>{links}", Words::new(909).paragraph(50));
+    let front = format!("<h1>Slow</h1><p>{}</p>{links}", WordStream::new(909).paragraph(50));
     let wait = Duration::from_millis(300);
     let page = |body: &str| Page::html(layout("Slow", "Slow", body)).after(wait);
     let site = Site::new().page("/", page(&front));
     (1..=SLOW).fold(site, |site, n| {
-        let text = [Words::new(9000 + n).paragraph(90)];
+        let text = [WordStream::new(9000 + n).paragraph(90)];
         site.page(&format!("/slow/{n}"), page(&article(&format!("Slow {n}"), &text)))
     })
 }
 
 fn rules() -> Site {
-    let text = |seed| [Words::new(seed).paragraph(90)];
+    let text = |seed| [WordStream::new(seed).paragraph(90)];
     let front = format!(
         "<h1>Rules</h1><p>{}</p><a href=\"/open\">open</a> <a href=\"/private/secret\">secret</a> \
          <a href=\"/noindex\">noindex</a> <a href=\"/gone\">gone</a> \
          <a href=\"/moved/1\">moved</a>",
-        Words::new(910).paragraph(50)
+        WordStream::new(910).paragraph(50)
     );
     let noindex = "<html><head><meta name=\"robots\" content=\"noindex\"><title>No</title></head>\
         <body><p>Read me, but do not keep me.</p></body></html>";

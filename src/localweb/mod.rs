@@ -20,15 +20,15 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use record::Record;
 pub use record::Request;
+use record::RequestLog;
 pub use site::{Body, Handler, Page, Site};
 
 /// A running web. It stops when it is dropped.
 #[derive(Debug)]
 pub struct LocalWeb {
     addresses: Vec<SocketAddr>,
-    record: Record,
+    record: RequestLog,
     tasks: JoinSet<()>,
 }
 
@@ -75,7 +75,7 @@ impl LocalWeb {
             addresses.iter().map(|address| format!("http://{address}")).collect();
         let sites = sites(&bases);
         assert_eq!(sites.len(), listeners.len(), "one site for each host");
-        let record = Record::default();
+        let record = RequestLog::default();
         let mut tasks = JoinSet::new();
         for (host, (listener, site)) in listeners.into_iter().zip(sites).enumerate() {
             tasks.spawn(serve::listen(listener, Arc::new(site), host, record.clone()));

@@ -41,18 +41,18 @@ impl Request {
 
 /// The requests of all hosts, shared by all connections.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Record(Arc<Mutex<Entries>>);
+pub(super) struct RequestLog(Arc<Mutex<LogEntries>>);
 
 #[derive(Debug, Default)]
-struct Entries {
+struct LogEntries {
     requests: Vec<Request>,
     /// Entries before the first one of `requests`, so that numbers stay true after a forget.
     forgotten: usize,
     stopped: bool,
 }
 
-impl Record {
-    fn lock(&self) -> MutexGuard<'_, Entries> {
+impl RequestLog {
+    fn lock(&self) -> MutexGuard<'_, LogEntries> {
         self.0.lock().expect("no holder of this lock panics")
     }
 

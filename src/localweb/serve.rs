@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::site::{Body, Page, Site};
-use super::{Record, Request};
+use super::{Request, RequestLog};
 
 /// Bytes of a request at most.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -19,7 +19,12 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Wait after a failed accept, such as one for want of file handles, which would fail again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, host: usize, record: Record) {
+pub(super) async fn listen(
+    listener: TcpListener,
+    site: Arc<Site>,
+    host: usize,
+    record: RequestLog,
+) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -39,7 +44,7 @@ async fn converse(
     mut stream: TcpStream,
     site: &Site,
     host: usize,
-    record: &Record,
+    record: &RequestLog,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::with_capacity(1024);

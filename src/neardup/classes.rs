@@ -10,7 +10,7 @@ use crate::text::features::Signature;
 use crate::text::simhash::Fingerprint;
 
 use super::memory;
-use super::{Config, Error, Joint, Judgement, Likeness};
+use super::{Attachment, Config, Error, Judgement, Likeness};
 
 /// A parent forest, and the tree that each of its roots has here.
 pub(super) struct Classes {
@@ -36,7 +36,7 @@ impl Classes {
         &mut self,
         text: &Signature,
         number: u32,
-        known: &memory::Forest,
+        known: &memory::MemoryTrees,
     ) -> Judgement {
         if text.words < self.words_min {
             return Judgement::default();
@@ -48,7 +48,7 @@ impl Classes {
         };
         let its = &known.nodes[known.trees[tree as usize].root as usize].signed.text;
         let similarity = text.sketch.similarity(&its.sketch);
-        let joint = Joint {
+        let joint = Attachment {
             document: u64::from(tree),
             key: Key::Near,
             distance: text.fingerprint.distance(root),

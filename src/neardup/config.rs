@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::neardup::index::layout::{KTooLarge, Kind};
+use crate::neardup::index::layout::{KTooLarge, LayoutKind};
 use crate::text::features;
 use crate::text::sketch::SLOTS;
 
@@ -16,7 +16,7 @@ pub struct Config {
     /// Largest Hamming distance of fingerprints, inclusive.
     pub k: u32,
     /// How fingerprints are indexed.
-    pub layout: Kind,
+    pub layout: LayoutKind,
     /// Ask for near titles as well.
     pub titles: bool,
     /// Ask for the longest sentences.
@@ -109,7 +109,7 @@ impl Preset {
     pub fn config(self) -> Config {
         let balanced = Config {
             k: 3,
-            layout: Kind::Rotated,
+            layout: LayoutKind::Rotated,
             titles: true,
             sentences: true,
             bands: 42,

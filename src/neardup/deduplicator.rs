@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Key;
-use crate::text::features::{Field, Input, Signed, Signer};
+use crate::text::features::{ArticleField, Input, Signed, Signer};
 use crate::text::sketch::Sketch;
 
 use super::classes::Classes;
-use super::memory::{Forest, Node, Page, Place};
+use super::memory::{DistinctText, JudgedPage, MemoryTrees, TextPlace};
 use super::{
-    Allowed, Config, Error, Finder, Joint, Judgement, LOOKS_MAX, Likeness, Question, judge,
-    loose_leaves, site_allows, takes_place,
+    Attachment, Config, Error, Finder, Judgement, LOOKS_MAX, Likeness, Question, SiteRelation,
+    judge, loose_leaves, site_allows, takes_place,
 };
 
 /// A document to be judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Document<'a> {
+pub struct InputDocument<'a> {
     /// Title, or empty.
     pub title: &'a str,
     /// Main text.
@@ -25,7 +25,7 @@ pub struct Document<'a> {
     /// Address, or empty: pages of one host may share boilerplate.
     pub url: &'a str,
     /// Further fields, of which those matter that the settings of the features declare.
-    pub fields: &'a [Field<'a>],
+    pub fields: &'a [ArticleField<'a>],
     /// The copy of the highest popularity of a cluster is the one that is kept.
     pub popularity: u64,
 }
@@ -53,7 +53,7 @@ pub enum Verdict {
 
 /// Where a document is now.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fate {
+pub struct Membership {
     /// Number of its cluster, in the order of their making.
     pub cluster: u32,
     /// By which key it was found; [`Key::First`] for the first document of a cluster.
@@ -78,14 +78,14 @@ pub struct Cluster {
 /// Judges documents one after the other.
 ///
 /// ```
-/// use uniqcrawl::neardup::{Config, Deduplicator, Document, Verdict};
+/// use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Verdict};
 ///
 /// let mut dedup = Deduplicator::new(Config::default())?;
 /// let text = "The harbour bridge opens on Monday after two years of work on its towers, \
 ///             and the ferry that took its place will sail for the last time on Sunday night.";
-/// assert_eq!(dedup.judge(Document { text, ..Document::default() }), Verdict::New);
+/// assert_eq!(dedup.judge(InputDocument { text, ..InputDocument::default() }), Verdict::New);
 /// let reprint = format!("Updated at nine. {text} Read more.");
-/// let verdict = dedup.judge(Document { text: &reprint, ..Document::default() });
+/// let verdict = dedup.judge(InputDocument { text: &reprint, ..InputDocument::default() });
 /// assert!(matches!(verdict, Verdict::Duplicate { first: 0, .. }));
 /// # Ok::<(), uniqcrawl::neardup::Error>(())
 /// ```
@@ -97,7 +97,7 @@ pub struct Deduplicator {
     exact: HashMap<u128, u32>,
     /// The further ones: pages of one site that are no copies of each other have the same text.
     twins: HashMap<u128, Vec<u32>>,
-    forest: Forest,
+    forest: MemoryTrees,
     /// What finds the tree of a text where fingerprints alone do.
     classes: Option<Classes>,
     /// Contents that hang on their trees by less than certain joints.
@@ -112,7 +112,7 @@ impl Deduplicator {
             finder: Finder::new(&config)?,
             exact: HashMap::new(),
             twins: HashMap::new(),
-            forest: Forest::default(),
+            forest: MemoryTrees::default(),
             classes: Classes::of(&config)?,
             unsure: Vec::new(),
             config,
@@ -126,8 +126,8 @@ impl Deduplicator {
     }
 
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
-    pub fn judge(&mut self, document: Document<'_>) -> Verdict {
-        let Document { title, text, language, url, fields, popularity } = document;
+    pub fn judge(&mut self, document: InputDocument<'_>) -> Verdict {
+        let InputDocument { title, text, language, url, fields, popularity } = document;
         let signed = self.signer.sign_input(&Input { title, text, language, url, fields });
         self.judge_signed(signed, popularity)
     }
@@ -136,7 +136,7 @@ impl Deduplicator {
     pub fn judge_signed(&mut self, signed: Signed, popularity: u64) -> Verdict {
         let number = self.forest.documents.len() as u32;
         let site = signed.standing.site;
-        let page = |content| Page::of(&signed.standing, content, popularity);
+        let page = |content| JudgedPage::of(&signed.standing, content, popularity);
         if let Some((content, evicts)) = self.equal(&signed) {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             let tree = self.forest.nodes[content as usize].place.tree;
@@ -166,13 +166,13 @@ impl Deduplicator {
         }
         let Some(joint) = joint else {
             let place = self.forest.plant(number, content);
-            self.forest.nodes.push(Node { place, signed: Box::new(signed) });
+            self.forest.nodes.push(DistinctText { place, signed: Box::new(signed) });
             self.forest.add(place.tree, page);
             return Verdict::New;
         };
-        let place = Place::leaf(number, &joint);
-        self.forest.nodes.push(Node { place, signed: Box::new(signed) });
-        let Joint { document, key, distance, likeness, evicts, .. } = joint;
+        let place = TextPlace::leaf(number, &joint);
+        self.forest.nodes.push(DistinctText { place, signed: Box::new(signed) });
+        let Attachment { document, key, distance, likeness, evicts, .. } = joint;
         let mut canonical = self.forest.add(document as u32, page);
         self.evict(&evicts, site);
         let tree = self.unite(document as u32, &also);
@@ -189,10 +189,10 @@ impl Deduplicator {
         let known = self.exact.get(hash).filter(|_| signed.text.words > 0)?;
         let twins = self.twins.get(hash).into_iter().flatten();
         let question = Question::new(signed, "");
-        let mut best: Option<(Allowed, u32)> = None;
+        let mut best: Option<(SiteRelation, u32)> = None;
         let mut refused = None;
         for content in std::iter::once(known).chain(twins) {
-            let Node { place, signed: same } = &self.forest.nodes[*content as usize];
+            let DistinctText { place, signed: same } = &self.forest.nodes[*content as usize];
             let mates = self.forest.pages(place.tree, &question);
             let allowed = site_allows(&question, &mates, &self.config);
             if allowed > best.map(|(allowed, _)| allowed) {
@@ -298,7 +298,7 @@ impl Deduplicator {
         wary: Option<u64>,
     ) -> (bool, Option<Vec<u64>>) {
         let node = &self.forest.nodes[content as usize];
-        let Place { tree, first, .. } = node.place;
+        let TextPlace { tree, first, .. } = node.place;
         let is_root = self.forest.trees[tree as usize].root == content;
         let mut signed = node.signed.clone();
         signed.standing = self.forest.documents[page.unwrap_or(first) as usize].standing();
@@ -322,7 +322,7 @@ impl Deduplicator {
         let moves = moves && (fits || page.is_some());
         if moves {
             self.forest.nodes[content as usize].place = match joint.filter(|_| fits) {
-                Some(joint) => Place::leaf(first, &joint),
+                Some(joint) => TextPlace::leaf(first, &joint),
                 None => self.forest.plant(first, content),
             };
             self.forest.recount(tree);
@@ -371,11 +371,11 @@ impl Deduplicator {
     ///
     /// If no document has this number.
     #[must_use]
-    pub fn fate(&self, number: u32) -> Fate {
+    pub fn fate(&self, number: u32) -> Membership {
         let node = &self.forest.nodes[self.forest.documents[number as usize].content as usize];
-        let Place { tree: cluster, first, key, distance, similarity } = node.place;
+        let TextPlace { tree: cluster, first, key, distance, similarity } = node.place;
         let key = if first == number { key } else { Key::Exact };
-        Fate { cluster, key, distance, similarity }
+        Membership { cluster, key, distance, similarity }
     }
 
     /// Returns the clusters; their numbers are their places.

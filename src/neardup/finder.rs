@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::convert::Infallible;
 
-use crate::neardup::index::keys::Keys;
+use crate::neardup::index::keys::KeyIndex;
 use crate::neardup::index::layout::{Layout, Near, build};
 use crate::text::features::Signed;
 use crate::text::simhash::Fingerprint;
@@ -16,8 +16,8 @@ use super::{Change, Config, Error, Field, Key};
 pub struct Finder {
     near: Box<dyn Layout>,
     titles: Box<dyn Layout>,
-    sentences: Keys,
-    bands: Keys,
+    sentences: KeyIndex,
+    bands: KeyIndex,
     tails: Tails,
     config: Config,
     /// Contents that were removed from the store since.
@@ -56,8 +56,8 @@ impl Finder {
         Ok(Self {
             near: build(config.layout, config.k)?,
             titles: build(config.layout, config.k)?,
-            sentences: Keys::default(),
-            bands: Keys::default(),
+            sentences: KeyIndex::default(),
+            bands: KeyIndex::default(),
             tails: Tails::default(),
             config: config.clone(),
             removed: HashSet::new(),
@@ -284,9 +284,9 @@ impl Tails {
 /// Takes the nearest entries, older ones first among equals: as many as a key may have.
 fn nearest(near: &mut Vec<Near>) -> impl Iterator<Item = u32> + '_ {
     let order = |near: &Near| (near.distance, near.number);
-    if near.len() > Keys::PER_KEY_MAX {
-        near.select_nth_unstable_by_key(Keys::PER_KEY_MAX, order);
-        near.truncate(Keys::PER_KEY_MAX);
+    if near.len() > KeyIndex::PER_KEY_MAX {
+        near.select_nth_unstable_by_key(KeyIndex::PER_KEY_MAX, order);
+        near.truncate(KeyIndex::PER_KEY_MAX);
     }
     near.drain(..).map(|near| near.number)
 }

@@ -6,8 +6,8 @@ use super::Key;
 use crate::text::features::{Signature, Signed};
 use crate::text::sketch::{SLOTS, Sketch};
 
-use super::known::{Mate, Question, Tree, Trees};
-use super::site::{self, Names};
+use super::known::{KnownTree, Mate, Question, Trees};
+use super::site::{self, SiteNames};
 use super::{Bond, Candidate, Config, Likeness};
 
 /// Similarity from which a tree counts when it is asked what is commonplace: far above chance.
@@ -28,10 +28,9 @@ const OWN_SLOTS_MIN: usize = 24;
 
 /// How an article would hang on a tree, as the judge sees it.
 ///
-/// What a corpus stores of it has the same name, and an equal text has one as well, without the
-/// judge being asked.
+/// An equal text has one as well, without the judge being asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Joint {
+pub(crate) struct Attachment {
     /// Number of the document.
     pub document: u64,
     /// By which key it was found.
@@ -50,9 +49,9 @@ pub struct Joint {
 
 /// What the judge says of an article.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// How it would hang on the tree that takes it; none if it is a document of its own.
-    pub joint: Option<Joint>,
+    pub joint: Option<Attachment>,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
     /// Further documents that would take it less surely: they and its own may be one.
@@ -79,7 +78,7 @@ pub struct Judgement {
 ///
 /// Where several trees would take it, the most alike does; if they are as alike, as far as sketches
 /// tell, the one with most copies, then the oldest, then the one with the smaller root fingerprint.
-pub fn judge<T: Trees>(
+pub(crate) fn judge<T: Trees>(
     trees: &T,
     candidates: &[Candidate],
     question: &Question<'_>,
@@ -91,15 +90,15 @@ pub fn judge<T: Trees>(
     let mut joints = Vec::new();
     for tree in &case.related {
         let joint = match case.joint(trees, tree)? {
-            Answer::Takes(joint) => joint,
-            Answer::Refuses => {
+            TreeAnswer::Takes(joint) => joint,
+            TreeAnswer::Refuses => {
                 judgement.refused = true;
                 continue;
             }
-            Answer::Unlike => continue,
+            TreeAnswer::Unlike => continue,
         };
         let alike = if config.rule.confirm { joint.likeness.similarity } else { 0.0 };
-        let Tree { copies, first_arrival, root, .. } = &tree.tree;
+        let KnownTree { copies, first_arrival, root, .. } = &tree.tree;
         let order = (Reverse(in_slots(alike)), Reverse(*copies), *first_arrival);
         joints.push(((order, root.text.fingerprint), joint));
     }
@@ -121,26 +120,26 @@ pub fn judge<T: Trees>(
 /// it may not. If the document has pages there (`mates`), they must take it. Says nothing about
 /// other sites.
 #[must_use]
-pub fn site_allows(
+pub(crate) fn site_allows(
     question: &Question<'_>,
     mates: &[Mate<'_>],
     config: &Config,
-) -> Option<Allowed> {
-    let names = Names::of(question.signed);
+) -> Option<SiteRelation> {
+    let names = SiteNames::of(question.signed);
     let case = Case { question, config, names, related: Vec::new(), own_site: 0.0 };
     if mates.is_empty() || !config.rule.confirm {
-        return Some(Allowed::Unknown);
+        return Some(SiteRelation::Unknown);
     }
     case.with_mates(0, mates).map(|confirmed| match confirmed.bond {
-        Bond::Unclear | Bond::Apart => Allowed::Apart,
-        _ => Allowed::Kin,
+        Bond::Unclear | Bond::Apart => SiteRelation::Apart,
+        _ => SiteRelation::Kin,
     })
 }
 
 /// Tells whether an article is to take the place of the pages of its site in a document of which it
 /// has the very text.
 #[must_use]
-pub fn takes_place(question: &Question<'_>, same: &Signed, mates: &[Mate<'_>]) -> bool {
+pub(crate) fn takes_place(question: &Question<'_>, same: &Signed, mates: &[Mate<'_>]) -> bool {
     let alike = |mate: &Mate<'_>| mate.text.sketch.similarity(&same.text.sketch);
     same.standing.site != question.signed.standing.site
         && mates.iter().all(|mate| alike(mate) + BETTER_BY <= 1.0)
@@ -148,7 +147,7 @@ pub fn takes_place(question: &Question<'_>, same: &Signed, mates: &[Mate<'_>]) -
 
 /// How well an article may be a page of a document for all that is known of its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Allowed {
+pub(crate) enum SiteRelation {
     /// The site calls it otherwise, and all that can be seen is alike.
     Apart,
     /// The document has no page there.
@@ -157,7 +156,7 @@ pub enum Allowed {
     Kin,
 }
 
-impl Joint {
+impl Attachment {
     /// Texts so alike to two others leave no doubt that these are one as well.
     fn is_strong(&self, config: &Config) -> bool {
         self.evicts.is_empty() && self.likeness.similarity >= config.rule.leaf_similarity_min
@@ -176,7 +175,7 @@ struct Case<'a> {
     question: &'a Question<'a>,
     config: &'a Config,
     /// What the names of pages of its site are worth.
-    names: Names,
+    names: SiteNames,
     related: Vec<Related<'a>>,
     /// Similarity to the text of its site that is most like it.
     own_site: f32,
@@ -184,7 +183,7 @@ struct Case<'a> {
 
 /// A tree that may take the article.
 struct Related<'a> {
-    tree: Tree<'a>,
+    tree: KnownTree<'a>,
     candidate: Candidate,
     /// Similarity of the whole text to that of the root.
     similarity: f32,
@@ -193,8 +192,8 @@ struct Related<'a> {
 }
 
 /// What a tree says to an article.
-enum Answer {
-    Takes(Joint),
+enum TreeAnswer {
+    Takes(Attachment),
     /// It has other pages of the article's site.
     Refuses,
     Unlike,
@@ -225,7 +224,7 @@ impl<'a> Case<'a> {
         config: &'a Config,
     ) -> Result<Self, T::Error> {
         let sketch = &question.signed.text.sketch;
-        let mut names = Names::of(question.signed);
+        let mut names = SiteNames::of(question.signed);
         let (site, mut own_site) = (question.signed.standing.site, 0_f32);
         let mut related: Vec<Related<'_>> = Vec::new();
         let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
@@ -264,7 +263,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns how the article would hang on a tree.
-    fn joint<T: Trees>(&self, trees: &T, related: &Related<'_>) -> Result<Answer, T::Error> {
+    fn joint<T: Trees>(&self, trees: &T, related: &Related<'_>) -> Result<TreeAnswer, T::Error> {
         let tree = &related.tree;
         let mut evicts = Vec::new();
         let confirmed = if !self.config.rule.confirm {
@@ -285,14 +284,16 @@ impl<'a> Case<'a> {
                 // Its root is of another site, where it is a copy unless the site says otherwise.
                 let confirmed = self.with_pillars(related);
                 if confirmed.is_some() && !self.is_better(&tree.root, &mates) {
-                    return Ok(Answer::Refuses);
+                    return Ok(TreeAnswer::Refuses);
                 }
                 evicts.extend(mates.iter().map(|mate| mate.content));
                 confirmed
             }
         };
-        let Some(Confirmed { likeness, sure, .. }) = confirmed else { return Ok(Answer::Unlike) };
-        Ok(Answer::Takes(Joint {
+        let Some(Confirmed { likeness, sure, .. }) = confirmed else {
+            return Ok(TreeAnswer::Unlike);
+        };
+        Ok(TreeAnswer::Takes(Attachment {
             document: tree.document,
             key: related.candidate.key,
             distance: self.mine().fingerprint.distance(tree.root.text.fingerprint),

@@ -6,15 +6,15 @@ use crate::base::clock::Timestamp;
 use crate::text::features::{Signature, Signed, Standing};
 
 /// The trees that are known: whatever holds them, in memory or in a store.
-pub trait Trees {
+pub(crate) trait Trees {
     /// What can go wrong when one is looked up.
     type Error;
 
     /// Returns a content.
-    fn text(&self, content: u32) -> Result<Text<'_>, Self::Error>;
+    fn text(&self, content: u32) -> Result<KnownText<'_>, Self::Error>;
 
     /// Returns the tree of a content.
-    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Tree<'a>, Self::Error>;
+    fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Self::Error>;
 
     /// Returns pages of a document that are on the site of an article, but for those that carry
     /// the content that is judged again; a few of them if it has many.
@@ -23,7 +23,7 @@ pub trait Trees {
 
 /// A text that is known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Text<'a> {
+pub(crate) struct KnownText<'a> {
     /// Its number.
     pub content: u32,
     /// Number of its document.
@@ -34,7 +34,7 @@ pub struct Text<'a> {
 
 /// What the judge must know of a tree.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tree<'a> {
+pub(crate) struct KnownTree<'a> {
     /// Number of its document.
     pub document: u64,
     /// Number of the content at its root.
@@ -53,7 +53,7 @@ pub struct Tree<'a> {
 
 /// A page of a document on the site of the article.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mate<'a> {
+pub(crate) struct Mate<'a> {
     /// Number of its content.
     pub content: u32,
     /// Where it stands.

@@ -9,8 +9,8 @@ use crate::base::clock::Timestamp;
 use crate::text::features::{Signed, Standing};
 
 use super::deduplicator::Cluster;
-use super::known::{Mate, Question, Text, Tree as Known, Trees};
-use super::{Config, Joint, site_allows};
+use super::known::{KnownText, KnownTree, Mate, Question, Trees};
+use super::{Attachment, Config, site_allows};
 
 /// Pages of a document on one site that are asked.
 const MATES_MAX: usize = 8;
@@ -21,24 +21,24 @@ const MERGED_MAX: usize = 32;
 
 /// All trees with their texts, and the documents that carry these.
 #[derive(Default)]
-pub(super) struct Forest {
-    pub nodes: Vec<Node>,
-    pub trees: Vec<Tree>,
-    pub documents: Vec<Page>,
+pub(super) struct MemoryTrees {
+    pub nodes: Vec<DistinctText>,
+    pub trees: Vec<MemoryTree>,
+    pub documents: Vec<JudgedPage>,
     /// Some documents of each tree of several on each site.
     sites: HashMap<(u32, u64), Vec<u32>>,
 }
 
 /// A distinct text.
-pub(super) struct Node {
-    pub place: Place,
+pub(super) struct DistinctText {
+    pub place: TextPlace,
     /// In a box: the list grows without moving it.
     pub signed: Box<Signed>,
 }
 
 /// Where a text hangs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TextPlace {
     pub tree: u32,
     /// The first document that has it.
     pub first: u32,
@@ -47,7 +47,7 @@ pub(super) struct Place {
     pub similarity: f32,
 }
 
-pub(super) struct Tree {
+pub(super) struct MemoryTree {
     pub cluster: Cluster,
     pub popularity: u64,
     /// The content that the others are compared with.
@@ -58,15 +58,15 @@ pub(super) struct Tree {
 
 /// A document as it was judged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct JudgedPage {
     pub content: u32,
     pub popularity: u64,
-    standing: Words,
+    standing: LineStanding,
 }
 
 /// A [`Standing`] without what files of lines do not have.
 #[derive(Debug, Clone, Copy)]
-struct Words {
+struct LineStanding {
     site: u64,
     edition: u32,
     form: u32,
@@ -75,22 +75,22 @@ struct Words {
     heading: u32,
 }
 
-impl Page {
+impl JudgedPage {
     pub(super) fn of(standing: &Standing, content: u32, popularity: u64) -> Self {
         let Standing { site, edition, form, name, title, heading, .. } = *standing;
-        let standing = Words { site, edition, form, name, title, heading };
+        let standing = LineStanding { site, edition, form, name, title, heading };
         Self { content, popularity, standing }
     }
 
     pub(super) fn standing(&self) -> Standing {
-        let Words { site, edition, form, name, title, heading } = self.standing;
+        let LineStanding { site, edition, form, name, title, heading } = self.standing;
         Standing { site, edition, form, name, title, heading, ..Standing::default() }
     }
 }
 
-impl Place {
+impl TextPlace {
     /// That of a leaf.
-    pub(super) fn leaf(first: u32, joint: &Joint) -> Self {
+    pub(super) fn leaf(first: u32, joint: &Attachment) -> Self {
         Self {
             tree: joint.document as u32,
             first,
@@ -101,21 +101,21 @@ impl Place {
     }
 }
 
-impl Trees for Forest {
+impl Trees for MemoryTrees {
     type Error = Infallible;
 
-    fn text(&self, content: u32) -> Result<Text<'_>, Infallible> {
+    fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
         let node = &self.nodes[content as usize];
         let (document, signed) = (u64::from(node.place.tree), Cow::Borrowed(&*node.signed));
-        Ok(Text { content, document, signed })
+        Ok(KnownText { content, document, signed })
     }
 
-    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Known<'a>, Infallible> {
+    fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
         let tree = &self.trees[text.document as usize];
         let signed = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].signed);
         let canonical = self.documents.get(tree.cluster.canonical as usize);
         let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
-        Ok(Known {
+        Ok(KnownTree {
             document: text.document,
             root_content: tree.root,
             root: signed(tree.root),
@@ -131,7 +131,7 @@ impl Trees for Forest {
     }
 }
 
-impl Forest {
+impl MemoryTrees {
     /// Returns documents of a tree on the site of a question.
     pub(super) fn pages(&self, tree: u32, question: &Question<'_>) -> Vec<Mate<'_>> {
         let site = question.signed.standing.site;
@@ -147,23 +147,23 @@ impl Forest {
         pages.map(|page| self.mate(page)).collect()
     }
 
-    fn mate(&self, page: &Page) -> Mate<'_> {
+    fn mate(&self, page: &JudgedPage) -> Mate<'_> {
         let text = &self.nodes[page.content as usize].signed.text;
         let (content, standing) = (page.content, page.standing());
         Mate { content, standing, text: Cow::Borrowed(text) }
     }
 
     /// Makes a tree of its own for a content that `first` has.
-    pub(super) fn plant(&mut self, first: u32, content: u32) -> Place {
+    pub(super) fn plant(&mut self, first: u32, content: u32) -> TextPlace {
         let tree = self.trees.len() as u32;
         let cluster = Cluster { first, canonical: first, copies: 0 };
-        self.trees.push(Tree { cluster, popularity: 0, root: content, others: Vec::new() });
-        Place { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
+        self.trees.push(MemoryTree { cluster, popularity: 0, root: content, others: Vec::new() });
+        TextPlace { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
     }
 
     /// Adds a document to a tree. Returns whether it is the canonical one from here on, and was not
     /// the first.
-    pub(super) fn add(&mut self, tree: u32, page: Page) -> bool {
+    pub(super) fn add(&mut self, tree: u32, page: JudgedPage) -> bool {
         let number = self.documents.len() as u32;
         self.documents.push(page);
         self.count(tree, number)
@@ -277,7 +277,7 @@ impl Forest {
         let tree = &self.trees[small as usize];
         for number in std::iter::once(&tree.cluster.first).chain(&tree.others) {
             let content = self.documents[*number as usize].content;
-            let Node { place, signed } = &mut self.nodes[content as usize];
+            let DistinctText { place, signed } = &mut self.nodes[content as usize];
             if place.tree != large {
                 let text = &signed.text;
                 (place.tree, place.key) = (large, Key::Merged);

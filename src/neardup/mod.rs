@@ -1,7 +1,7 @@
 //! Near-duplicates: is this article known already, and where does it belong?
 //!
-//! In: the fingerprints and keys of an article, and a view of the trees that there are ([`Trees`]).
-//! Out: candidates ([`Finder`]) and a judgement ([`judge`]). Nothing here knows a store:
+//! In: the fingerprints and keys of an article, and a view of the trees that there are (`Trees`).
+//! Out: candidates ([`Finder`]) and a judgement (`judge`). Nothing here knows a store:
 //! [`Deduplicator`] keeps all in memory, [`files`] runs it over JSON lines, and
 //! [`crate::corpus::dedup`] asks about what is stored.
 //!
@@ -30,11 +30,13 @@ mod site;
 
 pub use change::{Change, Field};
 pub use config::{Config, Error, Preset};
-pub use deduplicator::{Cluster, Deduplicator, Document, Fate, Verdict};
+pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
 pub use finder::{Candidate, Finder};
-pub use judge::{Allowed, Joint, Judgement, judge, site_allows, takes_place};
+pub(crate) use judge::{Attachment, Judgement, SiteRelation, judge, site_allows, takes_place};
 pub use key::Key;
-pub use known::{Mate, Question, Text, Tree, Trees};
-pub(crate) use pair::Pair;
+pub use known::Question;
+pub(crate) use known::{KnownText, KnownTree, Mate, Trees};
+pub(crate) use pair::ArticlePair;
 pub use rule::{Bond, Likeness, Rule};
-pub use second_look::{LOOKS_MAX, loose_leaves};
+pub(crate) use second_look::LOOKS_MAX;
+pub use second_look::loose_leaves;

@@ -7,12 +7,12 @@ use super::Key;
 use crate::base::clock::Timestamp;
 use crate::text::features::Signed;
 
-use super::known::{Mate, Question, Text, Tree, Trees};
-use super::site::Names;
+use super::known::{KnownText, KnownTree, Mate, Question, Trees};
+use super::site::SiteNames;
 use super::{Bond, Config, Error, Finder, Likeness, judge, site_allows};
 
 /// Two articles, of which the second is judged when the first is all that is known.
-pub(crate) struct Pair<'a> {
+pub(crate) struct ArticlePair<'a> {
     pub one: &'a Signed,
     pub other: &'a Signed,
     pub config: &'a Config,
@@ -28,7 +28,7 @@ pub(crate) struct Pair<'a> {
     pub same: bool,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> ArticlePair<'a> {
     pub(crate) fn new(
         config: &'a Config,
         one: &'a Signed,
@@ -42,7 +42,7 @@ impl<'a> Pair<'a> {
         let bond = match (one.standing.site, other.standing.site) {
             (0, _) | (_, 0) => Bond::Unknown { titled },
             (here, there) if here != there => Bond::Abroad { titled },
-            _ => Names::of(one).bond(&one.standing, &other.standing, similarity),
+            _ => SiteNames::of(one).bond(&one.standing, &other.standing, similarity),
         };
         let mut pair = Self {
             one,
@@ -160,15 +160,15 @@ impl<'a> Pair<'a> {
     }
 }
 
-impl Trees for Pair<'_> {
+impl Trees for ArticlePair<'_> {
     type Error = Infallible;
 
-    fn text(&self, content: u32) -> Result<Text<'_>, Infallible> {
-        Ok(Text { content, document: 0, signed: Cow::Borrowed(self.one) })
+    fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
+        Ok(KnownText { content, document: 0, signed: Cow::Borrowed(self.one) })
     }
 
-    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Tree<'a>, Infallible> {
-        Ok(Tree {
+    fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
+        Ok(KnownTree {
             document: text.document,
             root_content: text.content,
             root: text.signed,

@@ -3,7 +3,7 @@
 use crate::text::sketch::Sketch;
 
 /// Passes of the second look over all joints that are unsure, while any of them moves.
-pub const LOOKS_MAX: u32 = 3;
+pub(crate) const LOOKS_MAX: u32 = 3;
 
 /// Loose leaves of one tree from which they are believed to be so.
 const LOOSE_MIN: usize = 4;

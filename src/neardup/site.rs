@@ -4,7 +4,7 @@ use crate::text::features::{Signed, Standing};
 use crate::text::simhash::Fingerprint;
 
 use super::judge::RELATED;
-use super::known::{Mate, Text};
+use super::known::{KnownText, Mate};
 use super::{Bond, Rule};
 
 /// Pages of one title, or documents of one edition, from which the name is that of a kind of pages
@@ -17,7 +17,7 @@ const PLAIN: f32 = 0.9;
 
 /// What the names of an article are worth on its site, as far as its candidates tell.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct SiteNames {
     site: u64,
     edition: u32,
     title: Option<Fingerprint>,
@@ -27,7 +27,7 @@ pub(super) struct Names {
     editions: Vec<u64>,
 }
 
-impl Names {
+impl SiteNames {
     /// Begins with the article itself.
     pub(super) fn of(signed: &Signed) -> Self {
         let Standing { site, edition, .. } = signed.standing;
@@ -36,7 +36,7 @@ impl Names {
     }
 
     /// Notes a text that resembles the article.
-    pub(super) fn note(&mut self, text: &Text<'_>, similarity: f32) {
+    pub(super) fn note(&mut self, text: &KnownText<'_>, similarity: f32) {
         let its = &text.signed.standing;
         if its.site != self.site || self.site == 0 {
             return;

@@ -5,11 +5,22 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use url::Url;
 
-use super::{Input, Limits, Memory, Page, Why, page, page_and_why, page_as_markdown};
+use super::{Limits, Memory, Page, RawPage, TextReasons, page, page_and_why, page_as_markdown};
 use crate::base::clock::{Timestamp, thread_time};
 
+/// What is wanted of each page of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchOutput {
+    /// Its main text, plain.
+    Text,
+    /// Its main text in Markdown.
+    Markdown,
+    /// Its main text, plain, and why each block was kept or dropped.
+    Reasons,
+}
+
 #[derive(Deserialize)]
-struct Line {
+struct BatchLine {
     #[serde(default)]
     id: serde_json::Value,
     url: Option<String>,
@@ -24,12 +35,12 @@ struct Line {
 /// `{"id", "title", "text", "author", "date", "lang", ...}`; a line that cannot be read with one
 /// that has `error`. A line may have `content_type` and `fetched` (RFC 3339), after which no date
 /// of the page can lie.
-/// With `why`, `why` says why each block was kept or dropped. `cpu_ms` is the time that the page
-/// took on its processor, without the line around it. Pages that are read at the same time share
-/// the `memory`.
+/// `why` says why each block was kept or dropped, if that is wanted. `cpu_ms` is the time that the
+/// page took on its processor, without the line around it. Pages that are read at the same time
+/// share the `memory`.
 #[must_use]
-pub fn batch_line(line: &str, (markdown, why): (bool, bool), memory: &Memory) -> String {
-    let line: Line = match serde_json::from_str(line) {
+pub fn batch_line(line: &str, output: BatchOutput, memory: &Memory) -> String {
+    let line: BatchLine = match serde_json::from_str(line) {
         Ok(line) => line,
         Err(error) => {
             return serde_json::json!({"id": null, "error": error.to_string()}).to_string();
@@ -48,23 +59,23 @@ pub fn batch_line(line: &str, (markdown, why): (bool, bool), memory: &Memory) ->
     let fetched = line.fetched.as_deref().and_then(|time| time.parse().ok());
     let fetched = fetched.map(|time: jiff::Timestamp| Timestamp(time.as_millisecond()));
     let content_type = line.content_type.as_deref();
-    let input = Input { bytes: &bytes, content_type, url: url.as_ref(), fetched };
+    let input = RawPage { bytes: &bytes, content_type, url: url.as_ref(), fetched };
     let (limits, size) = Limits { links_max: 0, ..Limits::default() }.for_page(&bytes);
     let _held = memory.take(size);
     let started = thread_time();
-    let (page, why) = match (why, markdown) {
-        (true, _) => {
+    let (page, why) = match output {
+        BatchOutput::Reasons => {
             let (page, why) = page_and_why(&input, &limits);
             (page, Some(why))
         }
-        (false, true) => (page_as_markdown(&input, &limits), None),
-        (false, false) => (page(&input, &limits), None),
+        BatchOutput::Markdown => (page_as_markdown(&input, &limits), None),
+        BatchOutput::Text => (page(&input, &limits), None),
     };
     let cpu_ms = thread_time().saturating_sub(started).as_secs_f64() * 1000.0;
     answer(&line, &page, why.as_ref(), cpu_ms)
 }
 
-fn answer(line: &Line, page: &Page, why: Option<&Why>, cpu_ms: f64) -> String {
+fn answer(line: &BatchLine, page: &Page, why: Option<&TextReasons>, cpu_ms: f64) -> String {
     serde_json::json!({
         "id": line.id,
         "url": line.url,

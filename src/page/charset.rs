@@ -131,7 +131,7 @@ fn is_wide(content_type: Option<&str>) -> bool {
 }
 
 /// A reading of a page that is in none of the encodings that show by themselves.
-struct Candidate {
+struct EncodingCandidate {
     encoding: &'static Encoding,
     source: CharsetSource,
     score: i32,
@@ -147,7 +147,7 @@ fn chosen(
     let header = content_type.and_then(declared::by_header);
     let page = declared::by_page(bytes);
     let detected = detect(&sample, tld);
-    let of = |encoding, source| Candidate::new(encoding, source, (bytes, &sample));
+    let of = |encoding, source| EncodingCandidate::new(encoding, source, bytes, &sample);
     let mut best = of(detected, CharsetSource::Detected);
     let mut first = None;
     for (declared, source) in [(page, CharsetSource::Declaration), (header, CharsetSource::Header)]
@@ -176,11 +176,12 @@ fn chosen(
     (best.encoding, best.source, overruled)
 }
 
-impl Candidate {
+impl EncodingCandidate {
     fn new(
         encoding: &'static Encoding,
         source: CharsetSource,
-        (bytes, sample): (&[u8], &[u8]),
+        bytes: &[u8],
+        sample: &[u8],
     ) -> Self {
         let wide = encoding == UTF_16BE || encoding == UTF_16LE;
         let sample = if wide { &bytes[..bytes.len().min(SAMPLE_BYTES)] } else { sample };

@@ -8,7 +8,7 @@ const POPULARITY_NAMES: [&str; 4] = ["popularity", "views", "pageviews", "readco
 
 /// The facts of a head.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct HeadFacts {
     pub canonical: Option<String>,
     pub base: Option<String>,
     pub language: Option<String>,
@@ -16,7 +16,7 @@ pub(super) struct Head {
     pub popularity: Option<u64>,
 }
 
-impl Head {
+impl HeadFacts {
     pub(super) fn read(tree: &Tree<'_>) -> Self {
         let mut head = Self::default();
         for item in &tree.items {
@@ -33,7 +33,7 @@ impl Head {
         head
     }
 
-    fn read_link(&mut self, item: &super::tree::Item<'_>) {
+    fn read_link(&mut self, item: &super::tree::TreeNode<'_>) {
         let rel = item.attribute("rel").unwrap_or_default();
         let is_canonical =
             rel.split_whitespace().any(|word| word.eq_ignore_ascii_case("canonical"));
@@ -42,7 +42,7 @@ impl Head {
         }
     }
 
-    fn read_meta(&mut self, item: &super::tree::Item<'_>) {
+    fn read_meta(&mut self, item: &super::tree::TreeNode<'_>) {
         let Some(content) = item.attribute("content") else { return };
         let name = item.attribute("name").or_else(|| item.attribute("property"));
         let name = name.unwrap_or_default().trim().to_ascii_lowercase();

@@ -7,8 +7,8 @@ use url::Url;
 
 use crate::urls;
 
-use super::head::Head;
-use super::tree::{Item, Tree};
+use super::head::HeadFacts;
+use super::tree::{Tree, TreeNode};
 
 /// Longest link that is looked at, in bytes.
 const LINK_BYTES_MAX: usize = 4_096;
@@ -61,7 +61,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    pub(super) fn of(head: &Head, page: Option<&Url>, encoding: &'static Encoding) -> Self {
+    pub(super) fn of(head: &HeadFacts, page: Option<&Url>, encoding: &'static Encoding) -> Self {
         let page = Self { url: page.cloned(), encoding };
         let own = head.base.as_deref().and_then(|href| page.parse(href));
         // One that leads out of the web is passed over.
@@ -142,7 +142,7 @@ fn may_lead(href: &str) -> bool {
     !href.is_empty() && !same_page && href.len() <= LINK_BYTES_MAX && (web || !named)
 }
 
-fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
+fn target<'a>(item: &TreeNode<'a>) -> Option<&'a str> {
     match item.name() {
         "a" | "area" => item.attribute("href"),
         "frame" | "iframe" => item.attribute("src"),
@@ -159,12 +159,12 @@ fn target<'a>(item: &Item<'a>) -> Option<&'a str> {
 }
 
 /// The page in another language.
-fn is_translation(item: &Item<'_>) -> bool {
+fn is_translation(item: &TreeNode<'_>) -> bool {
     has_word(item, "rel", "alternate") && item.attribute("hreflang").is_some() && !is_feed(item)
 }
 
 /// A feed: `<link rel="alternate" type="application/rss+xml">` and its kind.
-fn is_feed(item: &Item<'_>) -> bool {
+fn is_feed(item: &TreeNode<'_>) -> bool {
     let media = item.attribute("type").unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     (has_word(item, "rel", "alternate") || has_word(item, "rel", "feed"))
@@ -175,7 +175,7 @@ fn is_feed(item: &Item<'_>) -> bool {
 /// then the address, with or without `url=` and quotes.
 ///
 /// Source: HTML, "shared declarative refresh steps".
-fn refresh<'a>(item: &Item<'a>) -> Option<&'a str> {
+fn refresh<'a>(item: &TreeNode<'a>) -> Option<&'a str> {
     let equiv = item.attribute("http-equiv")?;
     if !equiv.trim().eq_ignore_ascii_case("refresh") {
         return None;
@@ -198,7 +198,7 @@ fn refresh<'a>(item: &Item<'a>) -> Option<&'a str> {
     Some(address.trim())
 }
 
-fn has_word(item: &Item<'_>, attribute: &str, word: &str) -> bool {
+fn has_word(item: &TreeNode<'_>, attribute: &str, word: &str) -> bool {
     let value = item.attribute(attribute).unwrap_or_default();
     value.split_ascii_whitespace().any(|other| other.eq_ignore_ascii_case(word))
 }

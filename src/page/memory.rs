@@ -59,10 +59,10 @@ fn count(bytes: &[u8]) -> (usize, usize) {
 ///
 /// Who holds a part of it must not wait for more: that could last for ever.
 #[derive(Debug, Clone)]
-pub struct Memory(Arc<Shared>);
+pub struct Memory(Arc<MemoryState>);
 
 #[derive(Debug)]
-struct Shared {
+struct MemoryState {
     max: usize,
     lent: Mutex<Lent>,
     changed: Condvar,
@@ -82,12 +82,12 @@ impl Memory {
     #[must_use]
     pub fn new(max: Size) -> Self {
         let (lent, changed) = (Mutex::default(), Condvar::new());
-        Self(Arc::new(Shared { max: max.bytes().max(1), lent, changed }))
+        Self(Arc::new(MemoryState { max: max.bytes().max(1), lent, changed }))
     }
 
     /// Waits until so many bytes are left. Who wants more than there are gets all of them.
     #[must_use]
-    pub fn take(&self, bytes: usize) -> Held {
+    pub(crate) fn take(&self, bytes: usize) -> MemoryPermit {
         let bytes = bytes.min(self.0.max);
         let mut lent = self.lent();
         let number = lent.came;
@@ -99,7 +99,7 @@ impl Memory {
         lent.served += 1;
         drop(lent);
         self.0.changed.notify_all();
-        Held { memory: self.clone(), bytes }
+        MemoryPermit { memory: self.clone(), bytes }
     }
 
     fn lent(&self) -> MutexGuard<'_, Lent> {
@@ -109,14 +109,14 @@ impl Memory {
 
 /// Bytes that were lent; given back when it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub(crate) struct MemoryPermit {
     memory: Memory,
     bytes: usize,
 }
 
-impl Held {
+impl MemoryPermit {
     /// Gives back what is not needed any more.
-    pub fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         let over = self.bytes.saturating_sub(bytes);
         if over > 0 {
             self.bytes -= over;
@@ -126,7 +126,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         self.shrink(0);
     }

@@ -25,26 +25,27 @@ mod tree;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
-use main_text::Judged;
+use main_text::MainText;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-pub use batch::batch_line;
+pub use batch::{BatchOutput, batch_line};
 pub use charset::{Charset, CharsetSource, decode};
 use links::Base;
 pub use links::Link;
-pub use main_text::{Kind, Verdict, Why};
-pub use memory::{Held, Memory};
+pub use main_text::{BlockVerdict, PageKind, TextReasons};
+pub use memory::Memory;
+pub(crate) use memory::MemoryPermit;
 pub use metadata::{Alternate, Image, Metadata, Moment, Source, Stated};
 pub use sniff::binary;
 
 use crate::base::clock::Timestamp;
 use crate::base::units::Size;
-use crate::text::sketch::Shown;
+use crate::text::sketch::ShownSketch;
 
 /// A page as it came.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Input<'a> {
+pub struct RawPage<'a> {
     /// Its bytes, after `Content-Encoding`.
     pub bytes: &'a [u8],
     /// Its `Content-Type` header.
@@ -107,12 +108,12 @@ pub struct Page {
     /// What the body is if it is no page but binary data, which has no text whatever its type says.
     pub binary: Option<&'static str>,
     /// What the page is.
-    pub kind: Kind,
+    pub kind: PageKind,
     /// How much of the main text, and how little else, `text` is likely to be: the F1 to be
     /// expected, 0 to 1.
     pub quality: f32,
     /// Everything that the page shows; none for plain text.
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownSketch>,
     /// Language (ISO 639-1), if it can be told.
     pub language: Option<String>,
     /// Character encoding, and how it was found out.
@@ -136,7 +137,7 @@ pub struct Page {
 /// Bounded: the input is cut at `input_size_max`, and elements nested deeper than 512 levels are
 /// flattened as browsers do, because parsing is quadratic in the depth.
 #[must_use]
-pub fn page(input: &Input<'_>, limits: &Limits) -> Page {
+pub fn page(input: &RawPage<'_>, limits: &Limits) -> Page {
     read(input, limits, |_| ()).0
 }
 
@@ -157,7 +158,7 @@ pub struct Blocks {
 /// table stay. A page of which more than half is repeated stays whole.
 #[must_use]
 pub fn page_without(
-    input: &Input<'_>,
+    input: &RawPage<'_>,
     limits: &Limits,
     repeated: &HashSet<u64, impl BuildHasher>,
 ) -> (Page, Blocks) {
@@ -172,7 +173,7 @@ pub fn page_without(
 
 /// Reads a page whose text shall be Markdown: headings, lists, quotes, code, tables, links.
 #[must_use]
-pub fn page_as_markdown(input: &Input<'_>, limits: &Limits) -> Page {
+pub fn page_as_markdown(input: &RawPage<'_>, limits: &Limits) -> Page {
     let (mut page, markdown) = read(input, limits, |read| read.judged.markdown(read));
     if let Some(markdown) = markdown {
         page.text = markdown;
@@ -183,24 +184,24 @@ pub fn page_as_markdown(input: &Input<'_>, limits: &Limits) -> Page {
 
 /// Reads a page and says of each block of it why it was kept or dropped.
 #[must_use]
-pub fn page_and_why(input: &Input<'_>, limits: &Limits) -> (Page, Why) {
+pub fn page_and_why(input: &RawPage<'_>, limits: &Limits) -> (Page, TextReasons) {
     let (page, why) = read(input, limits, |read| read.judged.why(read.tree));
     (page, why.unwrap_or_default())
 }
 
 /// A page that was parsed and judged.
-struct Read<'a> {
+struct ParsedPage<'a> {
     tree: &'a tree::Tree<'a>,
-    judged: &'a Judged,
+    judged: &'a MainText,
     base: &'a Base,
     title: Option<&'a str>,
 }
 
 /// Reads a page, and what `more` makes of it unless it is plain text.
 fn read<T>(
-    input: &Input<'_>,
+    input: &RawPage<'_>,
     limits: &Limits,
-    more: impl FnOnce(&Read<'_>) -> T,
+    more: impl FnOnce(&ParsedPage<'_>) -> T,
 ) -> (Page, Option<T>) {
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_size_max.bytes())];
     let mut cut_at = (bytes.len() < input.bytes.len()).then_some(Cut::Input);
@@ -225,8 +226,8 @@ fn read<T>(
     if parsed.cut || tree.truncated {
         cut_at = Some(Cut::Tree);
     }
-    let head = head::Head::read(&tree);
-    let judged = Judged::new(&tree, input.url);
+    let head = head::HeadFacts::read(&tree);
+    let judged = MainText::new(&tree, input.url);
     let mut main = judged.text(&tree);
     cut(&mut main, limits.text_size_max.bytes());
     let queries = charset::of_queries(&charset, bytes, input.content_type);
@@ -234,7 +235,7 @@ fn read<T>(
     let language = language::of(&main, head.language.as_deref());
     let metadata = metadata::read(
         &tree,
-        &metadata::Known {
+        &metadata::PageContext {
             url: input.url,
             base: &base,
             main: &main,
@@ -244,7 +245,7 @@ fn read<T>(
         },
     );
     let title = metadata.title.as_ref().map(|title| title.value.as_str());
-    let more = more(&Read { tree: &tree, judged: &judged, base: &base, title });
+    let more = more(&ParsedPage { tree: &tree, judged: &judged, base: &base, title });
     let (links, links_beyond) = links::links(&tree, &base, limits.links_max);
     let page = Page {
         title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
@@ -268,11 +269,11 @@ fn read<T>(
 
 /// Returns the language of a text (ISO 639-1), if it can be told.
 #[must_use]
-pub fn language_of(text: &str) -> Option<String> {
+pub(crate) fn language_of(text: &str) -> Option<String> {
     language::of(text, None)
 }
 
-/// Returns the names of the features of a block, in the order of `Verdict::features`.
+/// Returns the names of the features of a block, in the order of `BlockVerdict::features`.
 #[must_use]
 pub fn feature_names() -> Vec<String> {
     main_text::all_feature_names()
@@ -291,7 +292,7 @@ fn plain(text: &str, charset: Charset, cut_at: Option<Cut>, limits: &Limits) -> 
         metadata: Metadata::default(),
         language: language::of(&text, None),
         binary: None,
-        kind: Kind::default(),
+        kind: PageKind::default(),
         quality: 1.0,
         text,
         shown: None,

@@ -21,7 +21,7 @@ const SAME_MAX: usize = 3;
 
 /// What an element does to the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ElementKind {
     /// Never open.
     Void,
     /// Its content is no markup.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     /// A block, which ends a paragraph.
     Block,
     /// `p`, and others whose end is implied by the next of their group.
-    Implied(Group),
+    Implied(EndGroup),
     /// An element that end tags inside do not reach beyond.
     Scope,
     /// The same, but formatting elements do.
@@ -48,7 +48,7 @@ pub(super) enum Kind {
 
 /// Elements that end each other, and the elements beyond which they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum EndGroup {
     Paragraph,
     Item,
     Term,
@@ -60,35 +60,35 @@ pub(super) enum Group {
 }
 
 /// What an element of a name in lower case does.
-pub(super) fn kind(name: &[u8]) -> Kind {
+pub(super) fn kind(name: &[u8]) -> ElementKind {
     match name {
         b"area" | b"base" | b"basefont" | b"bgsound" | b"br" | b"col" | b"embed" | b"frame"
         | b"hr" | b"image" | b"img" | b"input" | b"keygen" | b"link" | b"meta" | b"param"
-        | b"source" | b"track" | b"wbr" => Kind::Void,
+        | b"source" | b"track" | b"wbr" => ElementKind::Void,
         b"script" | b"style" | b"textarea" | b"title" | b"xmp" | b"iframe" | b"noembed"
-        | b"noframes" | b"plaintext" => Kind::Raw,
-        b"html" | b"head" | b"body" => Kind::Root,
+        | b"noframes" | b"plaintext" => ElementKind::Raw,
+        b"html" | b"head" | b"body" => ElementKind::Root,
         b"a" | b"b" | b"big" | b"code" | b"em" | b"font" | b"i" | b"nobr" | b"s" | b"small"
-        | b"strike" | b"strong" | b"tt" | b"u" => Kind::Formatting,
-        b"p" => Kind::Implied(Group::Paragraph),
-        b"li" => Kind::Implied(Group::Item),
-        b"dd" | b"dt" => Kind::Implied(Group::Term),
-        b"td" | b"th" | b"caption" => Kind::Implied(Group::Cell),
-        b"tr" => Kind::Implied(Group::Row),
-        b"tbody" | b"thead" | b"tfoot" | b"colgroup" => Kind::Implied(Group::Rows),
-        b"option" => Kind::Implied(Group::Option),
-        b"rb" | b"rt" | b"rp" | b"rtc" => Kind::Implied(Group::Ruby),
-        b"applet" | b"marquee" | b"object" | b"template" => Kind::Scope,
-        b"table" => Kind::Table,
-        b"svg" | b"math" => Kind::Foreign,
+        | b"strike" | b"strong" | b"tt" | b"u" => ElementKind::Formatting,
+        b"p" => ElementKind::Implied(EndGroup::Paragraph),
+        b"li" => ElementKind::Implied(EndGroup::Item),
+        b"dd" | b"dt" => ElementKind::Implied(EndGroup::Term),
+        b"td" | b"th" | b"caption" => ElementKind::Implied(EndGroup::Cell),
+        b"tr" => ElementKind::Implied(EndGroup::Row),
+        b"tbody" | b"thead" | b"tfoot" | b"colgroup" => ElementKind::Implied(EndGroup::Rows),
+        b"option" => ElementKind::Implied(EndGroup::Option),
+        b"rb" | b"rt" | b"rp" | b"rtc" => ElementKind::Implied(EndGroup::Ruby),
+        b"applet" | b"marquee" | b"object" | b"template" => ElementKind::Scope,
+        b"table" => ElementKind::Table,
+        b"svg" | b"math" => ElementKind::Foreign,
         b"foreignobject" | b"desc" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext"
-        | b"annotation-xml" => Kind::Island,
+        | b"annotation-xml" => ElementKind::Island,
         b"address" | b"article" | b"aside" | b"blockquote" | b"button" | b"center" | b"details"
         | b"dialog" | b"dir" | b"div" | b"dl" | b"fieldset" | b"figcaption" | b"figure"
         | b"footer" | b"form" | b"frameset" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
         | b"header" | b"hgroup" | b"listing" | b"main" | b"menu" | b"nav" | b"ol" | b"pre"
-        | b"search" | b"section" | b"select" | b"summary" | b"ul" => Kind::Block,
-        _ => Kind::Inline,
+        | b"search" | b"section" | b"select" | b"summary" | b"ul" => ElementKind::Block,
+        _ => ElementKind::Inline,
     }
 }
 
@@ -110,12 +110,12 @@ fn breaks_out(name: &[u8], tag: &str) -> bool {
 
 /// An open element.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenElement {
     /// Hash of its name.
     name: u64,
     /// Hash of its tag.
     tag: u64,
-    kind: Kind,
+    kind: ElementKind,
     /// It was left out.
     left_out: bool,
     /// A formatting element that is opened anew if a block ends it.
@@ -124,7 +124,7 @@ struct Open {
 
 /// What becomes of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TagAction {
     Keep,
     /// It is kept, and no markup follows until its end tag.
     Raw,
@@ -138,9 +138,9 @@ pub(super) enum Fate {
 pub(super) struct Stack {
     /// Leave out all formatting elements but links.
     plain: bool,
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     /// Formatting elements that wait to be opened anew; none where a cell or the like began.
-    waiting: Vec<Option<Open>>,
+    waiting: Vec<Option<OpenElement>>,
     /// Those that are none.
     marks: usize,
     /// Open elements that were not left out.
@@ -172,42 +172,48 @@ impl Stack {
 
     /// The innermost open element is one of SVG or `MathML`.
     pub(super) fn takes_cdata(&self) -> bool {
-        self.is_foreign() || self.open.last().is_some_and(|last| last.kind == Kind::Island)
+        self.is_foreign() || self.open.last().is_some_and(|last| last.kind == ElementKind::Island)
     }
 
     /// Begins an element: its name in lower case, its tag as it is written, which may be
     /// `self_closing`.
-    pub(super) fn start(&mut self, name: &[u8], kind: Kind, tag: &str, self_closing: bool) -> Fate {
+    pub(super) fn start(
+        &mut self,
+        name: &[u8],
+        kind: ElementKind,
+        tag: &str,
+        self_closing: bool,
+    ) -> TagAction {
         let is_kept = if self.is_foreign() && !breaks_out(name, tag) {
             // The title of a drawing holds HTML.
-            let kind = if name == b"title" { Kind::Island } else { kind };
+            let kind = if name == b"title" { ElementKind::Island } else { kind };
             self_closing || self.push(id(name), 0, kind)
         } else {
             while self.is_foreign() && self.pop() {}
             match kind {
-                Kind::Raw => return Fate::Raw,
-                Kind::Root => {
+                ElementKind::Raw => return TagAction::Raw,
+                ElementKind::Root => {
                     self.roots += 1;
-                    return if self.roots > ROOTS_MAX { Fate::Bare } else { Fate::Keep };
+                    return if self.roots > ROOTS_MAX { TagAction::Bare } else { TagAction::Keep };
                 }
-                Kind::Foreign => {
+                ElementKind::Foreign => {
                     self.reopen();
                     self_closing || self.push(id(name), 0, kind)
                 }
                 _ => self.start_html(name, kind, tag),
             }
         };
-        if is_kept { Fate::Keep } else { Fate::LeaveOut }
+        if is_kept { TagAction::Keep } else { TagAction::LeaveOut }
     }
 
     /// Returns whether the tag is kept.
-    fn start_html(&mut self, name: &[u8], kind: Kind, tag: &str) -> bool {
+    fn start_html(&mut self, name: &[u8], kind: ElementKind, tag: &str) -> bool {
         let hashed = id(name);
         match kind {
-            Kind::Raw | Kind::Root | Kind::Foreign => true,
-            Kind::Void => {
+            ElementKind::Raw | ElementKind::Root | ElementKind::Foreign => true,
+            ElementKind::Void => {
                 match name {
-                    b"hr" => self.imply(Group::Paragraph),
+                    b"hr" => self.imply(EndGroup::Paragraph),
                     b"br" | b"embed" | b"image" | b"img" | b"input" | b"keygen" | b"wbr" => {
                         self.reopen();
                     }
@@ -215,8 +221,8 @@ impl Stack {
                 }
                 true
             }
-            Kind::Formatting if self.plain && name != b"a" => false,
-            Kind::Formatting => {
+            ElementKind::Formatting if self.plain && name != b"a" => false,
+            ElementKind::Formatting => {
                 if matches!(name, b"a" | b"nobr") {
                     self.end_formatting(hashed);
                 }
@@ -225,38 +231,42 @@ impl Stack {
                 self.forget_same(whole);
                 self.push(hashed, whole, kind)
             }
-            Kind::Inline | Kind::Island => {
+            ElementKind::Inline | ElementKind::Island => {
                 self.reopen();
                 self.push(hashed, 0, kind)
             }
             // Without a table, nobody opens its parts.
-            Kind::Implied(Group::Cell | Group::Row | Group::Rows) if self.tables == 0 => true,
-            Kind::Implied(group) => {
+            ElementKind::Implied(EndGroup::Cell | EndGroup::Row | EndGroup::Rows)
+                if self.tables == 0 =>
+            {
+                true
+            }
+            ElementKind::Implied(group) => {
                 match group {
-                    Group::Item | Group::Term => self.imply(Group::Paragraph),
-                    Group::Option | Group::Ruby => self.reopen(),
-                    Group::Row | Group::Rows => self.imply(Group::Cell),
+                    EndGroup::Item | EndGroup::Term => self.imply(EndGroup::Paragraph),
+                    EndGroup::Option | EndGroup::Ruby => self.reopen(),
+                    EndGroup::Row | EndGroup::Rows => self.imply(EndGroup::Cell),
                     _ => {}
                 }
-                if group != Group::Ruby || self.is_open(hash(b"ruby")) {
+                if group != EndGroup::Ruby || self.is_open(hash(b"ruby")) {
                     self.imply(group);
                 }
                 self.push(hashed, 0, kind)
             }
-            Kind::Scope | Kind::Table | Kind::Block => {
-                if kind == Kind::Table {
+            ElementKind::Scope | ElementKind::Table | ElementKind::Block => {
+                if kind == ElementKind::Table {
                     self.end_table(hashed);
                 }
-                self.imply(Group::Paragraph);
+                self.imply(EndGroup::Paragraph);
                 self.push(hashed, 0, kind)
             }
         }
     }
 
     /// Returns whether the end tag is kept.
-    pub(super) fn end(&mut self, name: &[u8], kind: Kind) -> bool {
+    pub(super) fn end(&mut self, name: &[u8], kind: ElementKind) -> bool {
         let name = id(name);
-        if kind == Kind::Formatting && !self.is_foreign() {
+        if kind == ElementKind::Formatting && !self.is_foreign() {
             return !(self.plain && name != hash(b"a")) && self.end_formatting(name);
         }
         let left_out = self.open.last().is_some_and(|last| last.left_out);
@@ -272,21 +282,28 @@ impl Stack {
     }
 
     /// The open element that an end tag means.
-    fn find(&self, name: u64, kind: Kind) -> Option<usize> {
-        let in_table = matches!(kind, Kind::Implied(Group::Cell | Group::Row | Group::Rows));
+    fn find(&self, name: u64, kind: ElementKind) -> Option<usize> {
+        let in_table =
+            matches!(kind, ElementKind::Implied(EndGroup::Cell | EndGroup::Row | EndGroup::Rows));
         for (at, open) in self.open.iter().enumerate().rev().take(DEPTH_MAX) {
             if open.name == name {
                 return Some(at);
             }
-            let is_cell = open.kind == Kind::Implied(Group::Cell);
+            let is_cell = open.kind == ElementKind::Implied(EndGroup::Cell);
             let stops = match kind {
-                _ if self.is_foreign() => open.kind == Kind::Island,
-                _ if in_table => matches!(open.kind, Kind::Scope | Kind::Table),
-                Kind::Scope | Kind::Table => false,
-                Kind::Inline | Kind::Island => {
-                    !matches!(open.kind, Kind::Inline | Kind::Formatting)
+                _ if self.is_foreign() => open.kind == ElementKind::Island,
+                _ if in_table => matches!(open.kind, ElementKind::Scope | ElementKind::Table),
+                ElementKind::Scope | ElementKind::Table => false,
+                ElementKind::Inline | ElementKind::Island => {
+                    !matches!(open.kind, ElementKind::Inline | ElementKind::Formatting)
                 }
-                _ => is_cell || matches!(open.kind, Kind::Scope | Kind::Table | Kind::Island),
+                _ => {
+                    is_cell
+                        || matches!(
+                            open.kind,
+                            ElementKind::Scope | ElementKind::Table | ElementKind::Island
+                        )
+                }
             };
             if stops {
                 return None;
@@ -296,23 +313,28 @@ impl Stack {
     }
 
     /// Ends an open element whose end the next of its group implies.
-    fn imply(&mut self, group: Group) {
+    fn imply(&mut self, group: EndGroup) {
         for (at, open) in self.open.iter().enumerate().rev().take(DEPTH_MAX) {
-            let in_table = matches!(group, Group::Cell | Group::Row | Group::Rows);
+            let in_table = matches!(group, EndGroup::Cell | EndGroup::Row | EndGroup::Rows);
             match open.kind {
-                Kind::Implied(other) if other == group => {
+                ElementKind::Implied(other) if other == group => {
                     while self.open.len() > at && self.pop() {}
                     return;
                 }
-                Kind::Scope | Kind::Table | Kind::Island | Kind::Foreign => return,
+                ElementKind::Scope
+                | ElementKind::Table
+                | ElementKind::Island
+                | ElementKind::Foreign => return,
                 // Only an option that was opened last ends.
-                _ if group == Group::Option => return,
-                Kind::Implied(Group::Cell) if group == Group::Paragraph => return,
+                _ if group == EndGroup::Option => return,
+                ElementKind::Implied(EndGroup::Cell) if group == EndGroup::Paragraph => return,
                 // An item of a list in a term of another one is no next item.
-                Kind::Implied(Group::Paragraph) => {}
-                Kind::Implied(_) if matches!(group, Group::Item | Group::Term) => return,
-                Kind::Formatting | Kind::Inline if group == Group::Ruby => return,
-                Kind::Block if !in_table && group != Group::Paragraph => return,
+                ElementKind::Implied(EndGroup::Paragraph) => {}
+                ElementKind::Implied(_) if matches!(group, EndGroup::Item | EndGroup::Term) => {
+                    return;
+                }
+                ElementKind::Formatting | ElementKind::Inline if group == EndGroup::Ruby => return,
+                ElementKind::Block if !in_table && group != EndGroup::Paragraph => return,
                 _ => {}
             }
         }
@@ -320,9 +342,9 @@ impl Stack {
 
     /// A table that begins in a table, and not in a cell of it, ends it.
     fn end_table(&mut self, table: u64) {
-        let holds = |open: &Open| {
-            use Kind::{Implied, Island, Scope, Table};
-            matches!(open.kind, Implied(Group::Cell) | Scope | Table | Island)
+        let holds = |open: &OpenElement| {
+            use ElementKind::{Implied, Island, Scope, Table};
+            matches!(open.kind, Implied(EndGroup::Cell) | Scope | Table | Island)
         };
         let mut open = self.open.iter().enumerate().rev().take(DEPTH_MAX);
         let Some((at, open)) = open.find(|(_, open)| holds(open)) else { return };
@@ -331,22 +353,26 @@ impl Stack {
         }
     }
 
-    fn push(&mut self, name: u64, tag: u64, kind: Kind) -> bool {
+    fn push(&mut self, name: u64, tag: u64, kind: ElementKind) -> bool {
         let left_out = self.depth >= DEPTH_MAX;
         self.depth += usize::from(!left_out);
         match kind {
-            Kind::Foreign => self.foreign += 1,
-            Kind::Island if self.is_foreign() => self.islands += 1,
-            Kind::Table => self.tables += 1,
+            ElementKind::Foreign => self.foreign += 1,
+            ElementKind::Island if self.is_foreign() => self.islands += 1,
+            ElementKind::Table => self.tables += 1,
             _ => {}
         }
-        let kind = if kind == Kind::Island && self.foreign == 0 { Kind::Inline } else { kind };
+        let kind = if kind == ElementKind::Island && self.foreign == 0 {
+            ElementKind::Inline
+        } else {
+            kind
+        };
         if marks(kind) {
             self.waiting.push(None);
             self.marks += 1;
         }
-        let active = kind == Kind::Formatting && !left_out;
-        self.open.push(Open { name, tag, kind, left_out, active });
+        let active = kind == ElementKind::Formatting && !left_out;
+        self.open.push(OpenElement { name, tag, kind, left_out, active });
         !left_out
     }
 
@@ -366,12 +392,12 @@ impl Stack {
         self.close(open);
     }
 
-    fn close(&mut self, open: Open) {
+    fn close(&mut self, open: OpenElement) {
         self.depth -= usize::from(!open.left_out);
         match open.kind {
-            Kind::Foreign => self.foreign = self.foreign.saturating_sub(1),
-            Kind::Island => self.islands = self.islands.saturating_sub(1),
-            Kind::Table => self.tables = self.tables.saturating_sub(1),
+            ElementKind::Foreign => self.foreign = self.foreign.saturating_sub(1),
+            ElementKind::Island => self.islands = self.islands.saturating_sub(1),
+            ElementKind::Table => self.tables = self.tables.saturating_sub(1),
             _ => {}
         }
         if marks(open.kind) {
@@ -407,7 +433,7 @@ impl Stack {
             self.remove(at);
             return !left_out;
         }
-        let waits = |open: &Option<Open>| open.is_some_and(|open| open.name == name);
+        let waits = |open: &Option<OpenElement>| open.is_some_and(|open| open.name == name);
         if let Some(at) = self.waiting.iter().rposition(waits) {
             self.waiting.remove(at);
         }
@@ -427,8 +453,8 @@ impl Stack {
 }
 
 /// Formatting elements do not go beyond it.
-fn marks(kind: Kind) -> bool {
-    matches!(kind, Kind::Scope | Kind::Implied(Group::Cell))
+fn marks(kind: ElementKind) -> bool {
+    matches!(kind, ElementKind::Scope | ElementKind::Implied(EndGroup::Cell))
 }
 
 /// Stands for a name. An end tag of one level of heading ends another one too.

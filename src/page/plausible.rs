@@ -48,7 +48,7 @@ const FREQUENT_LETTERS: &str = "оеаинтсрвлкмдпуяіъαοιετσ
 
 /// What a character tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     /// ASCII letters.
     Ascii,
     /// Digits, blanks, and whatever else tells nothing.
@@ -81,6 +81,23 @@ enum Class {
     Odd,
     /// Nothing that anybody writes: controls, private use, what could not be decoded.
     Never,
+}
+
+/// What stands beside a character.
+#[derive(Debug, Clone, Copy)]
+struct Neighbours {
+    before: CharClass,
+    after: CharClass,
+}
+
+impl Neighbours {
+    fn either(self, is: impl Fn(CharClass) -> bool) -> bool {
+        is(self.before) || is(self.after)
+    }
+
+    fn both(self, is: impl Fn(CharClass) -> bool) -> bool {
+        is(self.before) && is(self.after)
+    }
 }
 
 /// Set of characters of the basic plane.
@@ -129,13 +146,13 @@ static USUAL: LazyLock<Chars> = LazyLock::new(|| {
 /// Returns how plausible a text is, -1000 to 1000, and of how many characters that was told.
 pub(super) fn plausibility(text: &str) -> (i32, usize) {
     let (mut sum, mut counted) = (0i64, 0usize);
-    let mut before = Class::Other;
+    let mut before = CharClass::Other;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let class = class(c);
         if !c.is_ascii() {
-            let after = chars.peek().map_or(Class::Other, |next| self::class(*next));
-            if let Some(weight) = weight(c, class, before, after) {
+            let after = chars.peek().map_or(CharClass::Other, |next| self::class(*next));
+            if let Some(weight) = weight(c, class, Neighbours { before, after }) {
                 sum += i64::from(weight);
                 counted += 1;
                 if counted >= CHARACTERS_MAX {
@@ -150,67 +167,67 @@ pub(super) fn plausibility(text: &str) -> (i32, usize) {
 }
 
 #[expect(clippy::match_same_arms, reason = "in the order of the characters")]
-fn class(c: char) -> Class {
-    let cased = |script| Class::Cased { script, capital: c.is_uppercase() };
+fn class(c: char) -> CharClass {
+    let cased = |script| CharClass::Cased { script, capital: c.is_uppercase() };
     match c {
-        'a'..='z' | 'A'..='Z' => Class::Ascii,
-        '\0'..='\u{7F}' => Class::Other,
+        'a'..='z' | 'A'..='Z' => CharClass::Ascii,
+        '\0'..='\u{7F}' => CharClass::Other,
         '\u{80}'..='\u{9F}' | '\u{FFFD}' | '\u{E000}'..='\u{F8FF}' | '\u{FFF0}'..='\u{FFFC}' => {
-            Class::Never
+            CharClass::Never
         }
         '\u{A0}' | '\u{AD}' | '’' | '‘' | '“' | '”' | '„' | '«' | '»' | '–' | '—' | '…' | '·'
-        | '•' => Class::Other,
-        '\u{A1}'..='\u{BF}' | '×' | '÷' if !matches!(c, 'ª' | 'º' | 'µ') => Class::Symbol,
+        | '•' => CharClass::Other,
+        '\u{A1}'..='\u{BF}' | '×' | '÷' if !matches!(c, 'ª' | 'º' | 'µ') => CharClass::Symbol,
         '\u{AA}'..='\u{24F}' | '\u{1E00}'..='\u{1EFF}' => {
-            Class::Latin { capital: c.is_uppercase() }
+            CharClass::Latin { capital: c.is_uppercase() }
         }
-        '\u{300}'..='\u{36F}' => Class::Combining,
+        '\u{300}'..='\u{36F}' => CharClass::Combining,
         '\u{370}'..='\u{3FF}' => cased(1),
         '\u{400}'..='\u{4FF}' => cased(2),
-        '\u{590}'..='\u{5FF}' => Class::Uncased { script: 3 },
-        '\u{600}'..='\u{6FF}' => Class::Uncased { script: 4 },
-        '\u{E00}'..='\u{E7F}' => Class::Uncased { script: 5 },
-        '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' => Class::Other,
-        '\u{3000}'..='\u{3011}' | '\u{FF01}'..='\u{FF60}' => Class::Wide,
-        '\u{3041}'..='\u{30FF}' => Class::Kana,
-        '\u{FF61}'..='\u{FF9F}' => Class::HalfKana,
-        '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}' => Class::Han,
-        '\u{AC00}'..='\u{D7A3}' => Class::Hangul,
-        '\u{2010}'..='\u{2BFF}' => Class::Symbol,
-        _ => Class::Odd,
+        '\u{590}'..='\u{5FF}' => CharClass::Uncased { script: 3 },
+        '\u{600}'..='\u{6FF}' => CharClass::Uncased { script: 4 },
+        '\u{E00}'..='\u{E7F}' => CharClass::Uncased { script: 5 },
+        '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' => CharClass::Other,
+        '\u{3000}'..='\u{3011}' | '\u{FF01}'..='\u{FF60}' => CharClass::Wide,
+        '\u{3041}'..='\u{30FF}' => CharClass::Kana,
+        '\u{FF61}'..='\u{FF9F}' => CharClass::HalfKana,
+        '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}' => {
+            CharClass::Han
+        }
+        '\u{AC00}'..='\u{D7A3}' => CharClass::Hangul,
+        '\u{2010}'..='\u{2BFF}' => CharClass::Symbol,
+        _ => CharClass::Odd,
     }
 }
 
 /// What a character says for the text in thousandths, between its neighbours; none if nothing.
-fn weight(c: char, class: Class, before: Class, after: Class) -> Option<i32> {
-    use Class::{Ascii, Cased, Combining, HalfKana, Han, Hangul, Kana, Latin, Symbol, Wide};
-    let around = (before, after);
-    let either = |is: fn(Class) -> bool| is(before) || is(after);
+fn weight(c: char, class: CharClass, beside: Neighbours) -> Option<i32> {
+    use CharClass::{Ascii, Cased, Combining, HalfKana, Han, Hangul, Kana, Latin, Symbol, Wide};
     let is_letter = |class| matches!(class, Ascii | Latin { .. } | Cased { .. });
     let is_cjk = |class| matches!(class, Han | Kana | Hangul | Wide);
     let small = c.to_lowercase().next().unwrap_or(c);
     Some(match class {
-        Class::Never => -3000,
-        Class::Odd => -700,
+        CharClass::Never => -3000,
+        CharClass::Odd => -700,
         HalfKana => -500,
         Wide => {
-            if either(is_cjk) {
+            if beside.either(is_cjk) {
                 500
             } else {
                 -200
             }
         }
-        Symbol if is_letter(before) && is_letter(after) => -1000,
-        Symbol if either(is_letter) => -400,
-        Symbol | Ascii | Class::Other => return None,
-        Combining if matches!(before, Ascii | Latin { .. }) => 400,
+        Symbol if beside.both(is_letter) => -1000,
+        Symbol if beside.either(is_letter) => -400,
+        Symbol | Ascii | CharClass::Other => return None,
+        Combining if matches!(beside.before, Ascii | Latin { .. }) => 400,
         Combining => -1000,
-        Han if either(|class| matches!(class, Hangul | HalfKana)) => -400,
+        Han if beside.either(|class| matches!(class, Hangul | HalfKana)) => -400,
         Han | Hangul => ideograph(c),
         Kana => 700,
-        Latin { capital } => latin(small, capital, around),
-        Cased { script, capital } => cased(small, script, capital, around),
-        Class::Uncased { script } => uncased(c, script, around),
+        Latin { capital } => latin(small, capital, beside),
+        Cased { script, capital } => cased(small, script, capital, beside),
+        CharClass::Uncased { script } => uncased(c, script, beside),
     })
 }
 
@@ -228,46 +245,46 @@ fn letter(frequent: bool) -> i32 {
     if frequent { 1000 } else { 300 }
 }
 
-fn cased(small: char, script: u8, capital: bool, (before, after): (Class, Class)) -> i32 {
-    use Class::{Ascii, Cased, Latin};
+fn cased(small: char, script: u8, capital: bool, beside: Neighbours) -> i32 {
+    use CharClass::{Ascii, Cased, Latin};
     let is_latin = |class| matches!(class, Ascii | Latin { .. });
     let is_cased = |class| matches!(class, Cased { .. });
-    let mixed = matches!(before, Cased { script: other, .. } if other != script);
-    if is_latin(before) || is_latin(after) || mixed {
+    let mixed = matches!(beside.before, Cased { script: other, .. } if other != script);
+    if beside.either(is_latin) || mixed {
         return -800;
     }
-    if capital && matches!(before, Cased { capital: false, .. }) {
+    if capital && matches!(beside.before, Cased { capital: false, .. }) {
         return -1000;
     }
     // A word of one letter and a word of capitals tell nothing.
-    let alone = !is_cased(before) && !is_cased(after);
-    let shouted = capital && is_cased(before) && is_cased(after);
+    let alone = !beside.either(is_cased);
+    let shouted = capital && beside.both(is_cased);
     if alone || shouted { 0 } else { letter(FREQUENT.has(small)) }
 }
 
-fn uncased(c: char, script: u8, (before, after): (Class, Class)) -> i32 {
-    use Class::{Ascii, Cased, Latin, Uncased};
+fn uncased(c: char, script: u8, beside: Neighbours) -> i32 {
+    use CharClass::{Ascii, Cased, Latin, Uncased};
     let is_other = |class| matches!(class, Ascii | Latin { .. } | Cased { .. });
     let is_own = |class| matches!(class, Uncased { .. });
-    let mixed = matches!(before, Uncased { script: other } if other != script);
-    if is_other(before) || is_other(after) || mixed {
+    let mixed = matches!(beside.before, Uncased { script: other } if other != script);
+    if beside.either(is_other) || mixed {
         -800
-    } else if is_own(before) || is_own(after) {
+    } else if beside.either(is_own) {
         letter(FREQUENT.has(c))
     } else {
         0
     }
 }
 
-fn latin(small: char, capital: bool, (before, after): (Class, Class)) -> i32 {
-    use Class::{Ascii, Latin};
-    if matches!(before, Latin { .. }) && matches!(after, Latin { .. }) {
+fn latin(small: char, capital: bool, beside: Neighbours) -> i32 {
+    use CharClass::{Ascii, Latin};
+    if beside.both(|class| matches!(class, Latin { .. })) {
         return -700;
     }
-    if capital && matches!(before, Latin { capital: false }) {
+    if capital && matches!(beside.before, Latin { capital: false }) {
         return -1000;
     }
-    let alone = !matches!(before, Ascii | Latin { .. }) && !matches!(after, Ascii | Latin { .. });
+    let alone = !beside.either(|class| matches!(class, Ascii | Latin { .. }));
     let weight = match small {
         _ if alone => return -200,
         c if FREQUENT.has(c) => 800,

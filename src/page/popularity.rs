@@ -1,7 +1,7 @@
 //! How often a page was read, where it says so.
 
-use super::head::Head;
-use super::tree::{Kind, Tree};
+use super::head::HeadFacts;
+use super::tree::{NodeKind, Tree};
 
 /// Words before a number that tell how often a page was read.
 const LABELS: [&str; 12] = [
@@ -23,11 +23,11 @@ const LABELS: [&str; 12] = [
 const COUNTER_CHARS_MAX: usize = 60;
 
 /// Returns the count that the head, or a short visible text, gives.
-pub(super) fn of(tree: &Tree<'_>, head: &Head) -> Option<u64> {
+pub(super) fn of(tree: &Tree<'_>, head: &HeadFacts) -> Option<u64> {
     head.popularity.or_else(|| {
         tree.items.iter().find_map(|item| match item.kind {
-            Kind::Element(_) => None,
-            Kind::Text(text) => counter(text),
+            NodeKind::Element(_) => None,
+            NodeKind::Text(text) => counter(text),
         })
     })
 }

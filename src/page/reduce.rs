@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::nesting::{Fate, Kind, Stack, kind};
-use super::scan::{Tag, Tags};
+use super::nesting::{ElementKind, Stack, TagAction, kind};
+use super::scan::{RawTag, Tags};
 
 /// More formatting elements are opened anew than a page may.
 struct TooMuch;
@@ -53,16 +53,18 @@ impl<'a> Reducer<'a> {
             let fate = if !tag.closing {
                 self.stack.start(name, kind, whole, tag.self_closing)
             } else if self.stack.end(name, kind) {
-                Fate::Keep
+                TagAction::Keep
             } else {
-                Fate::LeaveOut
+                TagAction::LeaveOut
             };
             match fate {
-                Fate::LeaveOut => self.cut(tag.start, tag.end),
-                Fate::Bare => self.cut(tag.start + 1 + tag.name.len(), tag.end - 1),
-                Fate::Keep | Fate::Raw => self.cut_attributes(name, kind, &tag, attributes),
+                TagAction::LeaveOut => self.cut(tag.start, tag.end),
+                TagAction::Bare => self.cut(tag.start + 1 + tag.name.len(), tag.end - 1),
+                TagAction::Keep | TagAction::Raw => {
+                    self.cut_attributes(name, kind, &tag, attributes);
+                }
             }
-            if fate == Fate::Raw {
+            if fate == TagAction::Raw {
                 let content = tags.skip_raw(tag.name);
                 let is_unread = name == b"style" || name == b"script" && !is_data(whole);
                 if let Some(content) = content.filter(|_| is_unread) {
@@ -97,9 +99,15 @@ impl<'a> Reducer<'a> {
 
     /// Leaves out the attributes of a tag that nobody reads, and those that are too many.
     /// Formatting elements keep all, because a parser compares them; links are never compared.
-    fn cut_attributes(&mut self, name: &[u8], kind: Kind, tag: &Tag<'_>, unread: &[Range<usize>]) {
+    fn cut_attributes(
+        &mut self,
+        name: &[u8],
+        kind: ElementKind,
+        tag: &RawTag<'_>,
+        unread: &[Range<usize>],
+    ) {
         let end = tag.cut.unwrap_or(tag.end);
-        if kind != Kind::Formatting || name == b"a" {
+        if kind != ElementKind::Formatting || name == b"a" {
             self.cut_all(&unread[..unread.partition_point(|range| range.start < end)]);
         }
         if tag.cut.is_some() {

@@ -15,7 +15,7 @@ const ATTRIBUTES_MAX: usize = 256;
 
 /// A start or end tag.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tag<'a> {
+pub(super) struct RawTag<'a> {
     /// Where its `<` is.
     pub start: usize,
     /// Where the text behind its `>` begins.
@@ -47,7 +47,7 @@ impl<'a> Tags<'a> {
 
     /// Returns the next tag; none at the end, or if the text ends within a tag. `foreign` tells
     /// whether that is in SVG or `MathML`, where `CDATA` sections are.
-    pub(super) fn next(&mut self, foreign: bool) -> Option<Tag<'a>> {
+    pub(super) fn next(&mut self, foreign: bool) -> Option<RawTag<'a>> {
         let bytes = self.text.as_bytes();
         self.unread.clear();
         loop {
@@ -141,7 +141,7 @@ impl<'a> Tags<'a> {
         self.text.len()
     }
 
-    fn tag(&mut self, start: usize, name_at: usize, closing: bool) -> Option<Tag<'a>> {
+    fn tag(&mut self, start: usize, name_at: usize, closing: bool) -> Option<RawTag<'a>> {
         let bytes = self.text.as_bytes();
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
         let mut at = name_at + bytes[name_at..].iter().position(is_end)?;
@@ -151,7 +151,7 @@ impl<'a> Tags<'a> {
             match bytes.get(at)? {
                 b'>' => {
                     let end = at + 1;
-                    return Some(Tag { start, end, name, closing, self_closing: slash, cut });
+                    return Some(RawTag { start, end, name, closing, self_closing: slash, cut });
                 }
                 b'/' => slash = true,
                 byte if byte.is_ascii_whitespace() => {}

@@ -1,34 +1,34 @@
 //! Everything that a page shows, as a small sketch: whether two pages differ in what the main text
 //! does not have.
 
-use crate::text::sketch::{Shown, mix};
+use crate::text::sketch::{ShownSketch, mix};
 
 use super::tags::Tag;
-use super::tree::{Kind, Tree};
+use super::tree::{NodeKind, Tree};
 
 /// Words of a shingle.
 const WORDS: usize = 3;
 
 /// Sketches the texts of a page: menus, lists and footers too, but neither scripts nor the head.
-pub(super) fn of(tree: &Tree<'_>) -> Shown {
-    let mut words = Words { last: [0; WORDS], count: 0, hashes: Vec::with_capacity(1024) };
+pub(super) fn of(tree: &Tree<'_>) -> ShownSketch {
+    let mut words = WordRuns { last: [0; WORDS], count: 0, hashes: Vec::with_capacity(1024) };
     let mut at = 0;
     while let Some(item) = tree.items.get(at) {
         match item.kind {
-            Kind::Text(text) => words.read(text),
-            Kind::Element(_) if matches!(item.tag, Tag::NotText | Tag::Title) => {
+            NodeKind::Text(text) => words.read(text),
+            NodeKind::Element(_) if matches!(item.tag, Tag::NotText | Tag::Title) => {
                 at = item.end;
                 continue;
             }
-            Kind::Element(_) => {}
+            NodeKind::Element(_) => {}
         }
         at += 1;
     }
-    Shown::of(words.hashes)
+    ShownSketch::of(words.hashes)
 }
 
 /// Hashes of runs of words.
-struct Words {
+struct WordRuns {
     last: [u64; WORDS],
     count: usize,
     hashes: Vec<u64>,
@@ -42,7 +42,7 @@ const SINGLE: [(char, char); 4] = [
     ('\u{20000}', '\u{3FFFF}'),
 ];
 
-impl Words {
+impl WordRuns {
     fn read(&mut self, text: &str) {
         let mut word = 0;
         for c in text.chars() {
@@ -83,7 +83,7 @@ mod tests {
     use super::super::tree::{Bound, parse};
     use super::*;
 
-    fn shown(html: &str) -> Shown {
+    fn shown(html: &str) -> ShownSketch {
         let html = parse(html, Bound::NONE).html;
         of(&Tree::new(&html, 10_000))
     }

@@ -25,17 +25,17 @@ const MARKUP_BYTES_PER_BINARY: usize = 20;
 const WIDE_CHARS_PER_ODD: usize = 50;
 
 /// Bytes at a place.
-type Mark = (usize, &'static [u8]);
+type MagicBytes = (usize, &'static [u8]);
 
 /// How files of one kind begin.
-type Signature = (&'static [Mark], &'static str);
+type FileSignature = (&'static [MagicBytes], &'static str);
 
 /// Those in which no text is, though they may begin with lines of ASCII.
-const DOCUMENTS: &[Signature] =
+const DOCUMENTS: &[FileSignature] =
     &[(&[(0, b"%PDF-")], "a PDF document"), (&[(0, b"%!PS-Adobe-")], "a PostScript document")];
 
 /// Those that are told so if there is a binary data byte too: a text may begin like some.
-const SIGNATURES: &[Signature] = &[
+const SIGNATURES: &[FileSignature] = &[
     (&[(0, b"\x00\x00\x01\x00")], "an icon"),
     (&[(0, b"\x00\x00\x02\x00")], "a cursor"),
     (&[(0, b"BM"), (6, b"\0\0\0\0")], "a BMP image"),
@@ -115,8 +115,8 @@ pub(super) fn binary_in(bytes: &[u8], charset: &str) -> Option<&'static str> {
     is_binary.then_some("binary data")
 }
 
-fn named(signatures: &[Signature], bytes: &[u8]) -> Option<&'static str> {
-    let has = |mark: &Mark| bytes.get(mark.0..).is_some_and(|rest| rest.starts_with(mark.1));
+fn named(signatures: &[FileSignature], bytes: &[u8]) -> Option<&'static str> {
+    let has = |mark: &MagicBytes| bytes.get(mark.0..).is_some_and(|rest| rest.starts_with(mark.1));
     signatures.iter().find(|(marks, _)| marks.iter().all(has)).map(|(_, name)| *name)
 }
 

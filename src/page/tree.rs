@@ -88,9 +88,9 @@ fn bytes_of(node: &Node) -> usize {
 
 /// A node: an element or a text.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(super) struct TreeNode<'a> {
     /// What it is.
-    pub kind: Kind<'a>,
+    pub kind: NodeKind<'a>,
     /// Its name as a number; `Other` for a text.
     pub tag: Tag,
     /// Index of the element around it; its own at the root.
@@ -101,27 +101,27 @@ pub(super) struct Item<'a> {
 
 /// What a node is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind<'a> {
+pub(super) enum NodeKind<'a> {
     /// An element.
     Element(&'a Element),
     /// A text.
     Text(&'a str),
 }
 
-impl<'a> Item<'a> {
+impl<'a> TreeNode<'a> {
     /// Returns the name of an element, and an empty one for a text.
     pub(super) fn name(&self) -> &'a str {
         match self.kind {
-            Kind::Element(element) => element.name(),
-            Kind::Text(_) => "",
+            NodeKind::Element(element) => element.name(),
+            NodeKind::Text(_) => "",
         }
     }
 
     /// Returns the attributes of an element.
     pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let element = match self.kind {
-            Kind::Element(element) => Some(element),
-            Kind::Text(_) => None,
+            NodeKind::Element(element) => Some(element),
+            NodeKind::Text(_) => None,
         };
         element.into_iter().flat_map(|element| element.attrs())
     }
@@ -130,8 +130,8 @@ impl<'a> Item<'a> {
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         debug_assert!(is_read(name.as_bytes(), b"none"), "{name} is left out before the parse");
         match self.kind {
-            Kind::Element(element) => element.attr(name),
-            Kind::Text(_) => None,
+            NodeKind::Element(element) => element.attr(name),
+            NodeKind::Text(_) => None,
         }
     }
 }
@@ -139,7 +139,7 @@ impl<'a> Item<'a> {
 /// All nodes in document order.
 #[derive(Debug)]
 pub(super) struct Tree<'a> {
-    pub items: Vec<Item<'a>>,
+    pub items: Vec<TreeNode<'a>>,
     /// There were more nodes than the limit.
     pub truncated: bool,
 }
@@ -147,15 +147,15 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     pub(super) fn new(html: &'a Html, nodes_max: usize) -> Self {
         let count = html.tree.values().len().min(nodes_max);
-        let mut items: Vec<Item<'a>> = Vec::with_capacity(count);
+        let mut items: Vec<TreeNode<'a>> = Vec::with_capacity(count);
         let mut open: Vec<usize> = Vec::new();
         let mut truncated = false;
         for edge in html.tree.root().traverse() {
             match edge {
                 Edge::Open(node) => {
                     let kind = match node.value() {
-                        Node::Element(element) => Kind::Element(element),
-                        Node::Text(text) => Kind::Text(text),
+                        Node::Element(element) => NodeKind::Element(element),
+                        Node::Text(text) => NodeKind::Text(text),
                         _ => continue,
                     };
                     if items.len() >= nodes_max {
@@ -164,14 +164,14 @@ impl<'a> Tree<'a> {
                     }
                     let index = items.len();
                     let parent = open.last().copied().unwrap_or(index);
-                    if matches!(kind, Kind::Element(_)) {
+                    if matches!(kind, NodeKind::Element(_)) {
                         open.push(index);
                     }
                     let tag = match kind {
-                        Kind::Element(element) => Tag::of(element.name()),
-                        Kind::Text(_) => Tag::Other,
+                        NodeKind::Element(element) => Tag::of(element.name()),
+                        NodeKind::Text(_) => Tag::Other,
                     };
-                    items.push(Item { kind, tag, parent, end: index + 1 });
+                    items.push(TreeNode { kind, tag, parent, end: index + 1 });
                 }
                 Edge::Close(node) if node.value().is_element() => {
                     let index = open.pop().expect("every element that closes was opened");
@@ -204,7 +204,7 @@ impl<'a> Tree<'a> {
     pub(super) fn text_of(&self, index: usize, chars_max: usize) -> String {
         let mut out = String::new();
         for item in &self.items[index..self.items[index].end] {
-            if let Kind::Text(text) = item.kind {
+            if let NodeKind::Text(text) = item.kind {
                 for word in text.split_whitespace() {
                     if !out.is_empty() {
                         out.push(' ');

@@ -32,9 +32,9 @@ pub(super) async fn send(
             return Err(body::wrong_kind(other, known));
         }
     }
-    let limits = (&service.room, service.config.stall_time());
+    let stall = service.config.stall_time();
     let most = service.config.body_size_max.bytes();
-    let mut whole = body::whole(&head.headers, content, most, limits).await?;
+    let mut whole = body::whole(&head.headers, content, most, &service.room, stall).await?;
     let json = std::mem::take(&mut whole.bytes);
     let signed = service.apart(&service.signers, move |service| service.article(&json));
     let receipts = service.deliver(vec![signed.await??]).await?;
@@ -58,17 +58,18 @@ pub(super) async fn receipt(
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let nid = segment(uri.path().split('/').nth(3).unwrap_or_default())?;
-    let told = service.read(move |service, tables| match standing(tables, &nid, &service.rules)? {
-        Standing::Known(receipt) => Ok(answer(&in_words(&receipt))),
-        Standing::Removed => {
-            let detail = "its document has been removed since: it has expired";
-            Err(Problem::new(StatusCode::GONE, "document_gone", detail))
-        }
-        Standing::Unknown => {
-            let detail = "no article with this `nid` was sent";
-            Err(Problem::new(StatusCode::NOT_FOUND, "unknown_article", detail))
-        }
-    });
+    let told =
+        service.read(move |service, snapshot| match standing(snapshot, &nid, &service.rules)? {
+            Standing::Known(receipt) => Ok(answer(&in_words(&receipt))),
+            Standing::Removed => {
+                let detail = "its document has been removed since: it has expired";
+                Err(Problem::new(StatusCode::GONE, "document_gone", detail))
+            }
+            Standing::Unknown => {
+                let detail = "no article with this `nid` was sent";
+                Err(Problem::new(StatusCode::NOT_FOUND, "unknown_article", detail))
+            }
+        });
     told.await
 }
 

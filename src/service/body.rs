@@ -74,7 +74,8 @@ pub(super) async fn whole(
     headers: &HeaderMap,
     mut body: Body,
     most: usize,
-    (room, stall): (&Arc<Semaphore>, Duration),
+    room: &Arc<Semaphore>,
+    stall: Duration,
 ) -> Result<Whole, Problem> {
     let waits = headers.contains_key(header::EXPECT);
     let declared = body.size_hint().lower();

@@ -20,7 +20,7 @@ use super::{Service, body, live};
 use crate::base::clock::Timestamp;
 use crate::crawl::{self, Begun, Context};
 use crate::urls::{Filter, PageUrl, Pattern};
-use crate::web::fetch::guard::{Class, Guard};
+use crate::web::fetch::guard::{AddressClass, AddressGuard};
 
 /// Crawls that are remembered.
 const KEPT_MAX: usize = 100;
@@ -70,9 +70,9 @@ impl Wishes {
         all.push_back(asked);
     }
 
-    fn note(&self, id: u64, end: (Timestamp, &'static str, String)) {
+    fn note(&self, id: u64, moment: Timestamp, outcome: &'static str, why: String) {
         if let Some(asked) = self.lock().iter_mut().find(|asked| asked.id == id) {
-            asked.end = Some(end);
+            asked.end = Some((moment, outcome, why));
         }
     }
 
@@ -118,8 +118,8 @@ pub(super) async fn start(
         let detail = "requests may not start crawls here: see --allow-crawls";
         return Err(Problem::new(StatusCode::FORBIDDEN, "crawls_disabled", detail));
     }
-    let limits = (&service.room, service.config.stall_time());
-    let whole = body::whole(&headers, body, BODY_BYTES_MAX, limits).await?;
+    let stall = service.config.stall_time();
+    let whole = body::whole(&headers, body, BODY_BYTES_MAX, &service.room, stall).await?;
     let wish: Wish = serde_json::from_slice(&whole.bytes).map_err(|error| {
         let is_data = error.classify() == serde_json::error::Category::Data;
         Problem::bad(if is_data { "bad_field" } else { "bad_json" }, error.to_string())
@@ -143,7 +143,7 @@ fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
     if wish.pages_max == Some(0) {
         return Err(Problem::bad("bad_field", "`pagesMax` is at least 1"));
     }
-    let guard = Guard { allow_private: service.crawl.fetch.allow_private };
+    let guard = AddressGuard { allow_private: service.crawl.fetch.allow_private };
     let mut seeds = Vec::new();
     for text in &wish.seeds {
         let seed = PageUrl::parse_with(text, &service.crawl.normalize);
@@ -155,8 +155,8 @@ fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
         };
         if let Some(Err(refused)) = address.map(|address| guard.check(address)) {
             let advice = match refused.class {
-                Class::Private(_) => "; `allow_private` in [fetch] allows it",
-                Class::Never(_) => "",
+                AddressClass::Private(_) => "; `allow_private` in [fetch] allows it",
+                AddressClass::Never(_) => "",
             };
             return Err(Problem::bad("address_refused", format!("{text}: {refused}{advice}")));
         }
@@ -199,26 +199,27 @@ fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Valu
         end: None,
     });
     let row = service.wishes.row(id).unwrap_or_default();
-    let crawl = (begun, service.clone());
+    let service_of_crawl = service.clone();
     let spawned = thread::Builder::new()
         .name(format!("crawl-{id}"))
-        .spawn(move || run(crawl, &settings, &seeds, &context));
+        .spawn(move || run(begun, &service_of_crawl, &settings, &seeds, &context));
     if let Err(error) = spawned {
         tracing::error!(%error, "a crawl cannot start");
-        service.wishes.note(id, (service.clock.now(), "failed", error.to_string()));
+        service.wishes.note(id, service.clock.now(), "failed", error.to_string());
         return Err(Problem::busy("no thread can start"));
     }
     Ok(row)
 }
 
 fn run(
-    (begun, service): (Begun, Arc<Service>),
+    begun: Begun,
+    service: &Service,
     settings: &crawl::Settings,
     seeds: &[PageUrl],
     context: &Context,
 ) {
     // Ends the crawl at the list also if it panics.
-    let end = End { id: begun.id, service: &service, told: None };
+    let end = End { id: begun.id, service, told: None };
     match crawl::run(&service.store, settings, seeds, context) {
         Ok(_) if context.stop.asked() > 0 => end.tell("stopped", "asked to stop".to_owned()),
         Ok(report) if report.failed_seeds.is_empty() => {
@@ -256,7 +257,7 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         let wrong = || ("failed", "the program is wrong: see the log".to_owned());
         let (outcome, why) = self.told.take().unwrap_or_else(wrong);
-        self.service.wishes.note(self.id, (self.service.clock.now(), outcome, why));
+        self.service.wishes.note(self.id, self.service.clock.now(), outcome, why);
     }
 }
 

@@ -41,9 +41,9 @@ pub(super) async fn ask(
             return Err(body::wrong_kind(other, known));
         }
     };
-    let limits = (&service.room, service.config.stall_time());
+    let stall = service.config.stall_time();
     let most = service.config.body_size_max.bytes();
-    let mut whole = body::whole(&head.headers, content, most, limits).await?;
+    let mut whole = body::whole(&head.headers, content, most, &service.room, stall).await?;
     let article = if is_form {
         let wrong = |_| Problem::bad("bad_utf8", "the form is not UTF-8");
         let text = std::str::from_utf8(&whole.bytes).map_err(wrong)?;

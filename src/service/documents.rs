@@ -14,11 +14,10 @@ use super::articles::rounded;
 use super::problem::Problem;
 use super::query::Params;
 use super::{Service, cursor};
-use crate::corpus::documents::{
-    Copy, DocId, Document, changes_of, read_body, read_content, read_copy, read_document,
-};
+use crate::corpus::documents::{Copy, DocId, Document, changes_of, read_body};
 use crate::corpus::export;
-use crate::store::ReadTables;
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
+use crate::store::{Snapshot, View as _};
 use crate::urls::PageUrl;
 
 /// Most rows of an answer.
@@ -51,7 +50,7 @@ pub(super) fn media(named: &str, address: &str) -> String {
 }
 
 /// Finds the document of an address such as `/v1/documents/{docId}/copies`.
-fn find(tables: &ReadTables, uri: &Uri) -> Result<(u64, Document), Problem> {
+fn find(snapshot: &Snapshot, uri: &Uri) -> Result<(u64, Document), Problem> {
     let text = uri.path().split('/').nth(3).unwrap_or_default();
     let id: DocId = text.parse().map_err(|_| {
         let detail = "a docId has two halves of 16 hexadecimal digits with `-` between them";
@@ -60,19 +59,19 @@ fn find(tables: &ReadTables, uri: &Uri) -> Result<(u64, Document), Problem> {
     let unknown =
         || Problem::new(StatusCode::NOT_FOUND, "unknown_document", format!("no document {id}"));
     // The identifier of a document that was merged leads to the one it is part of.
-    let number = tables.doc_ids.get(id.0)?.ok_or_else(unknown)?.value();
-    Ok((number, read_document(&tables.documents, number)?.ok_or_else(unknown)?))
+    let number = snapshot.get(DOC_IDS, id)?.ok_or_else(unknown)?;
+    Ok((number, snapshot.get(DOCUMENTS, number)?.ok_or_else(unknown)?))
 }
 
 /// Finds the document and makes it show what may be shown; true if its text may not.
 fn shown(
     service: &Service,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     uri: &Uri,
 ) -> Result<(u64, Document, bool), Problem> {
-    let (number, mut document) = find(tables, uri)?;
+    let (number, mut document) = find(snapshot, uri)?;
     let now = service.clock.now();
-    match export::show(tables, (number, &mut document), &service.honour, now)? {
+    match export::show(snapshot, number, &mut document, &service.honour, now)? {
         Ok(hidden) => Ok((number, document, hidden)),
         Err("gone") => {
             let detail = format!("no address carries it since {}", document.gone);
@@ -91,18 +90,18 @@ pub(super) async fn document(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let told = service.read(move |service, tables| {
-        let (number, document, hidden) = shown(service, tables, &uri)?;
-        let mut row = export::row_of(tables, &document)?;
+    let told = service.read(move |service, snapshot| {
+        let (number, document, hidden) = shown(service, snapshot, &uri)?;
+        let mut row = export::row_of(snapshot, &document)?;
         if hidden {
             (row.text, row.withheld) = (String::new(), "noarchive");
         }
         let mut told = serde_json::to_value(row).map_err(|_| Problem::failed("a row is odd"))?;
         told["media"] = media(&document.facts.site, &document.canonical).into();
         told["similar"] = document.copies.saturating_sub(1).into();
-        let merged = document.merged.iter().map(|id| DocId(*id).to_string().into());
+        let merged = document.merged.iter().map(|id| id.to_string().into());
         told["merged"] = Value::Array(merged.collect());
-        let history = changes_of(&tables.history, number)?.into_iter().map(|change| {
+        let history = changes_of(snapshot, number)?.into_iter().map(|change| {
             json!({ "time": change.time.to_string(), "from": change.from, "to": change.to })
         });
         told["history"] = Value::Array(history.collect());
@@ -118,36 +117,36 @@ pub(super) async fn copies(
 ) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit", "cursor"])?;
     let limit = params.number("limit", 100, ROWS_MAX)?;
-    let told = service.read(move |service, tables| {
-        let (number, document, _) = shown(service, tables, &uri)?;
+    let told = service.read(move |service, snapshot| {
+        let (number, document, _) = shown(service, snapshot, &uri)?;
         let name = format!("copies {number}");
         let after = params.text("cursor").map(|text| cursor::read(&name, text)).transpose()?;
-        let (first, end) = (number.to_be_bytes(), (number + 1).to_be_bytes());
-        let after_key = after.as_ref().map(|after| [&first[..], after].concat());
-        let from = after_key.as_deref().map_or(Bound::Included(&first[..]), Bound::Excluded);
+        let after = after.as_deref().map(std::str::from_utf8).transpose();
+        let after =
+            after.map_err(|_| Problem::bad("bad_cursor", "`cursor` is none of this list"))?;
+        let from =
+            after.map_or(Bound::Included((number, "")), |url| Bound::Excluded((number, url)));
         let mut told = json!({
             "docId": document.id.to_string(),
             "copies": document.copies,
             "canonical": document.canonical,
         });
         let (mut rows, mut next) = (Vec::new(), None);
-        for row in tables.copies.range::<&[u8]>((from, Bound::Excluded(&end[..])))? {
-            let (key, row) = row?;
-            let address = &key.value()[8..];
+        for row in snapshot.range(COPIES, (from, Bound::Excluded((number + 1, ""))))? {
+            let row = row?;
+            let (_, address) = row.key()?;
             if rows.len() == limit {
                 let before: &Value = &rows[limit - 1];
                 let place = before["url"].as_str().unwrap_or_default();
                 next = Some(cursor::write(&name, place.as_bytes()));
                 break;
             }
-            let address = String::from_utf8_lossy(address);
-            let copy = Copy::decode(row.value())?;
-            rows.push(copy_in_words(&address, &copy, *address == *document.canonical));
+            rows.push(copy_in_words(address, &row.row()?, address == document.canonical));
         }
         told["rows"] = rows.into();
         told["next"] = next.into();
         if after.is_none() {
-            let (counts, complete) = count_media(tables, &first, &end)?;
+            let (counts, complete) = count_media(snapshot, number)?;
             told["media"] = counts;
             told["mediaComplete"] = complete.into();
         }
@@ -165,9 +164,9 @@ pub(super) async fn copy(
     let Some(address) = params.text("url").filter(|url| !url.is_empty()).map(str::to_owned) else {
         return Err(Problem::bad("missing_parameter", "`url`, the address of a copy, is missing"));
     };
-    let told = service.read(move |service, tables| {
-        let (number, document, _) = shown(service, tables, &uri)?;
-        let Some(copy) = read_copy(&tables.copies, number, &address)? else {
+    let told = service.read(move |service, snapshot| {
+        let (number, document, _) = shown(service, snapshot, &uri)?;
+        let Some(copy) = snapshot.get(COPIES, (number, address.as_str()))? else {
             let detail = "the document has no copy of this address";
             return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_copy", detail));
         };
@@ -177,7 +176,7 @@ pub(super) async fn copy(
         }
         let mut told = copy_in_words(&address, &copy, address == document.canonical);
         let hidden = copy.terms.hides_text(&service.honour);
-        let text = if hidden { None } else { read_body(&tables.bodies, copy.content)? };
+        let text = if hidden { None } else { read_body(snapshot, copy.content)? };
         told["docId"] = document.id.to_string().into();
         told["text"] = text.unwrap_or_default().into();
         told["withheld"] = if hidden { "noarchive" } else { "" }.into();
@@ -203,17 +202,17 @@ fn copy_in_words(address: &str, copy: &Copy, canonical: bool) -> Value {
 }
 
 /// Copies by media, those of most copies first, and whether all are counted.
-fn count_media(tables: &ReadTables, first: &[u8], last: &[u8]) -> Result<(Value, bool), Problem> {
+fn count_media(snapshot: &Snapshot, document: u64) -> Result<(Value, bool), Problem> {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let mut complete = true;
-    for (seen, row) in tables.copies.range(first..last)?.enumerate() {
+    for (seen, row) in snapshot.under(COPIES, document)?.enumerate() {
         if seen == MEDIA_COPIES_MAX {
             complete = false;
             break;
         }
-        let (key, row) = row?;
-        let address = String::from_utf8_lossy(&key.value()[8..]);
-        *counts.entry(media(&Copy::decode(row.value())?.facts.site, &address)).or_default() += 1;
+        let row = row?;
+        let (_, address) = row.key()?;
+        *counts.entry(media(&row.row()?.facts.site, address)).or_default() += 1;
     }
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by(|(one, many), (other, more)| more.cmp(many).then_with(|| one.cmp(other)));
@@ -230,9 +229,9 @@ pub(super) async fn similar(
 ) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit"])?;
     let limit = params.number("limit", 20, 100)?;
-    let told = service.read(move |service, tables| {
-        let (number, document, _) = shown(service, tables, &uri)?;
-        let Some(content) = read_content(&tables.contents, document.content)? else {
+    let told = service.read(move |service, snapshot| {
+        let (number, document, _) = shown(service, snapshot, &uri)?;
+        let Some(content) = snapshot.get(CONTENTS, document.content)? else {
             return Err(Problem::failed("the content of a document is missing"));
         };
         let signed = content.signed();
@@ -244,7 +243,7 @@ pub(super) async fn similar(
         let mut best: BTreeMap<u64, (f32, u32)> = BTreeMap::new();
         for candidate in candidates.into_iter().take(COMPARED_MAX) {
             // What is not committed yet is found, and cannot be read.
-            let Some(other) = read_content(&tables.contents, u64::from(candidate.content))? else {
+            let Some(other) = snapshot.get(CONTENTS, u64::from(candidate.content))? else {
                 continue;
             };
             let similarity = signed.text.sketch.similarity(&other.sketch);
@@ -266,9 +265,9 @@ pub(super) async fn similar(
             if rows.len() == limit {
                 break;
             }
-            let Some(mut row) = read_document(&tables.documents, other)? else { continue };
+            let Some(mut row) = snapshot.get(DOCUMENTS, other)? else { continue };
             let now = service.clock.now();
-            if export::show(tables, (other, &mut row), &service.honour, now)?.is_err() {
+            if export::show(snapshot, other, &mut row, &service.honour, now)?.is_err() {
                 continue;
             }
             let mut told = in_words(&row);

@@ -43,15 +43,15 @@ pub(super) async fn expire(
         let detail = "requests may not remove documents here: see --allow-expiry";
         return Err(Problem::new(StatusCode::FORBIDDEN, "expiry_disabled", detail));
     }
-    let limits = (&service.room, service.config.stall_time());
-    let whole = body::whole(&headers, body, BODY_BYTES_MAX, limits).await?;
+    let stall = service.config.stall_time();
+    let whole = body::whole(&headers, body, BODY_BYTES_MAX, &service.room, stall).await?;
     let wish: Wish = serde_json::from_slice(&whole.bytes).map_err(|error| {
         let is_data = error.classify() == serde_json::error::Category::Data;
         Problem::bad(if is_data { "bad_field" } else { "bad_json" }, error.to_string())
     })?;
     let before = service.clock.now().before(wish.older_than.duration());
     let done = service.apart(&service.batches, move |service| {
-        let old = dedup::old(&service.store.read()?, before)?;
+        let old = dedup::old(&service.store.snapshot()?, before)?;
         if wish.dry_run {
             return Ok(old);
         }
@@ -63,7 +63,7 @@ pub(super) async fn expire(
             );
             return Err(Problem::new(StatusCode::CONFLICT, "expires_most", detail));
         }
-        let shared = Some((&*service.finder, &service.crawl.dedup));
+        let shared = Some((&service.finder, &service.crawl.dedup));
         dedup::expire(&service.store, shared, before).map_err(|error| {
             tracing::error!(%error, "documents could not be removed");
             service.store.suspect();

@@ -19,9 +19,10 @@ use super::problem::Problem;
 use super::query::Params;
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{Document, Place, by_copies, read_document};
+use crate::corpus::documents::{Document, Place, by_copies};
 use crate::corpus::export;
-use crate::store::{Error, ReadTables};
+use crate::corpus::tables::DOCUMENTS;
+use crate::store::{Error, Snapshot, View as _};
 
 /// Documents that one request looks at.
 const LOOKED_AT_MAX: usize = 5_000;
@@ -77,20 +78,20 @@ pub(super) async fn documents(
         Some(text) => Some(cursor::split(&cursor::read(&list, text)?)?),
         None => None,
     };
-    let told = service.read(move |service, tables| {
+    let told = service.read(move |service, snapshot| {
         let mut page = Page { rows: Vec::new(), limit, looked_at: 0, filter, last: None };
         let complete = match sort {
-            "copies" => most_copies(service, tables, after, &mut page)?,
-            "fewest" => fewest_copies(service, tables, after, &mut page)?,
+            "copies" => most_copies(service, snapshot, after, &mut page)?,
+            "fewest" => fewest_copies(service, snapshot, after, &mut page)?,
             "oldest" => {
                 let from = after.map_or(0, |(_, number)| number.saturating_add(1));
-                let rows = tables.documents.range(from..)?;
-                rows_of(service, tables, rows.map(|row| Ok((0, row?.0.value()))), &mut page)?
+                let rows = snapshot.range(DOCUMENTS, from..)?;
+                rows_of(service, snapshot, rows.map(|row| Ok((0, row?.key()?))), &mut page)?
             }
             _ => {
                 let below = after.map_or(u64::MAX, |(_, number)| number);
-                let rows = tables.documents.range(..below)?.rev();
-                rows_of(service, tables, rows.map(|row| Ok((0, row?.0.value()))), &mut page)?
+                let rows = snapshot.range(DOCUMENTS, ..below)?.rev();
+                rows_of(service, snapshot, rows.map(|row| Ok((0, row?.key()?))), &mut page)?
             }
         };
         let place = page.last.filter(|_| !complete);
@@ -106,19 +107,18 @@ pub(super) async fn facets(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let told = service.read(move |service, tables| {
+    let told = service.read(move |service, snapshot| {
         let (mut media, mut languages) = (Counts::new(), Counts::new());
         let now = service.clock.now();
         let mut complete = true;
-        for (seen, row) in tables.documents.range(0..)?.rev().enumerate() {
+        for (seen, row) in snapshot.range(DOCUMENTS, 0..)?.rev().enumerate() {
             if seen == COUNTED_MAX {
                 complete = false;
                 break;
             }
-            let (number, row) = row?;
-            let mut document = Document::decode(row.value())?;
-            if export::show(tables, (number.value(), &mut document), &service.honour, now)?.is_ok()
-            {
+            let row = row?;
+            let (number, mut document) = (row.key()?, row.row()?);
+            if export::show(snapshot, number, &mut document, &service.honour, now)?.is_ok() {
                 let name = media_of(&document.facts.site, &document.canonical);
                 *media.entry(name).or_default() += 1;
                 *languages.entry(document.language).or_default() += 1;
@@ -156,41 +156,41 @@ struct Page {
 
 fn most_copies(
     service: &Service,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     after: Option<Place>,
     page: &mut Page,
 ) -> Result<bool, Problem> {
     if after.is_none_or(|(copies, _)| copies > 1)
-        && !rows_of(service, tables, by_copies(&tables.ranking, (None, after))?.rev(), page)?
+        && !rows_of(service, snapshot, by_copies(snapshot, None, after)?.rev(), page)?
     {
         return Ok(false);
     }
     let below = after.filter(|(copies, _)| *copies <= 1).map_or(u64::MAX, |(_, number)| number);
-    let rows = tables.documents.range(..below)?.rev().map(|row| Ok((1, row?.0.value())));
-    rows_of(service, tables, rows, page)
+    let rows = snapshot.range(DOCUMENTS, ..below)?.rev().map(|row| Ok((1, row?.key()?)));
+    rows_of(service, snapshot, rows, page)
 }
 
 fn fewest_copies(
     service: &Service,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     after: Option<Place>,
     page: &mut Page,
 ) -> Result<bool, Problem> {
     let several = after.filter(|(copies, _)| *copies > 1);
     if several.is_none() {
         let from = after.map_or(0, |(_, number)| number.saturating_add(1));
-        let rows = tables.documents.range(from..)?.map(|row| Ok((1, row?.0.value())));
-        if !rows_of(service, tables, rows, page)? {
+        let rows = snapshot.range(DOCUMENTS, from..)?.map(|row| Ok((1, row?.key()?)));
+        if !rows_of(service, snapshot, rows, page)? {
             return Ok(false);
         }
     }
-    rows_of(service, tables, by_copies(&tables.ranking, (several, None))?, page)
+    rows_of(service, snapshot, by_copies(snapshot, several, None)?, page)
 }
 
 /// Takes rows while the page has room. Returns whether these were all.
 fn rows_of(
     service: &Service,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     places: impl Iterator<Item = Result<Place, Error>>,
     page: &mut Page,
 ) -> Result<bool, Problem> {
@@ -202,12 +202,12 @@ fn rows_of(
         let (copies, number) = place?;
         page.looked_at += 1;
         page.last = Some((copies, number));
-        let Some(mut document) = read_document(&tables.documents, number)? else { continue };
+        let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { continue };
         // Documents of several copies stood before those of one.
         if (copies == 1 && document.copies > 1) || !page.filter.passes(&document) {
             continue;
         }
-        if export::show(tables, (number, &mut document), &service.honour, now)?.is_ok() {
+        if export::show(snapshot, number, &mut document, &service.honour, now)?.is_ok() {
             page.rows.push(in_words(&document));
         }
     }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use serde_json::{Value, json};
 
 use super::documents::{ROWS_MAX, answer};
@@ -16,9 +15,10 @@ use super::query::Params;
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::DUPLICATES;
+use crate::corpus::tables::{COPIES, DOCUMENTS};
 use crate::crawl::{Live, Report, Running};
-use crate::frontier::{self, Host, Reason};
-use crate::store::ReadTables;
+use crate::frontier::{self, HOST_NUMBERS, HOSTS, Host, Reason};
+use crate::store::{COUNTERS, Snapshot, View as _};
 
 /// Hosts that one request looks at.
 const HOSTS_LOOKED_AT_MAX: usize = 200_000;
@@ -77,10 +77,10 @@ pub(super) async fn hosts(
     let limit = params.number("limit", 50, ROWS_MAX)?;
     let list = format!("hosts {sort}");
     let after = params.text("cursor").map(|text| cursor::read(&list, text)).transpose()?;
-    let told = service.read(move |service, tables| {
+    let told = service.read(move |service, snapshot| {
         let (numbers, next) = match sort {
-            "name" => by_name(tables, after, limit)?,
-            _ => by_number(tables, sort, after.as_deref(), limit)?,
+            "name" => by_name(snapshot, after, limit)?,
+            _ => by_number(snapshot, sort, after.as_deref(), limit)?,
         };
         let now = service.clock.now();
         // The pace is that of the crawl under way, or of the next one.
@@ -90,8 +90,8 @@ pub(super) async fn hosts(
         let pace = pace.unwrap_or(&service.crawl.frontier);
         let mut rows = Vec::new();
         for number in numbers {
-            let Some(row) = tables.hosts.get(number)? else { continue };
-            rows.push(row_of(pace, &Host::decode(row.value())?, now));
+            let Some(host) = snapshot.get(HOSTS, number)? else { continue };
+            rows.push(row_of(pace, &host, now));
         }
         let next = next.map(|place| cursor::write(&list, &place));
         Ok(answer(&json!({ "rows": rows, "next": next })))
@@ -102,37 +102,38 @@ pub(super) async fn hosts(
 /// Numbers of hosts, and the place where the list goes on; none at its end.
 type Page = (Vec<u32>, Option<Vec<u8>>);
 
-fn by_name(tables: &ReadTables, after: Option<Vec<u8>>, limit: usize) -> Result<Page, Problem> {
+fn by_name(snapshot: &Snapshot, after: Option<Vec<u8>>, limit: usize) -> Result<Page, Problem> {
     let after = after.map(String::from_utf8).transpose();
     let after = after.map_err(|_| Problem::bad("bad_cursor", "`cursor` is none of this list"))?;
     let (mut numbers, mut last) = (Vec::new(), None);
     let from = after.as_deref().unwrap_or_default();
-    for row in tables.host_numbers.range(from..)? {
-        let (name, number) = row?;
-        if after.as_deref() == Some(name.value()) {
+    for row in snapshot.range(HOST_NUMBERS, from..)? {
+        let row = row?;
+        let name = row.key()?;
+        if after.as_deref() == Some(name) {
             continue;
         }
         if numbers.len() == limit {
             return Ok((numbers, last));
         }
-        numbers.push(number.value());
-        last = Some(name.value().as_bytes().to_vec());
+        numbers.push(row.row()?);
+        last = Some(name.as_bytes().to_vec());
     }
     Ok((numbers, None))
 }
 
 /// The hosts of which a number is highest; among equals, those that were met first.
 fn by_number(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     sort: &str,
     after: Option<&[u8]>,
     limit: usize,
 ) -> Result<Page, Problem> {
     let after = after.map(cursor::split).transpose()?;
     let mut found: Vec<(u64, u32)> = Vec::new();
-    for row in tables.hosts.iter()?.take(HOSTS_LOOKED_AT_MAX) {
-        let (number, row) = row?;
-        let (number, host) = (number.value(), Host::decode(row.value())?);
+    for row in snapshot.rows(HOSTS)?.take(HOSTS_LOOKED_AT_MAX) {
+        let row = row?;
+        let (number, host) = (row.key()?, row.row()?);
         let value = match sort {
             "queued" => host.queued,
             "answered" => host.answered,
@@ -179,27 +180,27 @@ pub(super) async fn reasons(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let told = service.read(|_, tables| {
+    let told = service.read(|_, snapshot| {
         let mut duplicates: BTreeMap<String, u64> = BTreeMap::new();
-        for row in tables.counters.range(DUPLICATES..)? {
-            let (name, count) = row?;
-            let Some(key) = name.value().strip_prefix(DUPLICATES) else { break };
-            duplicates.insert(key.to_owned(), count.value());
+        for row in snapshot.range(COUNTERS, DUPLICATES..)? {
+            let row = row?;
+            let Some(key) = row.key()?.strip_prefix(DUPLICATES) else { break };
+            duplicates.insert(key.to_owned(), row.row()?);
         }
         // What nobody named as a page is none that was not stored.
         let is_own =
             |name: &str| Reason::ALL.iter().any(|one| one.is_own() && one.as_str() == name);
-        let counts = Report::refused_counts(tables)?;
+        let counts = Report::refused_counts(snapshot)?;
         let (own, refused): (BTreeMap<_, _>, BTreeMap<_, _>) =
             counts.into_iter().partition(|(name, _)| is_own(name));
-        let waiting = tables.counters.get("addresses.queued")?.map_or(0, |row| row.value());
+        let waiting = snapshot.get(COUNTERS, "addresses.queued")?.unwrap_or(0);
         Ok(answer(&json!({
-            "documents": tables.documents.len()?,
-            "copies": tables.copies.len()?,
+            "documents": snapshot.len(DOCUMENTS)?,
+            "copies": snapshot.len(COPIES)?,
             "duplicates": duplicates,
             "refused": refused,
             "own": own,
-            "errors": Report::errors(&tables.counters)?,
+            "errors": Report::errors(snapshot)?,
             "waiting": waiting,
         })))
     });

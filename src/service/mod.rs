@@ -50,7 +50,7 @@ use crate::crawl::jobs::Desk;
 use crate::crawl::{self, Crawls, stored_rules};
 use crate::neardup::{self, Finder};
 use crate::service::intake::{Intake, Prepared, Receipt, Submission};
-use crate::store::{self, ReadTables, Store};
+use crate::store::{self, Snapshot, Store};
 use crate::urls::Normalize;
 use crate::web::robots::meta::Honour;
 
@@ -148,10 +148,10 @@ impl Service {
         let Settings { api, dedup, honour, search, crawl, clock } = settings;
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
-        let limits = api.article.clone();
         let rules = stored_rules(&store)?.unwrap_or_default();
-        let pair = (dedup, rules);
-        let intake = Intake::start(store.clone(), finder.clone(), pair, limits, clock.clone())?;
+        let limits = api.article.clone();
+        let by = intake::Rules { dedup, normalize: rules.clone(), limits };
+        let intake = Intake::start(store.clone(), finder.clone(), by, clock.clone())?;
         let signers = match api.signers_max {
             0 => available_parallelism().map_or(1, usize::from),
             given => given,
@@ -229,11 +229,11 @@ impl Service {
     /// Reads one state of the store.
     async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Self, &ReadTables) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&Self, &Snapshot) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let read = self.apart(&self.readers, |service| {
-            let tables = service.store.read()?;
-            work(service, &tables)
+            let snapshot = service.store.snapshot()?;
+            work(service, &snapshot)
         });
         read.await?
     }

@@ -100,12 +100,6 @@ impl From<store::Error> for Problem {
     }
 }
 
-impl From<redb::StorageError> for Problem {
-    fn from(error: redb::StorageError) -> Self {
-        store::Error::from(error).into()
-    }
-}
-
 impl From<store::BadRow> for Problem {
     fn from(error: store::BadRow) -> Self {
         store::Error::from(error).into()

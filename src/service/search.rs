@@ -13,10 +13,11 @@ use super::documents::{answer, media};
 use super::problem::Problem;
 use super::query::Params;
 use super::{Service, body};
-use crate::corpus::documents::{DocId, read_document};
+use crate::corpus::documents::DocId;
 use crate::corpus::export;
 use crate::corpus::search::{Error, ORDERED_MAX, Order, Search};
-use crate::store::ReadTables;
+use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
+use crate::store::{Snapshot, View as _};
 
 /// Most bytes of a text that is searched for.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -61,8 +62,8 @@ pub(super) async fn search(
         let detail = "the index of the search is being made";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "search_not_ready", detail));
     };
-    let told = service.read(move |service, tables| {
-        let rows = rows(service, &search, tables, &question)?;
+    let told = service.read(move |service, snapshot| {
+        let rows = rows(service, &search, snapshot, &question)?;
         let documents = search.documents();
         Ok(answer(&json!({ "mode": question.mode, "documents": documents, "rows": rows })))
     });
@@ -88,9 +89,15 @@ async fn posted(service: &Service, request: Request) -> Result<Question, Problem
     if kind != "application/json" {
         return Err(body::wrong_kind(&kind, "application/json"));
     }
-    let limits = (&service.room, service.config.stall_time());
-    let whole =
-        body::whole(&head.headers, content, service.config.body_size_max.bytes(), limits).await?;
+    let stall = service.config.stall_time();
+    let whole = body::whole(
+        &head.headers,
+        content,
+        service.config.body_size_max.bytes(),
+        &service.room,
+        stall,
+    )
+    .await?;
     if let Err(error) = std::str::from_utf8(&whole.bytes) {
         let detail = format!("byte {} is not UTF-8", error.valid_up_to());
         return Err(Problem::bad("bad_utf8", detail));
@@ -147,7 +154,7 @@ fn check_length(name: &str, text: &str) -> Result<(), Problem> {
 fn rows(
     service: &Service,
     search: &Search,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     question: &Question,
 ) -> Result<Vec<Value>, Problem> {
     let wanted = question.order.looked_at(question.limit);
@@ -158,7 +165,7 @@ fn rows(
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for hit in hits {
             if rows.len() < wanted
-                && let Some(row) = row(service, tables, hit, &mut seen)?
+                && let Some(row) = row(service, snapshot, hit, &mut seen)?
             {
                 rows.push(row);
             }
@@ -190,22 +197,22 @@ fn hits(search: &Search, question: &Question, most: usize) -> Result<Vec<Value>,
 /// An answer of the index with what the store says of its document; none if it is not shown.
 fn row(
     service: &Service,
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     mut hit: Value,
     seen: &mut BTreeSet<u64>,
 ) -> Result<Option<Value>, Problem> {
     let id: Option<DocId> = hit["docId"].as_str().and_then(|id| id.parse().ok());
     let Some(id) = id else { return Ok(None) };
-    let Some(number) = tables.doc_ids.get(id.0)?.map(|number| number.value()) else {
+    let Some(number) = snapshot.get(DOC_IDS, id)? else {
         return Ok(None);
     };
-    let Some(mut document) = read_document(&tables.documents, number)? else { return Ok(None) };
+    let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { return Ok(None) };
     // Two that were merged meanwhile are one.
     if !seen.insert(number) {
         return Ok(None);
     }
     let now = service.clock.now();
-    let Ok(hidden) = export::show(tables, (number, &mut document), &service.honour, now)? else {
+    let Ok(hidden) = export::show(snapshot, number, &mut document, &service.honour, now)? else {
         return Ok(None);
     };
     for name in ["cosine", "score"] {

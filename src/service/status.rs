@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError};
 use axum::extract::State;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use serde_json::{Map, Value, json};
 
 use super::documents::answer;
@@ -14,7 +13,9 @@ use super::problem::Problem;
 use super::query::Params;
 use super::{OPENAPI, Service};
 use crate::corpus::explain::{self, Language};
-use crate::store::ReadTables;
+use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, RANKING, SEARCH_CHANGES, SENT};
+use crate::frontier::{ADDRESSES, HOSTS};
+use crate::store::{COUNTERS, Snapshot, View as _};
 use crate::urls::{Normalize, PageUrl};
 
 /// `GET /v1/explain?url=&language=`.
@@ -33,9 +34,9 @@ pub(super) async fn explain(
     let plain = PageUrl::parse_with(text, Normalize::none()).map_err(|error| bad(&error))?;
     let normal =
         PageUrl::from_url(plain.url().clone(), &service.rules).map_err(|error| bad(&error))?;
-    let told = service.read(move |_, tables| {
-        let known = tables.addresses.get(plain.as_str())?.is_some();
-        let found = explain::explain_in(tables, if known { &plain } else { &normal }, language)?;
+    let told = service.read(move |_, snapshot| {
+        let known = snapshot.has(ADDRESSES, plain.as_str())?;
+        let found = explain::explain_in(snapshot, if known { &plain } else { &normal }, language)?;
         let facts = found.facts.iter().map(|(name, value)| json!({"name": name, "value": value}));
         let told = json!({
             "url": found.url, "state": found.state, "reason": found.reason,
@@ -46,17 +47,17 @@ pub(super) async fn explain(
     told.await
 }
 
-fn sizes(service: &Service, tables: &ReadTables) -> Result<Sizes, Problem> {
+fn sizes(service: &Service, snapshot: &Snapshot) -> Result<Sizes, Problem> {
     let finder = service.finder.lock().unwrap_or_else(PoisonError::into_inner);
     let index_bytes = finder.bytes() as u64;
     drop(finder);
     Ok(Sizes {
-        documents: tables.documents.len()?,
-        copies: tables.copies.len()?,
-        contents: tables.contents.len()?,
+        documents: snapshot.len(DOCUMENTS)?,
+        copies: snapshot.len(COPIES)?,
+        contents: snapshot.len(CONTENTS)?,
         store_bytes: std::fs::metadata(service.store.path()).map_or(0, |meta| meta.len()),
         index_bytes,
-        unsearched: tables.search_changes.len()?,
+        unsearched: snapshot.len(SEARCH_CHANGES)?,
         is_failed: service.store.is_failed(),
         failures: service.store.failures(),
     })
@@ -68,21 +69,21 @@ pub(super) async fn stats(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let told = service.read(|service, tables| {
-        let sizes = sizes(service, tables)?;
+    let told = service.read(|service, snapshot| {
+        let sizes = sizes(service, snapshot)?;
         let mut counters = Map::new();
-        for row in tables.counters.iter()? {
-            let (name, count) = row?;
-            counters.insert(name.value().to_owned(), count.value().into());
+        for row in snapshot.rows(COUNTERS)? {
+            let row = row?;
+            counters.insert(row.key()?.to_owned(), row.row()?.into());
         }
         Ok(answer(&json!({
             "documents": sizes.documents,
             "copies": sizes.copies,
             "contents": sizes.contents,
-            "documentsOfSeveralCopies": tables.ranking.len()?,
-            "articlesSent": tables.sent.len()?,
-            "hosts": tables.hosts.len()?,
-            "addresses": tables.addresses.len()?,
+            "documentsOfSeveralCopies": snapshot.len(RANKING)?,
+            "articlesSent": snapshot.len(SENT)?,
+            "hosts": snapshot.len(HOSTS)?,
+            "addresses": snapshot.len(ADDRESSES)?,
             "storeBytes": sizes.store_bytes,
             "indexBytes": sizes.index_bytes,
             "documentsToIndex": sizes.unsearched,
@@ -101,14 +102,15 @@ pub(super) async fn healthz() -> Response {
 pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
     let look = service.apart(&service.readers, |service| service.store.check_writable());
     look.await?.map_err(|error| Problem::unwritable(error.to_string()))?;
-    let documents = service.read(|_, tables| Ok(tables.documents.len()?)).await?;
+    let documents = service.read(|_, snapshot| Ok(snapshot.len(DOCUMENTS)?)).await?;
     Ok(answer(&json!({ "status": "ready", "documents": documents })))
 }
 
 /// `GET /metrics`.
 pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
-    let text = service
-        .read(|service, tables| Ok(service.metrics.text(sizes(service, tables)?, &service.crawls)));
+    let text = service.read(|service, snapshot| {
+        Ok(service.metrics.text(sizes(service, snapshot)?, &service.crawls))
+    });
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text.await?).into_response())
 }

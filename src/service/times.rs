@@ -14,8 +14,10 @@ use super::documents::{answer, in_words};
 use super::problem::Problem;
 use super::query::Params;
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{Arrivals, GROWTH_KEPT, HOUR, growth_since, read_document};
+use crate::corpus::documents::{Arrivals, GROWTH_KEPT, HOUR, growth_since};
 use crate::corpus::export;
+use crate::corpus::tables::{ARRIVALS, DOCUMENTS};
+use crate::store::View as _;
 
 /// Most hours that one request adds up.
 const HOURS_MAX: u64 = 24 * 366 * 2;
@@ -48,13 +50,13 @@ pub(super) async fn counts(
         let detail = format!("`since`: at most {} days before `until`", HOURS_MAX / 24);
         return Err(Problem::bad("bad_parameter", detail));
     }
-    let told = service.read(move |_, tables| {
+    let told = service.read(move |_, snapshot| {
         let mut sums: BTreeMap<u64, Arrivals> = BTreeMap::new();
         let mut all = Arrivals::default();
-        for row in tables.arrivals.range(since..until.max(since))? {
-            let (hour, row) = row?;
-            let came = Arrivals::decode(row.value())?;
-            let sum = sums.entry(hour.value() / step * step).or_default();
+        for entry in snapshot.range(ARRIVALS, since..until.max(since))? {
+            let entry = entry?;
+            let came = entry.row()?;
+            let sum = sums.entry(entry.key()? / step * step).or_default();
             for sum in [sum, &mut all] {
                 sum.documents += came.documents;
                 sum.copies += came.copies;
@@ -87,8 +89,8 @@ pub(super) async fn trending(
     let limit = params.number("limit", 20, 200)?;
     let hours = window.as_secs().div_ceil(3600);
     let since = (hour_of(service.clock.now()) + 1).saturating_sub(hours);
-    let told = service.read(move |service, tables| {
-        let (grown, complete) = growth_since(&tables.growth, since, GROWTH_ROWS_MAX)?;
+    let told = service.read(move |service, snapshot| {
+        let (grown, complete) = growth_since(snapshot, since, GROWTH_ROWS_MAX)?;
         let mut grown: Vec<(u64, u64)> = grown.into_iter().collect();
         grown.sort_unstable_by_key(|(number, copies)| (std::cmp::Reverse(*copies), *number));
         let (mut rows, now) = (Vec::new(), service.clock.now());
@@ -97,8 +99,8 @@ pub(super) async fn trending(
                 break;
             }
             // It may have ended, or become a part of another one.
-            let Some(mut document) = read_document(&tables.documents, number)? else { continue };
-            if export::show(tables, (number, &mut document), &service.honour, now)?.is_ok() {
+            let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { continue };
+            if export::show(snapshot, number, &mut document, &service.honour, now)?.is_ok() {
                 let mut row = in_words(&document);
                 row["grown"] = copies.into();
                 rows.push(row);

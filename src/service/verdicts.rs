@@ -36,9 +36,9 @@ pub(super) async fn verdicts(
         _ => Addresses::Plain,
     };
     let from = params.text("after").map_or_else(|| Ok(Place::default()), read_place)?;
-    let told = service.read(move |service, tables| {
+    let told = service.read(move |service, snapshot| {
         let now = service.clock.now();
-        let part = changes(tables, &from, limit, (&service.honour, now))?;
+        let part = changes(snapshot, &from, limit, &service.honour, now)?;
         let failed = |_| Problem::failed("the feed cannot be written");
         let write = |made| write(service, &part, addresses, made).map_err(failed);
         // The same verdicts are the same answer, whenever it is made.

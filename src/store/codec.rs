@@ -108,6 +108,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Lends the rest of the row.
+    pub fn by_ref(&mut self) -> &mut Self {
+        self
+    }
+
     /// Returns the version of the row.
     #[must_use]
     pub fn version(&self) -> u8 {

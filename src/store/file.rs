@@ -71,24 +71,6 @@ fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens a small redb file beside stores, making it if it is not there. Like a store, it gets its
-/// name when it is whole.
-///
-/// # Errors
-///
-/// Names the file; [`Error::InUse`] if another process has it open.
-pub fn open_small(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    if !path.try_exists().map_err(io)? {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(io)?;
-        }
-        make(path, cache_bytes, |_| Ok(()))?;
-    }
-    check_magic(path)?;
-    open_database(path, cache_bytes)
-}
-
 /// Opens the file.
 pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
     open_by(path, cache_bytes, |builder| builder.open(path))

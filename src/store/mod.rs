@@ -5,11 +5,16 @@
 //! Keys are big-endian bytes, so that the order of the rows is the order of their numbers. Values
 //! start with a version byte; the module that owns a row draws its fields.
 
+mod batch;
 mod codec;
 mod damage;
 mod file;
 mod mend;
 mod overlay;
+mod raw;
+mod row;
+mod runs;
+mod table;
 mod tables;
 mod turns;
 mod upgrade;
@@ -18,121 +23,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase};
 
+pub use batch::{Batch, Snapshot};
 pub use codec::{BadRow, Decoder, Encoder};
 pub use damage::damaged_tables;
-pub use file::open_small;
-pub use tables::{ReadTables, Tables, read_number};
+pub use raw::{Bytes, Reading, Writing};
+pub(crate) use row::row;
+pub use row::{
+    Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Shape,
+    Signed, Text, Wide,
+};
+pub use runs::RunFile;
+pub use table::{Entry, FixedKey, Key, Row, Rows, Table, Update, View};
+pub use tables::{COUNTERS, META, Name, read_number};
 pub use turns::Turn;
 
 use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
 use mend::Health;
+use tables::{Tables, in_file};
 use turns::Turns;
 
 /// Number of the format of all rows. A store of a higher number is refused; one of format 5 is
 /// brought to this one when it is opened.
 pub const FORMAT: u64 = 6;
 
-/// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
-pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-/// Host key -> host number.
-pub const HOST_NUMBERS: TableDefinition<&str, u32> = TableDefinition::new("host_numbers");
-/// Registrable domain -> number of its hosts (`frontier`).
-pub const DOMAINS: TableDefinition<&str, u64> = TableDefinition::new("domains");
-/// Host number, hash of a pattern -> links of that pattern that were let in (`frontier`).
-pub const PATTERNS: TableDefinition<&[u8], u64> = TableDefinition::new("patterns");
-/// Host number -> host row (`frontier`).
-pub const HOSTS: TableDefinition<u32, &[u8]> = TableDefinition::new("hosts");
-/// Host number -> robots.txt copy (`frontier`).
-pub const ROBOTS: TableDefinition<u32, &[u8]> = TableDefinition::new("robots");
-/// Address -> address row (`frontier`).
-pub const ADDRESSES: TableDefinition<&str, &[u8]> = TableDefinition::new("addresses");
-/// Host number, rank, depth, sequence -> queued request (`frontier`).
-pub const QUEUE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("queue");
-/// Address -> what a sitemap or feed came to (`frontier`).
-pub const LISTS: TableDefinition<&str, &[u8]> = TableDefinition::new("lists");
-/// Due time, host number: hosts with a queue (`frontier`).
-pub const SCHEDULE: TableDefinition<&[u8], ()> = TableDefinition::new("schedule");
-/// Due time, sequence -> request that waits before it is queued (`frontier`).
-pub const LATER: TableDefinition<&[u8], &[u8]> = TableDefinition::new("later");
-/// Due time, address: addresses that were visited and are to be again (`frontier`).
-pub const REVISITS: TableDefinition<&[u8], ()> = TableDefinition::new("revisits");
-/// Hash of an address, number of a linking host: links between hosts (`frontier`).
-pub const INLINKS: TableDefinition<&[u8], ()> = TableDefinition::new("inlinks");
-/// Document number -> document row (`documents`).
-pub const DOCUMENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("documents");
-/// Document identifier -> document number (`documents`).
-pub const DOC_IDS: TableDefinition<u128, u64> = TableDefinition::new("doc_ids");
-/// Document number, address -> copy row (`documents`).
-pub const COPIES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("copies");
-/// Content number -> content row: the nodes of the parent forest (`documents`).
-pub const CONTENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("contents");
-/// Content number -> compressed text (`documents`).
-pub const BODIES: TableDefinition<u64, &[u8]> = TableDefinition::new("bodies");
-/// Hash of a normalised text -> content number (`index`).
-pub const EXACT: TableDefinition<u128, u64> = TableDefinition::new("exact");
-/// Table number, prefix -> packed entries: the rotated tables (`index`).
-pub const NEAR: TableDefinition<&[u8], &[u8]> = TableDefinition::new("near");
-/// Sequence -> fingerprints of one commit that are not in the rotated tables yet (`index`).
-pub const NEAR_LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("near_log");
-/// Hash of a normalised text, number of a further content that has it -> (): pages of one site that
-/// are no copies of each other (`clusters`).
-pub const TWINS: TableDefinition<(u128, u64), ()> = TableDefinition::new("twins");
-/// Content number -> address of its first copy: contents whose joints deserve a second look
-/// (`clusters`).
-pub const UNSURE: TableDefinition<u64, &str> = TableDefinition::new("unsure_copies");
-/// Document number -> (): documents whose canonical copy has another text than before, to be
-/// compared with others by it (`clusters`).
-pub const REVIEWS: TableDefinition<u64, ()> = TableDefinition::new("reviews");
-/// Document number, sequence -> change of the canonical copy (`clusters`).
-pub const HISTORY: TableDefinition<&[u8], &[u8]> = TableDefinition::new("history");
-/// Identifier that a sender gave -> what became of the article (`intake`).
-pub const SENT: TableDefinition<&str, &[u8]> = TableDefinition::new("sent");
-/// Address of an article that was sent -> its content (`intake`).
-pub const SENT_URLS: TableDefinition<&str, u64> = TableDefinition::new("sent_urls");
-/// Host number -> how often its blocks of text were seen (`boilerplate`).
-pub const BOILERPLATE: TableDefinition<u32, &[u8]> = TableDefinition::new("boilerplate");
-/// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).
-pub const RULES: TableDefinition<u64, &[u8]> = TableDefinition::new("rules");
-/// Number of a rule, hash of what it makes of an address -> the first such address (`rules`).
-pub const RULE_KEYS: TableDefinition<&[u8], &str> = TableDefinition::new("rule_keys");
-/// Number of a rule, or hash of a kind of addresses, address -> (): addresses that are not visited
-/// because of it (`rules`, `frontier`).
-pub const SKIPPED: TableDefinition<&[u8], ()> = TableDefinition::new("skipped");
-/// Hash of a kind of addresses -> what it has given (`frontier`).
-pub const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
-/// Host number -> what it answers for pages that it does not have (`crawl`).
-pub const ERROR_PAGES: TableDefinition<u32, &[u8]> = TableDefinition::new("error_pages");
-/// Document number -> hash of what similarity search shows of it, 0 if nothing: documents that have
-/// changed since its index was brought up to date (`documents`).
-pub const SEARCH_CHANGES: TableDefinition<u64, u64> = TableDefinition::new("search_changes");
-/// Copies, document number -> (): documents of two copies and more (`documents`).
-pub const RANKING: TableDefinition<&[u8], ()> = TableDefinition::new("ranking");
-/// Hour -> what came in it (`documents`).
-pub const ARRIVALS: TableDefinition<u64, &[u8]> = TableDefinition::new("arrivals");
-/// Hour, document number -> copies that joined the document in it (`documents`).
-pub const GROWTH: TableDefinition<&[u8], u64> = TableDefinition::new("growth");
-/// Number of a feed of verdicts that was taken in -> the feed with its evidence (`verdicts`).
-pub const FEEDS: TableDefinition<u64, &[u8]> = TableDefinition::new("feeds");
-/// Number of a feed, host key -> what the feed has been worth for the host (`verdicts`).
-pub const FEED_HOSTS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("feed_hosts");
-/// Hash of an address, number of a feed -> what the feed says of it (`verdicts`).
-pub const VERDICTS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("verdicts");
-/// Hash of a canonical address of a feed -> the address, as it is known here (`verdicts`).
-pub const KNOWN_PAGES: TableDefinition<&[u8], &str> = TableDefinition::new("known_pages");
-/// Hash of an address, another one that is not fetched because it is a copy of it -> number of the
-/// feed that says so (`verdicts`).
-pub const KNOWN_SKIPPED: TableDefinition<&[u8], u64> = TableDefinition::new("known_skipped");
-/// Hash of an address -> (): pages by which stored pages were found first (`frontier`).
-pub const LEADS: TableDefinition<u64, ()> = TableDefinition::new("leads");
-/// Sequence -> document of several copies whose copies changed then for the last time
-/// (`documents`).
-pub const VERDICT_LOG: TableDefinition<u64, u64> = TableDefinition::new("verdict_log");
-/// Document number -> its sequence in that log (`documents`).
-pub const VERDICT_PLACES: TableDefinition<u64, u64> = TableDefinition::new("verdict_places");
-/// Name of a reason -> how often (`crawl`).
-pub const COUNTERS: TableDefinition<&str, u64> = TableDefinition::new("counters");
+/// What the database says of a read or write that failed.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Failure(redb::Error);
 
 /// What stops the program at the store. Each names the file.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +112,7 @@ pub enum Error {
     },
     /// A read or write failed.
     #[error("the store failed: {0}")]
-    Redb(#[from] redb::Error),
+    Failed(#[source] Failure),
     /// A row cannot be read.
     #[error(transparent)]
     Row(#[from] BadRow),
@@ -203,12 +122,24 @@ macro_rules! from_redb {
     ($($name:ident),*) => {$(
         impl From<redb::$name> for Error {
             fn from(error: redb::$name) -> Self {
-                Self::Redb(error.into())
+                Self::Failed(Failure(error.into()))
             }
         }
     )*};
 }
 from_redb!(StorageError, TableError, TransactionError, CommitError);
+
+impl Error {
+    /// Tells whether the data of the store makes no sense, rather than that it cannot be had.
+    #[must_use]
+    pub fn may_be_damage(&self) -> bool {
+        match self {
+            Self::Failed(Failure(error)) => !matches!(error, redb::Error::Io(_)),
+            Self::Row(_) | Self::Corrupt { .. } => true,
+            _ => false,
+        }
+    }
+}
 
 /// An open store.
 #[derive(Debug)]
@@ -294,9 +225,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns the database for transactions.
     #[must_use]
-    pub fn db(&self) -> Arc<Database> {
+    fn db(&self) -> Arc<Database> {
         let db = self.db.read().unwrap_or_else(PoisonError::into_inner).clone();
         db.expect("a store that is used is not dropped")
     }
@@ -328,41 +258,50 @@ impl Store {
         caught(path, || db.check_integrity().map_err(|error| open_error(path(), error)))
     }
 
-    /// Starts to read one state of the store.
-    pub fn read(&self) -> Result<ReadTables, Error> {
-        ReadTables::open(&self.db().begin_read()?)
+    /// Starts a batch of writes. Waits while another one is open.
+    pub fn begin(&self) -> Result<Batch, Error> {
+        Batch::begin(&self.db())
+    }
+
+    /// Returns the state of the store as it is now.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        Snapshot::open(&self.db())
     }
 
     /// Fixes the setting `name` of this store as `given`, or compares it with what was fixed.
     pub fn fix_setting(&self, name: &'static str, given: &str) -> Result<(), Error> {
-        let txn = self.db().begin_write()?;
-        {
-            let mut meta = txn.open_table(META)?;
-            let stored = meta.get(name)?.map(|v| String::from_utf8_lossy(v.value()).into_owned());
-            match stored {
-                Some(stored) if stored == given => return Ok(()),
-                Some(stored) => {
-                    let (name, given) = (name.to_owned(), given.to_owned());
-                    return Err(Error::Setting { name, stored, given });
-                }
-                None => meta.insert(name, given.as_bytes())?,
-            };
+        match self.setting(name)? {
+            Some(stored) if stored == given => Ok(()),
+            Some(stored) => {
+                let (name, given) = (name.to_owned(), given.to_owned());
+                Err(Error::Setting { name, stored, given })
+            }
+            None => {
+                let mut batch = self.begin()?;
+                batch.put(META, name, &given.as_bytes().to_vec())?;
+                batch.commit()
+            }
         }
-        txn.commit()?;
-        Ok(())
     }
 
     /// Returns the setting `name` as it was fixed; none if it was not.
     pub fn setting(&self, name: &str) -> Result<Option<String>, Error> {
-        let stored = self.read()?.meta.get(name)?;
-        Ok(stored.map(|row| String::from_utf8_lossy(row.value()).into_owned()))
+        let stored = self.snapshot()?.get(META, name)?;
+        Ok(stored.map(|row| String::from_utf8_lossy(&row).into_owned()))
     }
 
     /// Makes the tables that the store is older than, so that readers never meet a missing one.
     fn add_tables(&self) -> Result<(), Error> {
-        match self.read() {
-            Err(Error::Redb(redb::Error::TableDoesNotExist(_))) => {}
-            read => return read.map(drop),
+        let snapshot = self.snapshot()?;
+        let missing = |name: &Name| match snapshot.rows_of(*name) {
+            Err(Error::Failed(Failure(redb::Error::TableDoesNotExist(_)))) => Some(Ok(())),
+            Err(error) => Some(Err(error)),
+            Ok(_) => None,
+        };
+        match Name::ALL.iter().find_map(missing) {
+            None => return Ok(()),
+            Some(Err(error)) => return Err(error),
+            Some(Ok(())) => {}
         }
         let txn = self.db().begin_write()?;
         drop(Tables::open(&txn)?);
@@ -374,7 +313,7 @@ impl Store {
         let txn = self.db().begin_read()?;
         let corrupt =
             |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
-        let meta = match txn.open_table(META) {
+        let meta = match txn.open_table(in_file::<&str, &[u8]>("meta")) {
             Err(redb::TableError::TableDoesNotExist(_)) => return Err(corrupt("it is no store")),
             meta => meta?,
         };

@@ -1,130 +1,207 @@
-//! All tables of one transaction, open at once.
+//! The tables of the file and of its transactions.
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, Table, WriteTransaction};
+use std::sync::OnceLock;
 
-use super::{
-    ADDRESSES, ARRIVALS, BODIES, BOILERPLATE, BadRow, CONTENTS, COPIES, COUNTERS, DOC_IDS,
-    DOCUMENTS, DOMAINS, ERROR_PAGES, EXACT, Error, FAMILIES, FEED_HOSTS, FEEDS, GROWTH, HISTORY,
-    HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES, KNOWN_SKIPPED, LATER, LEADS, LISTS, META, NEAR,
-    NEAR_LOG, PATTERNS, QUEUE, RANKING, REVIEWS, REVISITS, ROBOTS, RULE_KEYS, RULES, SCHEDULE,
-    SEARCH_CHANGES, SENT, SENT_URLS, SKIPPED, TWINS, UNSURE, VERDICT_LOG, VERDICT_PLACES, VERDICTS,
-};
+use redb::{ReadOnlyTable, ReadTransaction, Table, TableDefinition, WriteTransaction};
+
+use super::raw::{RawTable, RawTableMut, Stored};
+use super::{BadRow, Error};
 
 macro_rules! tables {
-    ($($field:ident: $definition:ident, $key:ty => $value:ty;)*) => {
-        /// The tables of a write transaction. A read sees the transaction's own writes.
-        pub struct Tables<'txn> {
-            $(#[doc = concat!("See [`", stringify!($definition), "`].")]
-            pub $field: Table<'txn, $key, $value>,)*
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident: $name:ident = $file:literal, $key:ty => $value:ty;
+    )*) => {
+        /// A table of the store. Who owns its rows says what they are: see [`Table`](super::Table).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Name {
+            $($(#[doc = $doc])+
+            $name,)*
+        }
+
+        impl Name {
+            /// All of them.
+            pub(super) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Returns its name in messages.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($field),)*
+                }
+            }
+        }
+
+        /// The tables of a write transaction.
+        pub(super) struct Tables<'txn> {
+            $(pub(super) $field: Table<'txn, $key, $value>,)*
         }
 
         impl<'txn> Tables<'txn> {
             /// Opens every table.
-            pub fn open(txn: &'txn WriteTransaction) -> Result<Self, Error> {
-                Ok(Self { $($field: txn.open_table($definition)?,)* })
+            pub(super) fn open(txn: &'txn WriteTransaction) -> Result<Self, Error> {
+                Ok(Self { $($field: txn.open_table(in_file::<$key, $value>($file))?,)* })
             }
         }
 
-        /// The tables of a read transaction: one state of the store, whatever is written since.
-        pub struct ReadTables {
-            $(#[doc = concat!("See [`", stringify!($definition), "`].")]
-            pub $field: ReadOnlyTable<$key, $value>,)*
+        impl Tables<'_> {
+            pub(super) fn raw(&self, name: Name) -> &dyn RawTable {
+                match name {
+                    $(Name::$name => &self.$field,)*
+                }
+            }
+
+            pub(super) fn raw_mut(&mut self, name: Name) -> &mut dyn RawTableMut {
+                match name {
+                    $(Name::$name => &mut self.$field,)*
+                }
+            }
+        }
+
+        /// The tables of a read transaction, each opened when it is first asked.
+        pub(super) struct ReadTables {
+            txn: ReadTransaction,
+            $($field: OnceLock<ReadOnlyTable<$key, $value>>,)*
         }
 
         impl ReadTables {
-            /// Opens every table.
-            pub fn open(txn: &ReadTransaction) -> Result<Self, Error> {
-                Ok(Self { $($field: txn.open_table($definition)?,)* })
+            pub(super) fn new(txn: ReadTransaction) -> Self {
+                Self { txn, $($field: OnceLock::new(),)* }
             }
 
-            /// Reads every row of the table of this name.
-            pub(super) fn walk(txn: &ReadTransaction, table: &str) -> Result<(), Error> {
-                match table {
-                    $(stringify!($field) => {
-                        for row in txn.open_table($definition)?.iter()? {
-                            let (key, value) = row?;
-                            (key.value(), value.value());
-                        }
-                    })*
-                    _ => {}
+            pub(super) fn raw(&self, name: Name) -> Result<&dyn RawTable, Error> {
+                match name {
+                    $(Name::$name => opened(&self.$field, &self.txn, $file),)*
                 }
-                Ok(())
             }
         }
-
-        /// The names of all tables.
-        pub(super) const NAMES: &[&str] = &[$(stringify!($field),)*];
     };
 }
 
 tables! {
-    meta: META, &'static str => &'static [u8];
-    host_numbers: HOST_NUMBERS, &'static str => u32;
-    domains: DOMAINS, &'static str => u64;
-    patterns: PATTERNS, &'static [u8] => u64;
-    hosts: HOSTS, u32 => &'static [u8];
-    robots: ROBOTS, u32 => &'static [u8];
-    addresses: ADDRESSES, &'static str => &'static [u8];
-    queue: QUEUE, &'static [u8] => &'static [u8];
-    lists: LISTS, &'static str => &'static [u8];
-    schedule: SCHEDULE, &'static [u8] => ();
-    later: LATER, &'static [u8] => &'static [u8];
-    revisits: REVISITS, &'static [u8] => ();
-    inlinks: INLINKS, &'static [u8] => ();
-    documents: DOCUMENTS, u64 => &'static [u8];
-    doc_ids: DOC_IDS, u128 => u64;
-    copies: COPIES, &'static [u8] => &'static [u8];
-    contents: CONTENTS, u64 => &'static [u8];
-    bodies: BODIES, u64 => &'static [u8];
-    exact: EXACT, u128 => u64;
-    near: NEAR, &'static [u8] => &'static [u8];
-    near_log: NEAR_LOG, u64 => &'static [u8];
-    twins: TWINS, (u128, u64) => ();
-    unsure: UNSURE, u64 => &'static str;
-    reviews: REVIEWS, u64 => ();
-    sent: SENT, &'static str => &'static [u8];
-    sent_urls: SENT_URLS, &'static str => u64;
-    ranking: RANKING, &'static [u8] => ();
-    arrivals: ARRIVALS, u64 => &'static [u8];
-    growth: GROWTH, &'static [u8] => u64;
-    history: HISTORY, &'static [u8] => &'static [u8];
-    boilerplate: BOILERPLATE, u32 => &'static [u8];
-    rules: RULES, u64 => &'static [u8];
-    rule_keys: RULE_KEYS, &'static [u8] => &'static str;
-    skipped: SKIPPED, &'static [u8] => ();
-    families: FAMILIES, u64 => &'static [u8];
-    error_pages: ERROR_PAGES, u32 => &'static [u8];
-    search_changes: SEARCH_CHANGES, u64 => u64;
-    feeds: FEEDS, u64 => &'static [u8];
-    feed_hosts: FEED_HOSTS, &'static [u8] => &'static [u8];
-    verdicts: VERDICTS, &'static [u8] => &'static [u8];
-    known_pages: KNOWN_PAGES, &'static [u8] => &'static str;
-    known_skipped: KNOWN_SKIPPED, &'static [u8] => u64;
-    leads: LEADS, u64 => ();
-    verdict_log: VERDICT_LOG, u64 => u64;
-    verdict_places: VERDICT_PLACES, u64 => u64;
-    counters: COUNTERS, &'static str => u64;
+    /// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
+    meta: Meta = "meta", &'static str => &'static [u8];
+    /// Host key -> host number.
+    host_numbers: HostNumbers = "host_numbers", &'static str => u32;
+    /// Registrable domain -> number of its hosts (`frontier`).
+    domains: Domains = "domains", &'static str => u64;
+    /// Host number, hash of a pattern -> links of that pattern that were let in (`frontier`).
+    patterns: Patterns = "patterns", &'static [u8] => u64;
+    /// Host number -> host row (`frontier`).
+    hosts: Hosts = "hosts", u32 => &'static [u8];
+    /// Host number -> robots.txt copy (`frontier`).
+    robots: Robots = "robots", u32 => &'static [u8];
+    /// Address -> address row (`frontier`).
+    addresses: Addresses = "addresses", &'static str => &'static [u8];
+    /// Host number, rank, depth, sequence -> queued request (`frontier`).
+    queue: Queue = "queue", &'static [u8] => &'static [u8];
+    /// Address -> what a sitemap or feed came to (`frontier`).
+    lists: Lists = "lists", &'static str => &'static [u8];
+    /// Due time, host number: hosts with a queue (`frontier`).
+    schedule: Schedule = "schedule", &'static [u8] => ();
+    /// Due time, sequence -> request that waits before it is queued (`frontier`).
+    later: Later = "later", &'static [u8] => &'static [u8];
+    /// Due time, address: addresses that were visited and are to be again (`frontier`).
+    revisits: Revisits = "revisits", &'static [u8] => ();
+    /// Hash of an address, number of a linking host: links between hosts (`frontier`).
+    inlinks: Inlinks = "inlinks", &'static [u8] => ();
+    /// Document number -> document row (`documents`).
+    documents: Documents = "documents", u64 => &'static [u8];
+    /// Document identifier -> document number (`documents`).
+    doc_ids: DocIds = "doc_ids", u128 => u64;
+    /// Document number, address -> copy row (`documents`).
+    copies: Copies = "copies", &'static [u8] => &'static [u8];
+    /// Content number -> content row: the nodes of the parent forest (`documents`).
+    contents: Contents = "contents", u64 => &'static [u8];
+    /// Content number -> compressed text (`documents`).
+    bodies: Bodies = "bodies", u64 => &'static [u8];
+    /// Hash of a normalised text -> content number (`index`).
+    exact: Exact = "exact", u128 => u64;
+    /// Table number, prefix -> packed entries: the rotated tables (`index`).
+    near: Near = "near", &'static [u8] => &'static [u8];
+    /// Sequence -> fingerprints of one commit that are not in the rotated tables yet (`index`).
+    near_log: NearLog = "near_log", u64 => &'static [u8];
+    /// Hash of a normalised text, number of a further content that has it -> (): pages of one site
+    /// that are no copies of each other (`clusters`).
+    twins: Twins = "twins", (u128, u64) => ();
+    /// Content number -> address of its first copy: contents whose joints deserve a second look
+    /// (`clusters`).
+    unsure: Unsure = "unsure_copies", u64 => &'static str;
+    /// Document number -> (): documents whose canonical copy has another text than before, to be
+    /// compared with others by it (`clusters`).
+    reviews: Reviews = "reviews", u64 => ();
+    /// Identifier that a sender gave -> what became of the article (`intake`).
+    sent: Sent = "sent", &'static str => &'static [u8];
+    /// Address of an article that was sent -> its content (`intake`).
+    sent_urls: SentUrls = "sent_urls", &'static str => u64;
+    /// Copies, document number -> (): documents of two copies and more (`documents`).
+    ranking: Ranking = "ranking", &'static [u8] => ();
+    /// Hour -> what came in it (`documents`).
+    arrivals: Arrivals = "arrivals", u64 => &'static [u8];
+    /// Hour, document number -> copies that joined the document in it (`documents`).
+    growth: Growth = "growth", &'static [u8] => u64;
+    /// Document number, sequence -> change of the canonical copy (`clusters`).
+    history: History = "history", &'static [u8] => &'static [u8];
+    /// Host number -> how often its blocks of text were seen (`boilerplate`).
+    boilerplate: Boilerplate = "boilerplate", u32 => &'static [u8];
+    /// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).
+    rules: Rules = "rules", u64 => &'static [u8];
+    /// Number of a rule, hash of what it makes of an address -> the first such address (`rules`).
+    rule_keys: RuleKeys = "rule_keys", &'static [u8] => &'static str;
+    /// Number of a rule, or hash of a kind of addresses, address -> (): addresses that are not
+    /// visited because of it (`rules`, `frontier`).
+    skipped: Skipped = "skipped", &'static [u8] => ();
+    /// Hash of a kind of addresses -> what it has given (`frontier`).
+    families: Families = "families", u64 => &'static [u8];
+    /// Host number -> what it answers for pages that it does not have (`crawl`).
+    error_pages: ErrorPages = "error_pages", u32 => &'static [u8];
+    /// Document number -> hash of what similarity search shows of it, 0 if nothing: documents that
+    /// have changed since its index was brought up to date (`documents`).
+    search_changes: SearchChanges = "search_changes", u64 => u64;
+    /// Number of a feed of verdicts that was taken in -> the feed with its evidence (`verdicts`).
+    feeds: Feeds = "feeds", u64 => &'static [u8];
+    /// Number of a feed, host key -> what the feed has been worth for the host (`verdicts`).
+    feed_hosts: FeedHosts = "feed_hosts", &'static [u8] => &'static [u8];
+    /// Hash of an address, number of a feed -> what the feed says of it (`verdicts`).
+    verdicts: Verdicts = "verdicts", &'static [u8] => &'static [u8];
+    /// Hash of a canonical address of a feed -> the address, as it is known here (`verdicts`).
+    known_pages: KnownPages = "known_pages", &'static [u8] => &'static str;
+    /// Hash of an address, another one that is not fetched because it is a copy of it -> number of
+    /// the feed that says so (`verdicts`).
+    known_skipped: KnownSkipped = "known_skipped", &'static [u8] => u64;
+    /// Hash of an address -> (): pages by which stored pages were found first (`frontier`).
+    leads: Leads = "leads", u64 => ();
+    /// Sequence -> document of several copies whose copies changed then for the last time
+    /// (`documents`).
+    verdict_log: VerdictLog = "verdict_log", u64 => u64;
+    /// Document number -> its sequence in that log (`documents`).
+    verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
+    /// Name of a reason -> how often (`crawl`).
+    counters: Counters = "counters", &'static str => u64;
 }
 
-impl Tables<'_> {
-    /// Takes the next number of the sequence `name`, starting at 1.
-    pub fn next_number(&mut self, name: &'static str) -> Result<u64, Error> {
-        let last = match self.meta.get(name)? {
-            // To start anew would give the same numbers a second time.
-            Some(row) => read_number(row.value())?,
-            None => 0,
-        };
-        self.meta.insert(name, (last + 1).to_be_bytes().as_slice())?;
-        Ok(last + 1)
-    }
-
-    /// Adds `by` to the counter `name`.
-    pub fn count(&mut self, name: &str, by: u64) -> Result<(), Error> {
-        let now = self.counters.get(name)?.map_or(0, |row| row.value());
-        self.counters.insert(name, now + by)?;
-        Ok(())
-    }
+/// A table as the file has it.
+pub(super) const fn in_file<K: redb::Key, V: redb::Value>(name: &str) -> TableDefinition<'_, K, V> {
+    TableDefinition::new(name)
 }
+
+fn opened<'a, K: Stored + redb::Key, V: Stored>(
+    table: &'a OnceLock<ReadOnlyTable<K, V>>,
+    txn: &ReadTransaction,
+    name: &str,
+) -> Result<&'a dyn RawTable, Error> {
+    if let Some(table) = table.get() {
+        return Ok(table);
+    }
+    let opened = txn.open_table(in_file::<K, V>(name))?;
+    Ok(table.get_or_init(|| opened))
+}
+
+/// Small facts of the store, by name.
+pub const META: super::Table<&str, Vec<u8>> = super::Table::new(Name::Meta);
+
+/// How often something has happened, by name.
+pub const COUNTERS: super::Table<&str, u64> = super::Table::new(Name::Counters);
 
 /// Reads a number of the table `meta`.
 pub fn read_number(row: &[u8]) -> Result<u64, BadRow> {

@@ -7,7 +7,7 @@ const KEPT_MAX: usize = 64;
 ///
 /// The hashes lie apart from the counts, so that most of what is read fits in the nearest cache.
 #[derive(Debug)]
-pub struct Counts {
+pub(crate) struct HashCounts {
     /// Hash of each slot; 0 is a free one.
     hashes: Vec<u64>,
     /// Count of each slot in use, and the tag of its first hash.
@@ -16,17 +16,17 @@ pub struct Counts {
     order: Vec<u32>,
 }
 
-impl Counts {
+impl HashCounts {
     /// Makes a table for at most `most` distinct hashes.
     #[must_use]
-    pub fn with_capacity(most: usize) -> Self {
+    pub(crate) fn with_capacity(most: usize) -> Self {
         let mut table = Self { hashes: Vec::new(), tallies: Vec::new(), order: Vec::new() };
         table.clear(most);
         table
     }
 
     /// Empties the table for at most `most` distinct hashes, and keeps its memory.
-    pub fn clear(&mut self, most: usize) {
+    pub(crate) fn clear(&mut self, most: usize) {
         for at in self.order.drain(..) {
             self.hashes[at as usize] = 0;
         }
@@ -42,7 +42,7 @@ impl Counts {
     /// # Panics
     ///
     /// When there are more distinct hashes than the table was made for.
-    pub fn add(&mut self, hash: u64, tag: u32) {
+    pub(crate) fn add(&mut self, hash: u64, tag: u32) {
         if let Some(count) = self.find(hash, tag) {
             *count = count.saturating_add(1);
         }
@@ -71,7 +71,7 @@ impl Counts {
     }
 
     /// Returns each hash with its count and tag, in the order in which they first came.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32, u32)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32, u32)> {
         self.order.iter().map(|at| {
             let (count, tag) = self.tallies[*at as usize];
             (self.hashes[*at as usize], count, tag)
@@ -90,7 +90,7 @@ mod tests {
         fn it_counts_as_a_map(texts in proptest::collection::vec(
             proptest::collection::vec(1u64..40, 0..200), 1..5,
         )) {
-            let mut counts = Counts::with_capacity(0);
+            let mut counts = HashCounts::with_capacity(0);
             for text in texts {
                 counts.clear(text.len());
                 let mut model: BTreeMap<u64, u32> = BTreeMap::new();
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn as_many_hashes_fit_as_the_table_is_made_for() {
         for most in 0..300 {
-            let mut counts = Counts::with_capacity(most);
+            let mut counts = HashCounts::with_capacity(most);
             (0..most as u64).for_each(|n| counts.add(n * n + 1, 0));
             assert_eq!(counts.iter().count(), most);
         }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_table_far_too_large_is_given_back_and_others_are_used_again() {
-        let mut counts = Counts::with_capacity(1 << 16);
+        let mut counts = HashCounts::with_capacity(1 << 16);
         assert_eq!(counts.hashes.len(), 1 << 17);
         counts.clear(1 << 10);
         assert_eq!(counts.hashes.len(), 1 << 17, "64 times too large at most");

@@ -74,7 +74,8 @@ static TABLE: LazyLock<TfIdf> = LazyLock::new(|| {
 
 thread_local! {
     /// The IDF is not a number where only the dictionary was asked.
-    static CACHE: RefCell<HashMap<u64, Rarity, BuildHasherDefault<Hashed>>> = RefCell::default();
+    static CACHE: RefCell<HashMap<u64, Rarity, BuildHasherDefault<IdentityHasher>>> =
+        RefCell::default();
 }
 
 /// How rare a word is, and whether it is known.
@@ -83,12 +84,12 @@ pub struct Rarity {
     /// Its inverse document frequency: 0 for a usual word.
     pub idf: f32,
     /// What the dictionary knows of it.
-    pub known: Known,
+    pub(crate) known: InDictionary,
 }
 
 /// What the built-in dictionary knows of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub(crate) enum InDictionary {
     /// It is not Chinese.
     Foreign,
     /// It is Chinese, and in the dictionary.
@@ -99,9 +100,9 @@ pub enum Known {
 
 /// Keys that are hashes already need no further hashing.
 #[derive(Default)]
-struct Hashed(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Hashed {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -148,7 +149,7 @@ impl Idf {
 
     /// Returns the digest of a trained table; none for the built-in one.
     #[must_use]
-    pub fn digest(&self) -> Option<u64> {
+    pub(crate) fn digest(&self) -> Option<u64> {
         self.0.as_ref().map(|trained| trained.digest)
     }
 
@@ -171,15 +172,18 @@ impl Idf {
     /// Returns the same with what the dictionary knows of the word: both are asked for at once,
     /// because what was found last time is remembered.
     #[must_use]
-    pub fn rarity(&self, word: &str, hash: u64) -> Rarity {
+    pub(crate) fn rarity(&self, word: &str, hash: u64) -> Rarity {
         let chinese = !word.is_ascii() && word.chars().any(is_han);
         if is_usual(hash) {
-            return Rarity { idf: 0.0, known: if chinese { Known::Yes } else { Known::Foreign } };
+            return Rarity {
+                idf: 0.0,
+                known: if chinese { InDictionary::Yes } else { InDictionary::Foreign },
+            };
         }
         let built_in = if chinese {
             remembered(word, hash)
         } else {
-            Rarity { idf: MEDIAN_IDF, known: Known::Foreign }
+            Rarity { idf: MEDIAN_IDF, known: InDictionary::Foreign }
         };
         let Some(trained) = &self.0 else { return built_in };
         let idf = trained.by_hash.get(&hash).copied().unwrap_or(trained.median);
@@ -187,10 +191,10 @@ impl Idf {
     }
 }
 
-impl Known {
+impl InDictionary {
     /// Asks the built-in dictionary for a normalised word, given with its [`xxh3_64`].
     #[must_use]
-    pub fn of(word: &str, hash: u64) -> Self {
+    pub(crate) fn of(word: &str, hash: u64) -> Self {
         if word.is_ascii() || !word.chars().any(is_han) {
             return Self::Foreign;
         }
@@ -203,8 +207,8 @@ impl Known {
     }
 }
 
-fn asked(word: &str) -> Known {
-    if BUILT_IN.has_word(word) { Known::Yes } else { Known::No }
+fn asked(word: &str) -> InDictionary {
+    if BUILT_IN.has_word(word) { InDictionary::Yes } else { InDictionary::No }
 }
 
 /// What the built-in table and dictionary say of a Chinese word.

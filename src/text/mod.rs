@@ -16,10 +16,12 @@ mod tokens;
 mod usual;
 mod words;
 
-pub use distinct::Counts;
-pub use idf::{BadIdf, DocumentFrequencies, Idf, Known, Rarity};
+pub(crate) use distinct::HashCounts;
+pub(crate) use idf::InDictionary;
+pub use idf::{BadIdf, DocumentFrequencies, Idf, Rarity};
 pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use segmenter::{BadDictionary, Segmenter};
 pub use tokens::{Chinese, Token, Tokens};
-pub use usual::USUAL_WORDS;
-pub use words::{is_han, words};
+pub(crate) use usual::USUAL_WORDS;
+pub(crate) use words::is_han;
+pub use words::words;

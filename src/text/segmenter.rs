@@ -90,7 +90,7 @@ impl Segmenter {
             let bad = |detail| BadDictionary::Line { path: path.to_owned(), line: at + 1, detail };
             let line = std::str::from_utf8(line).map_err(|_| bad("it is not UTF-8"))?;
             let line = if at == 0 { line.trim_start_matches('\u{FEFF}') } else { line };
-            let Some(entry) = Entry::parse(line).map_err(bad)? else { continue };
+            let Some(entry) = DictionaryLine::parse(line).map_err(bad)? else { continue };
             let word = normalize_as(entry.word, normal);
             if word.chars().all(is_han) {
                 jieba.add_word(&word, entry.frequency, None);
@@ -102,13 +102,13 @@ impl Segmenter {
 
     /// Returns the digest of the file of added words; none if there is none.
     #[must_use]
-    pub fn digest(&self) -> Option<u64> {
+    pub(crate) fn digest(&self) -> Option<u64> {
         self.0.as_ref().map(|extended| extended.digest)
     }
 
     /// Tells whether the word with this [`xxh3_64`] is one of the added ones.
     #[must_use]
-    pub fn has_added(&self, hash: u64) -> bool {
+    pub(crate) fn has_added(&self, hash: u64) -> bool {
         self.0.as_ref().is_some_and(|extended| extended.added.contains(&hash))
     }
 
@@ -122,12 +122,12 @@ impl Segmenter {
 }
 
 /// A line of a dictionary.
-struct Entry<'a> {
+struct DictionaryLine<'a> {
     word: &'a str,
     frequency: Option<usize>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DictionaryLine<'a> {
     /// Reads a line; none if there is nothing in it.
     fn parse(line: &'a str) -> Result<Option<Self>, &'static str> {
         let mut parts = line.split_whitespace();

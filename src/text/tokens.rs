@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Segmenter;
-use super::words::{Kind, SHINGLE_CHARS, run_end};
+use super::words::{CharKind, SHINGLE_CHARS, run_end};
 
 /// A word of a script with blanks, or one character of a script without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ const LITTLE: usize = 20;
 
 /// What a byte of a text is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Other,
     Letter,
     /// Ends a sentence before white space, the end, or a character that is not ASCII.
@@ -57,16 +57,16 @@ enum Class {
     Wide,
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+const CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Other; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => Class::Letter,
-            b'.' | b'!' | b'?' | b';' => Class::Stop,
-            b'\n' => Class::Line,
-            0x80.. => Class::Wide,
-            _ => Class::Other,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => ByteClass::Letter,
+            b'.' | b'!' | b'?' | b';' => ByteClass::Stop,
+            b'\n' => ByteClass::Line,
+            0x80.. => ByteClass::Wide,
+            _ => ByteClass::Other,
         };
         byte += 1;
     }
@@ -75,7 +75,7 @@ const CLASSES: [Class; 256] = {
 
 /// Tells whether a byte is an ASCII letter or digit.
 pub(super) fn is_letter(byte: u8) -> bool {
-    CLASSES[byte as usize] == Class::Letter
+    CLASSES[byte as usize] == ByteClass::Letter
 }
 
 impl<'a> Tokens<'a> {
@@ -89,20 +89,20 @@ impl<'a> Tokens<'a> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
             match CLASSES[*byte as usize] {
-                Class::Letter => at = tokens.push_word(at),
-                Class::Wide => at = tokens.push_wide(at),
-                Class::Line => {
+                ByteClass::Letter => at = tokens.push_word(at),
+                ByteClass::Wide => at = tokens.push_wide(at),
+                ByteClass::Line => {
                     tokens.end_sentence();
                     at += 1;
                 }
-                Class::Stop => {
+                ByteClass::Stop => {
                     let next = bytes.get(at + 1);
                     if next.is_none_or(|next| next.is_ascii_whitespace() || !next.is_ascii()) {
                         tokens.end_sentence();
                     }
                     at += 1;
                 }
-                Class::Other => at += 1,
+                ByteClass::Other => at += 1,
             }
         }
         tokens.end_sentence();
@@ -126,26 +126,26 @@ impl<'a> Tokens<'a> {
     }
 
     fn push_word(&mut self, at: usize) -> usize {
-        let end = at + run_end(&self.text[at..], Kind::Word);
-        self.push(at, end, Kind::Word);
+        let end = at + run_end(&self.text[at..], CharKind::Word);
+        self.push(at, end, CharKind::Word);
         end
     }
 
     fn push_wide(&mut self, at: usize) -> usize {
         let first = self.text[at..].chars().next().expect("`at` is before the end");
         let end = at + first.len_utf8();
-        match Kind::of(first) {
-            Kind::Word => return self.push_word(at),
-            Kind::Other if ends_sentence(first) => self.end_sentence(),
-            Kind::Other => {}
+        match CharKind::of(first) {
+            CharKind::Word => return self.push_word(at),
+            CharKind::Other if ends_sentence(first) => self.end_sentence(),
+            CharKind::Other => {}
             kind => self.push(at, end, kind),
         }
         end
     }
 
-    fn push(&mut self, start: usize, end: usize, kind: Kind) {
+    fn push(&mut self, start: usize, end: usize, kind: CharKind) {
         let hash = xxh3_64(&self.text.as_bytes()[start..end]);
-        let (single, han) = (kind != Kind::Word, kind == Kind::Han);
+        let (single, han) = (kind != CharKind::Word, kind == CharKind::Han);
         self.all.push(Token { start: start as u32, end: end as u32, single, han, hash });
     }
 
@@ -180,7 +180,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Does the same, but cuts Chinese as it is told.
-    pub fn words_by(&self, chinese: Chinese<'_>, each: impl FnMut(&'a str, u64)) {
+    pub(crate) fn words_by(&self, chinese: Chinese<'_>, each: impl FnMut(&'a str, u64)) {
         let han = self.all.iter().filter(|token| token.han).count();
         self.cut((han * LITTLE >= self.all.len()).then_some(chinese), each);
     }

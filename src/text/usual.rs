@@ -7,7 +7,7 @@ use jieba_rs::DEFAULT_STOP_WORDS;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The usual words of some languages that are written with Latin letters (ISO 639-1).
-pub const USUAL_WORDS: [(&str, &[&str]); 8] = [
+pub(crate) const USUAL_WORDS: [(&str, &[&str]); 8] = [
     (
         "en",
         &[

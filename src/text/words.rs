@@ -20,17 +20,17 @@ pub fn words(text: &str) -> Vec<&str> {
 }
 
 /// Where the run of characters of one kind at the start of `rest` ends.
-pub(super) fn run_end(rest: &str, kind: Kind) -> usize {
+pub(super) fn run_end(rest: &str, kind: CharKind) -> usize {
     // Most runs are ASCII words, which need no decoding.
     let plain = match kind {
-        Kind::Word => rest.bytes().take_while(|byte| is_letter(*byte)).count(),
+        CharKind::Word => rest.bytes().take_while(|byte| is_letter(*byte)).count(),
         _ => 0,
     };
     match rest.as_bytes().get(plain) {
         None => plain,
         Some(byte) if plain > 0 && byte.is_ascii() => plain,
         Some(_) => {
-            let end = rest[plain..].find(|c| Kind::of(c) != kind);
+            let end = rest[plain..].find(|c| CharKind::of(c) != kind);
             end.map_or(rest.len(), |end| plain + end)
         }
     }
@@ -39,20 +39,20 @@ pub(super) fn run_end(rest: &str, kind: Kind) -> usize {
 /// Tells whether `c` is a Chinese character. Source: Unicode blocks CJK Unified Ideographs,
 /// its extensions A to H, and the compatibility ideographs.
 #[must_use]
-pub fn is_han(c: char) -> bool {
+pub(crate) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}'
         | '\u{20000}'..='\u{323AF}' | '々' | '〇')
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CharKind {
     Word,
     Han,
     Unspaced,
     Other,
 }
 
-impl Kind {
+impl CharKind {
     pub(super) fn of(c: char) -> Self {
         if c.is_ascii() {
             return if c.is_ascii_alphanumeric() { Self::Word } else { Self::Other };

@@ -24,7 +24,7 @@ impl Month {
 
 /// How far calendars may be turned. 0 is no limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Range {
+pub(super) struct CalendarRange {
     pub months_ahead_max: u32,
     pub years_back_max: u32,
 }
@@ -50,7 +50,7 @@ enum Hint {
 
 /// Tells whether an address shows a month that is out of range at `now`, in milliseconds since
 /// 1970.
-pub(super) fn is_beyond(url: &PageUrl, range: Range, now: i64) -> bool {
+pub(super) fn is_beyond(url: &PageUrl, range: CalendarRange, now: i64) -> bool {
     let text = url.path_and_query();
     if !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return false;

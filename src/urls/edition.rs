@@ -107,13 +107,9 @@ pub fn without_edition(address: &str) -> String {
 /// Returns what [`without_edition`] makes of an address without the numbers in the names of its
 /// folders, which may be versions or anything.
 ///
-/// ```
-/// use uniqcrawl::urls::without_folder_numbers;
-///
-/// assert_eq!(without_folder_numbers("a.example/rt4/2012/p1.html"), "a.example/rt#/#/p1.html");
-/// ```
+/// `a.example/rt4/2012/p1.html` becomes `a.example/rt#/#/p1.html`.
 #[must_use]
-pub fn without_folder_numbers(edition: &str) -> String {
+pub(crate) fn without_folder_numbers(edition: &str) -> String {
     let path = edition.split('?').next().unwrap_or_default();
     let Some((first, last)) = path.find('/').zip(path.rfind('/')) else {
         return edition.to_owned();

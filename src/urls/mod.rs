@@ -20,19 +20,21 @@ use std::net::IpAddr;
 
 use encoding_rs::{Encoding, UTF_8};
 use url::Url;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_64;
 
-pub use edition::{without_edition, without_folder_numbers};
+pub use edition::without_edition;
+pub(crate) use edition::without_folder_numbers;
 use escapes::encoded;
 pub use escapes::escaped;
+pub(crate) use filter::KeptOut;
 pub use filter::{
-    Asked, Filter, FilterConfig, FilterError, HostFilter, HostPattern, KeptOut, Pattern,
-    PatternError,
+    Filter, FilterConfig, FilterError, FilterScope, HostFilter, HostPattern, Pattern, PatternError,
 };
 pub use normal::Normalize;
 pub use pattern::pattern;
-pub use scope::{Scope, ScopeKind, registrable_domain};
-pub use shape::{Limits, OddShape};
+pub(crate) use scope::registrable_domain;
+pub use scope::{Scope, ScopeKind};
+pub use shape::{OddShape, ShapeLimits};
 pub use typed::Typed;
 
 /// A normalised absolute http or https address without fragment and user information.
@@ -128,12 +130,6 @@ impl PageUrl {
     pub fn hash64(&self) -> u64 {
         xxh3_64(self.as_str().as_bytes())
     }
-
-    /// Returns a 128-bit hash of the address, the same on every machine.
-    #[must_use]
-    pub fn hash128(&self) -> u128 {
-        xxh3_128(self.as_str().as_bytes())
-    }
 }
 
 /// Parses `text` as it stands in a page at `base` that is written in `encoding`. So are queries;
@@ -184,7 +180,7 @@ impl HostKey {
         &self.0
     }
 
-    /// Returns the registrable domain that the host belongs to; see [`registrable_domain`].
+    /// Returns the registrable domain that the host belongs to; see `registrable_domain`.
     #[must_use]
     pub fn domain(&self) -> String {
         // A damaged store may have a key that is none.
@@ -204,7 +200,7 @@ impl HostKey {
 
     /// Returns the registrable domain of the host; none for IP addresses and names without one.
     #[must_use]
-    pub fn registrable_domain(&self) -> Option<String> {
+    pub(crate) fn registrable_domain(&self) -> Option<String> {
         match Url::parse(&self.0).ok()?.host()? {
             url::Host::Domain(name) => scope::domain_of(name),
             _ => None,

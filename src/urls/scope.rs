@@ -67,7 +67,7 @@ impl Scope {
 
     /// Tells whether any address of the host of `url` may be visited.
     #[must_use]
-    pub fn has_host(&self, url: &PageUrl) -> bool {
+    pub(crate) fn has_host(&self, url: &PageUrl) -> bool {
         if self.kind != ScopeKind::Prefix {
             return self.contains(url);
         }
@@ -79,7 +79,7 @@ impl Scope {
 /// Returns the registrable domain of an address, such as `example.co.uk`; the host itself (with
 /// its port) where there is none, as for IP addresses and single labels.
 #[must_use]
-pub fn registrable_domain(url: &PageUrl) -> String {
+pub(crate) fn registrable_domain(url: &PageUrl) -> String {
     match url.url().host() {
         Some(Host::Domain(name)) => domain_of(name).unwrap_or_else(|| host_name(url)),
         _ => host_name(url),

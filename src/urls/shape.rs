@@ -1,13 +1,13 @@
 //! Shapes of addresses that only traps have.
 
-use super::calendar::{self, Range};
+use super::calendar::{self, CalendarRange};
 use super::escapes::nesting;
 use super::{PageUrl, sessions};
 
 /// Limits on the shape of an address. Each bound is inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct ShapeLimits {
     /// Longest address, in characters.
     pub url_length_max: usize,
     /// Most segments in a path.
@@ -30,7 +30,7 @@ pub struct Limits {
     pub refuse_path_sessions: bool,
 }
 
-impl Default for Limits {
+impl Default for ShapeLimits {
     fn default() -> Self {
         Self {
             url_length_max: 2_000,
@@ -74,12 +74,12 @@ impl OddShape {
     /// Tells whether only a link can be odd in this way: a seed or the target of a redirect that
     /// names a month or a session is one address, and no step on an endless way.
     #[must_use]
-    pub fn is_of_links(self) -> bool {
+    pub(crate) fn is_of_links(self) -> bool {
         matches!(self, Self::Calendar | Self::SessionInPath)
     }
 }
 
-impl Limits {
+impl ShapeLimits {
     /// Returns what is odd about `url` at `now`, in milliseconds since 1970; or nothing.
     #[must_use]
     pub fn odd_shape(&self, url: &PageUrl, now: i64) -> Option<OddShape> {
@@ -112,7 +112,7 @@ impl Limits {
         if self.refuse_path_sessions && sessions::in_path(path) {
             return Some(OddShape::SessionInPath);
         }
-        let range = Range {
+        let range = CalendarRange {
             months_ahead_max: self.calendar_months_ahead_max,
             years_back_max: self.calendar_years_back_max,
         };

@@ -28,7 +28,7 @@ impl Typed {
     pub fn parse(text: &str, rules: &Normalize) -> Result<Self, ParseError> {
         let text = text.trim();
         let rest = text.strip_prefix("//").unwrap_or(text);
-        let Some(host) = Host::of(rest).filter(|_| !has_scheme(text)) else {
+        let Some(host) = HostPort::of(rest).filter(|_| !has_scheme(text)) else {
             let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '-');
             if is_word {
                 return Err(ParseError::Word(text.to_owned()));
@@ -51,12 +51,12 @@ fn has_scheme(text: &str) -> bool {
 }
 
 /// What an address without a scheme begins with.
-struct Host<'a> {
+struct HostPort<'a> {
     name: &'a str,
     port: Option<u16>,
 }
 
-impl<'a> Host<'a> {
+impl<'a> HostPort<'a> {
     /// Reads a host that cannot be anything else.
     fn of(text: &'a str) -> Option<Self> {
         let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());

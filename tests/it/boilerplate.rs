@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use redb::ReadableTable as _;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::boilerplate::Counts;
 use uniqcrawl::corpus::documents::{copies_of, read_body};
+use uniqcrawl::corpus::tables::{BOILERPLATE, DOCUMENTS};
 use uniqcrawl::localweb::Site;
-use uniqcrawl::page::{self, Input, Limits};
+use uniqcrawl::page::{self, Limits, RawPage};
+use uniqcrawl::store::{Row as _, View as _};
 
 use crate::support::{Crawled, Web, config, page, prose};
 
@@ -53,12 +54,12 @@ fn stepwise() -> Config {
 }
 
 fn text(crawled: &Crawled, web: &Web, path: &str) -> String {
-    let tables = crawled.store.read().unwrap();
+    let snapshot = crawled.store.snapshot().unwrap();
     let url = web.url(0, path).to_string();
-    for row in tables.documents.iter().unwrap() {
-        let copies = copies_of(&tables.copies, row.unwrap().0.value()).unwrap();
+    for entry in snapshot.rows(DOCUMENTS).unwrap() {
+        let copies = copies_of(&snapshot, entry.unwrap().key().unwrap()).unwrap();
         if let Some((_, copy)) = copies.into_iter().find(|(address, _)| *address == url) {
-            return read_body(&tables.bodies, copy.content).unwrap().unwrap();
+            return read_body(&snapshot, copy.content).unwrap().unwrap();
         }
     }
     panic!("{url} is not stored");
@@ -154,9 +155,9 @@ fn a_restart_goes_on_with_the_counts() {
     config.crawl.limits.pages_max = 12;
     crawled.run(&config, &web.seeds());
     let stored = || {
-        let tables = crawled.store.read().unwrap();
-        let rows = tables.boilerplate.iter().unwrap();
-        rows.map(|row| Counts::decode(row.unwrap().1.value()).unwrap()).collect::<Vec<_>>()
+        let snapshot = crawled.store.snapshot().unwrap();
+        let rows = snapshot.rows(BOILERPLATE).unwrap();
+        rows.map(|entry| entry.unwrap().row().unwrap()).collect::<Vec<_>>()
     };
     let before = stored();
     assert_eq!(before.len(), 1);
@@ -199,7 +200,7 @@ fn counts_keep_the_last_pages_and_a_bounded_number_of_blocks() {
 fn a_row_of_counts_that_cannot_be_is_refused() {
     let mut counts = Counts::default();
     counts.add(&[1, 2]);
-    let row = counts.encode();
+    let row = counts.encode().into_owned();
     for cut in 0..row.len() {
         assert!(Counts::decode(&row[..cut]).is_err());
     }
@@ -210,7 +211,7 @@ fn a_row_of_counts_that_cannot_be_is_refused() {
 
 /// The text of a page without what is repeated in `others`.
 fn without(html: &str, others: &str) -> String {
-    let input = |html: &'static str| Input { bytes: html.as_bytes(), ..Input::default() };
+    let input = |html: &'static str| RawPage { bytes: html.as_bytes(), ..RawPage::default() };
     let leak = |html: &str| &*Box::leak(html.to_owned().into_boxed_str());
     let none = HashSet::new();
     let (_, blocks) = page::page_without(&input(leak(others)), &Limits::default(), &none);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use uniqcrawl::base::clock::thread_time;
-use uniqcrawl::page::{Input, Limits, Page, page};
+use uniqcrawl::page::{Limits, Page, RawPage, page};
 
 /// Seconds of its processor that one page may take in a build without optimisation. A quadratic
 /// parse of the same pages takes minutes.
@@ -18,7 +18,7 @@ const SECONDS_MAX: u64 = 20;
 fn read(bytes: &[u8]) -> Page {
     let started = thread_time();
     let found = page(
-        &Input { bytes, content_type: None, url: None, ..Input::default() },
+        &RawPage { bytes, content_type: None, url: None, ..RawPage::default() },
         &Limits::default(),
     );
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
@@ -252,7 +252,7 @@ proptest! {
         let bytes = changed(PAGE.as_bytes(), &changes);
         let headers =
             [None, Some("text/html; charset=gbk"), Some("text/html; charset=utf-16"), Some("x")];
-        let input = Input { bytes: &bytes, content_type: headers[header], url: None, ..Input::default() };
+        let input = RawPage { bytes: &bytes, content_type: headers[header], url: None, ..RawPage::default() };
         let started = thread_time();
         let page = page(&input, &Limits::default());
         prop_assert!(thread_time().saturating_sub(started) < Duration::from_secs(SECONDS_MAX));

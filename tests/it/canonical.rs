@@ -5,10 +5,11 @@ use uniqcrawl::corpus::clusters::{self, Article};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::Facts;
 use uniqcrawl::corpus::explain::Explanation;
-use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::{self, Finder, Question};
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::View as _;
 use uniqcrawl::text::features::{Input, Signer};
 use uniqcrawl::web::robots::meta::{Honour, Terms};
 
@@ -58,7 +59,7 @@ fn a_copy_defers_to_the_one_that_it_names_whichever_comes_first() {
         assert_eq!(fact(&crawled.explain(&named)), "", "it names itself");
         // The list of duplicates says what each of them names.
         let folder = tempfile::tempdir().unwrap();
-        let form = (Format::Jsonl, folder.path());
+        let form = Target { format: Format::Jsonl, folder: folder.path() };
         export(&crawled.store, form, &Honour::default(), Timestamp(0)).unwrap();
         let lost = std::fs::read_to_string(folder.path().join("duplicates.jsonl")).unwrap();
         let lost: serde_json::Value = serde_json::from_str(&lost).unwrap();
@@ -200,8 +201,7 @@ fn the_order_of_arrival_decides_nothing() {
     let crawled = Crawled::new();
     let finder = Finder::new(&neardup::Config::default()).unwrap();
     let signer = Signer::default();
-    let txn = crawled.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
+    let mut batch = crawled.store.begin().unwrap();
     let mut chance = 7_u64;
     let mut pick = |below: u64| {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
@@ -238,26 +238,24 @@ fn the_order_of_arrival_decides_nothing() {
                 };
                 let config = neardup::Config::default();
                 let question = Question::new(&article.signed, &article.address);
-                let judged = dedup::judge_stored(&tables, &finder, &question, &config).unwrap();
+                let judged = dedup::judge_stored(&batch, &finder, &question, &config).unwrap();
                 let now = Timestamp(1);
                 // Half of them get their links later.
                 let at_once = if pick(2) == 0 { links } else { 0 };
                 let joined =
-                    clusters::join(&mut tables, &article, &judged.place, at_once, now).unwrap();
+                    clusters::join(&mut batch, &article, &judged.place, at_once, now).unwrap();
                 document = joined.document;
-                clusters::set_links(&mut tables, document, &article.address, links, now).unwrap();
+                clusters::set_links(&mut batch, document, &article.address, links, now).unwrap();
             }
-            let row =
-                uniqcrawl::corpus::documents::read_document(&tables.documents, document).unwrap();
+            let row = batch.get(DOCUMENTS, document).unwrap();
             elected.push(row.unwrap().canonical.chars().next_back());
         }
         elected.dedup();
         assert_eq!(elected.len(), 1, "{copies:?}: {elected:?}");
     }
-    drop(tables);
-    txn.commit().unwrap();
+    batch.commit().unwrap();
     // Also as the check of the whole store sees it.
-    let findings = uniqcrawl::corpus::check::check(&crawled.store.read().unwrap()).unwrap();
+    let findings = uniqcrawl::corpus::check::check(&crawled.store.snapshot().unwrap()).unwrap();
     let wrong: Vec<&String> =
         findings.listed.iter().filter(|fault| fault.contains(" keeps ")).collect();
     assert_eq!(wrong, Vec::<&String>::new());

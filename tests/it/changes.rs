@@ -2,7 +2,9 @@
 
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::documents::Document;
+use uniqcrawl::corpus::tables::{CONTENTS, DOC_IDS, DOCUMENTS};
 use uniqcrawl::localweb::{Body, Page};
+use uniqcrawl::store::View as _;
 
 use crate::lab::{HOUR_MS, Lab, cluster, story};
 use crate::support::{page, prose};
@@ -56,8 +58,8 @@ fn a_changed_page_without_copies_keeps_its_identifier_and_leaves_nothing_behind(
     }
     assert_eq!(lab.document(0, "/a").id, before.id);
     assert!(lab.exported()[lab.url(0, "/a").as_str()].contains(&prose(5, 120)[..200]));
-    let tables = lab.crawled.store.read().unwrap();
-    let contents = redb::ReadableTableMetadata::len(&tables.contents).unwrap();
+    let snapshot = lab.crawled.store.snapshot().unwrap();
+    let contents = snapshot.len(CONTENTS).unwrap();
     assert_eq!(contents, 2, "texts that no page carries are gone");
 }
 
@@ -282,9 +284,8 @@ fn a_document_whose_last_copy_was_no_root_is_gone_with_a_text() {
         lab.much_later();
     }
     assert_eq!(lab.crawled.clusters()[&lab.url(2, "/story").to_string()].len(), 0);
-    let tables = lab.crawled.store.read().unwrap();
-    let number = tables.doc_ids.get(whole.id.0).unwrap().unwrap().value();
-    let gone =
-        uniqcrawl::corpus::documents::read_document(&tables.documents, number).unwrap().unwrap();
+    let snapshot = lab.crawled.store.snapshot().unwrap();
+    let number = snapshot.get(DOC_IDS, whole.id).unwrap().unwrap();
+    let gone = snapshot.get(DOCUMENTS, number).unwrap().unwrap();
     assert!(gone.gone.0 > 0 && gone.content == gone.root, "{gone:?}");
 }

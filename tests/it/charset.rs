@@ -2,13 +2,13 @@
 
 use encoding_rs::{EUC_JP, Encoding, GB18030, ISO_2022_JP, WINDOWS_1252};
 use uniqcrawl::localweb::{Page as Served, Site};
-use uniqcrawl::page::{CharsetSource, Input, Limits, Page, page, page_as_markdown};
+use uniqcrawl::page::{CharsetSource, Limits, Page, RawPage, page, page_as_markdown};
 use url::Url;
 
 use crate::support::{Crawled, Web, config, page as html, prose};
 
 fn read(bytes: &[u8], content_type: Option<&str>) -> Page {
-    page(&Input { bytes, content_type, url: None, ..Input::default() }, &Limits::default())
+    page(&RawPage { bytes, content_type, url: None, ..RawPage::default() }, &Limits::default())
 }
 
 /// An encoding, and a text that somebody could have written in it.
@@ -302,7 +302,7 @@ fn in_charset(label: &str, text: &str, head: &str, body: &str) -> Vec<u8> {
 
 fn at(bytes: &[u8], address: &str) -> Page {
     let url = Url::parse(address).unwrap();
-    page(&Input { bytes, url: Some(&url), ..Input::default() }, &Limits::default())
+    page(&RawPage { bytes, url: Some(&url), ..RawPage::default() }, &Limits::default())
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn every_kind_of_link_is_written_in_the_encoding_of_its_page() {
     assert_eq!(said.images[0].url, "http://h/i?%D0%C2");
     let linked = in_charset("gbk", &format!("<a href='?m=新'>{text}</a>"), "", "");
     let url = Url::parse("http://h/").unwrap();
-    let input = Input { bytes: &linked, url: Some(&url), ..Input::default() };
+    let input = RawPage { bytes: &linked, url: Some(&url), ..RawPage::default() };
     let markdown = page_as_markdown(&input, &Limits::default()).text;
     assert!(markdown.contains("](http://h/?m=%D0%C2)"), "{markdown}");
     // Characters by number need no byte beyond ASCII: what is declared tells how they are sent.

@@ -1,17 +1,23 @@
 //! Stores with damaged rows: each is found, and none hides another.
 
+use std::ops::Bound;
 use std::path::Path;
 
-use redb::{Key, ReadableTable as _, ReadableTableMetadata as _, Table};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::check::{Findings, check};
 use uniqcrawl::corpus::clusters;
-use uniqcrawl::corpus::documents::{Change, note_change, read_content, write_content};
+use uniqcrawl::corpus::documents::{Change, DocId, note_change};
 use uniqcrawl::corpus::keys;
+use uniqcrawl::corpus::tables::{
+    BODIES, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, NEAR_LOG, REVIEWS, TWINS, UNSURE,
+};
 use uniqcrawl::crawl::{self, Context};
+use uniqcrawl::frontier::{DOMAINS, HOST_NUMBERS, PATTERNS, REVISITS, ROBOTS};
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{
+    Batch, COUNTERS, META, Name, Reading as _, Store, Update as _, View as _, Writing as _,
+};
 
 use crate::support::{Web, config, crawl as run, page, prose};
 
@@ -42,19 +48,19 @@ fn made(folder: &Path) -> Store {
     config.crawl.limits.idle_wait_max = Time::from_millis(50);
     config.crawl.limits.pages_max = 5;
     crawl::run(&store, &config.settings(), &web.seeds(), &Context::default()).unwrap();
-    write(&store, |tables| {
-        let mut entries = keys::load(&tables.near, &tables.near_log).unwrap();
-        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries).unwrap();
-        tables.near_log.insert(1, [].as_slice()).unwrap();
-        let number = tables.documents.first().unwrap().unwrap().0.value();
+    write(&store, |batch| {
+        let mut entries = keys::load(batch).unwrap();
+        keys::fold(batch, &mut entries).unwrap();
+        batch.put(NEAR_LOG, 1, &Vec::new()).unwrap();
+        let number = batch.first(DOCUMENTS).unwrap().unwrap().key().unwrap();
         let change = Change { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
-        note_change(&mut tables.history, number, &change).unwrap();
-        let content = tables.contents.first().unwrap().unwrap().0.value();
-        tables.unsure.insert(content, "http://somewhere/").unwrap();
-        tables.reviews.insert(number, ()).unwrap();
-        twin(tables);
-        let newest = clusters::newest(&tables.meta).unwrap().to_be_bytes();
-        tables.meta.insert("settled", newest.as_slice()).unwrap();
+        note_change(batch, number, &change).unwrap();
+        let content = batch.first(CONTENTS).unwrap().unwrap().key().unwrap();
+        batch.put(UNSURE, content, &"http://somewhere/".to_owned()).unwrap();
+        batch.put(REVIEWS, number, &()).unwrap();
+        twin(batch);
+        let newest = clusters::newest(batch).unwrap().to_be_bytes();
+        batch.put(META, "settled", &newest.to_vec()).unwrap();
     });
     assert_eq!(findings(&store).listed, Vec::<String>::new());
     store
@@ -62,30 +68,27 @@ fn made(folder: &Path) -> Store {
 
 /// Gives the last text the hash of the first one, as if both were equal texts of one site that are
 /// no copies of each other. Returns the hash and the two contents.
-fn twin(tables: &mut Tables<'_>) -> (u128, [u64; 2]) {
-    let number = |row: Option<(redb::AccessGuard<'_, u64>, _)>| row.unwrap().0.value();
-    let first = number(tables.contents.first().unwrap());
-    let last = number(tables.contents.last().unwrap());
-    let hash = read_content(&tables.contents, first).unwrap().unwrap().hash;
-    let mut row = read_content(&tables.contents, last).unwrap().unwrap();
-    tables.exact.remove(row.hash).unwrap();
-    tables.twins.insert((hash, last), ()).unwrap();
+fn twin(batch: &mut Batch) -> (u128, [u64; 2]) {
+    let first = batch.first(CONTENTS).unwrap().unwrap().key().unwrap();
+    let last = batch.last(CONTENTS).unwrap().unwrap().key().unwrap();
+    let hash = batch.get(CONTENTS, first).unwrap().unwrap().hash;
+    let mut row = batch.get(CONTENTS, last).unwrap().unwrap();
+    assert!(batch.remove(EXACT, row.hash).unwrap());
+    batch.put(TWINS, (hash, last), &()).unwrap();
     row.hash = hash;
-    write_content(&mut tables.contents, last, &row).unwrap();
+    batch.put(CONTENTS, last, &row).unwrap();
     (hash, [first, last])
 }
 
-fn write<T>(store: &Store, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let result = work(&mut tables);
-    drop(tables);
-    txn.commit().unwrap();
+fn write<T>(store: &Store, work: impl FnOnce(&mut Batch) -> T) -> T {
+    let mut batch = store.begin().unwrap();
+    let result = work(&mut batch);
+    batch.commit().unwrap();
     result
 }
 
 fn findings(store: &Store) -> Findings {
-    check(&store.read().unwrap()).unwrap()
+    check(&store.snapshot().unwrap()).unwrap()
 }
 
 /// Asserts that a row of a table is listed, by its key.
@@ -96,73 +99,62 @@ fn lists(findings: &Findings, table: &str, row: &str) {
     assert!(found, "no `{start}` among {:#?}", findings.listed);
 }
 
+/// The bytes of a key and of its row.
+type Raw = (Vec<u8>, Vec<u8>);
+
 /// Writes over the last row of a table, and returns its key and what it was.
-fn spoil<K: Key + 'static>(
-    table: &mut Table<'_, K, &'static [u8]>,
-    row: &[u8],
-) -> (Vec<u8>, Vec<u8>) {
+fn spoil(batch: &mut Batch, table: Name, row: &[u8]) -> Raw {
     let (key, was) = {
-        let (key, value) = table.last().unwrap().expect("every table has rows");
-        (K::as_bytes(&key.value()).as_ref().to_vec(), value.value().to_vec())
+        let mut rows = batch.raw_range(table, Bound::Unbounded, Bound::Unbounded).unwrap();
+        let (key, row) = rows.next_back().expect("every table has rows").unwrap();
+        (key.to_vec(), row.to_vec())
     };
-    table.insert(K::from_bytes(&key), row).unwrap();
+    batch.raw_put(table, &key, row).unwrap();
     (key, was)
 }
 
-fn restore<K: Key + 'static>(
-    table: &mut Table<'_, K, &'static [u8]>,
-    (key, was): &(Vec<u8>, Vec<u8>),
-) {
-    table.insert(K::from_bytes(key), was.as_slice()).unwrap();
-}
-
-/// Does something with each table whose rows are bytes.
-macro_rules! each_of_bytes {
-    ($do:ident) => {
-        $do!(meta);
-        $do!(hosts);
-        $do!(robots);
-        $do!(addresses);
-        $do!(lists);
-        $do!(queue);
-        $do!(later);
-        $do!(documents);
-        $do!(copies);
-        $do!(contents);
-        $do!(bodies);
-        $do!(near);
-        $do!(near_log);
-        $do!(history);
-    };
-}
+/// Batch whose rows are bytes.
+const OF_BYTES: [Name; 14] = [
+    Name::Meta,
+    Name::Hosts,
+    Name::Robots,
+    Name::Addresses,
+    Name::Lists,
+    Name::Queue,
+    Name::Later,
+    Name::Documents,
+    Name::Copies,
+    Name::Contents,
+    Name::Bodies,
+    Name::Near,
+    Name::NearLog,
+    Name::History,
+];
 
 #[test]
 fn a_row_that_cannot_be_read_is_listed_in_every_table() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
-    macro_rules! spoil_alone {
-        ($table:ident) => {
-            for garbage in GARBAGE {
-                let was = write(&store, |tables| spoil(&mut tables.$table, garbage));
-                lists(&findings(&store), stringify!($table), "");
-                write(&store, |tables| restore(&mut tables.$table, &was));
-            }
-        };
+    for table in OF_BYTES {
+        for garbage in GARBAGE {
+            let (key, was) = write(&store, |batch| spoil(batch, table, garbage));
+            lists(&findings(&store), table.as_str(), "");
+            write(&store, |batch| drop(batch.raw_put(table, &key, &was).unwrap()));
+        }
     }
-    each_of_bytes!(spoil_alone);
     assert_eq!(findings(&store).listed, Vec::<String>::new());
 
     // Rows whose lengths would take all memory.
     let long: Vec<u8> = [&[0xFF; 8][..], &[0x7F, 1, 0]].concat();
     let (body, copy) = ([&[1, 0][..], &long].concat(), [&[1, 0, 0, 0, 0, 1][..], &long].concat());
-    write(&store, |tables| {
-        spoil(&mut tables.bodies, &body);
-        spoil(&mut tables.robots, &copy);
+    write(&store, |batch| {
+        spoil(batch, Name::Bodies, &body);
+        spoil(batch, Name::Robots, &copy);
     });
     lists(&findings(&store), "bodies", "");
     lists(&findings(&store), "robots", "");
     // An entry of the right length that neither adds nor removes.
-    write(&store, |tables| drop(spoil(&mut tables.near_log, &[4; 13])));
+    write(&store, |batch| drop(spoil(batch, Name::NearLog, &[4; 13])));
     lists(&findings(&store), "near_log", "1: ");
 }
 
@@ -172,16 +164,12 @@ fn a_key_that_cannot_be_read_is_listed_in_every_table() {
     let store = made(folder.path());
     let key: &[u8] = &[7];
     let not_utf8: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1, 0xFF];
-    write(&store, |tables| {
-        for table in [&mut tables.queue, &mut tables.later, &mut tables.near] {
-            table.insert(key, [].as_slice()).unwrap();
+    write(&store, |batch| {
+        let of_bytes = [Name::Queue, Name::Later, Name::Near, Name::History, Name::Copies];
+        for table in of_bytes.into_iter().chain([Name::Schedule, Name::Inlinks, Name::Revisits]) {
+            batch.raw_put(table, key, &[]).unwrap();
         }
-        tables.history.insert(key, [].as_slice()).unwrap();
-        tables.copies.insert(key, [].as_slice()).unwrap();
-        tables.copies.insert(not_utf8, [].as_slice()).unwrap();
-        tables.schedule.insert(key, ()).unwrap();
-        tables.inlinks.insert(key, ()).unwrap();
-        tables.revisits.insert(key, ()).unwrap();
+        batch.raw_put(Name::Copies, not_utf8, &[]).unwrap();
     });
     let findings = findings(&store);
     for table in ["queue", "later", "history", "copies", "schedule", "inlinks", "revisits"] {
@@ -195,29 +183,28 @@ fn a_key_that_cannot_be_read_is_listed_in_every_table() {
 fn a_row_that_names_what_is_missing_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
-    write(&store, |tables| {
-        tables.host_numbers.insert("https://nowhere", 999).unwrap();
-        let robots = tables.robots.first().unwrap().unwrap().1.value().to_vec();
-        tables.robots.insert(999, robots.as_slice()).unwrap();
-        tables.schedule.insert([0xFF; 12].as_slice(), ()).unwrap();
-        let nowhere = [&[0; 8][..], b"http://nowhere/"].concat();
-        tables.revisits.insert(nowhere.as_slice(), ()).unwrap();
-        tables.doc_ids.insert(5, 999).unwrap();
-        let history = tables.history.first().unwrap().unwrap().1.value().to_vec();
-        tables.history.insert([0xFF; 16].as_slice(), history.as_slice()).unwrap();
-        tables.exact.insert(5, 999).unwrap();
-        tables.unsure.insert(999, "").unwrap();
-        tables.twins.insert((5, 998), ()).unwrap();
-        tables.reviews.insert(999, ()).unwrap();
-        tables.meta.insert("settled", 1_000u64.to_be_bytes().as_slice()).unwrap();
-        let body = tables.bodies.first().unwrap().unwrap().1.value().to_vec();
-        tables.bodies.insert(999, body.as_slice()).unwrap();
-        tables.counters.insert("addresses.stored", 77).unwrap();
-        tables.host_numbers.insert("no host at all", 998).unwrap();
-        tables.domains.insert("example.org", 5).unwrap();
-        tables.patterns.insert([0, 0, 0, 1, 7, 7, 7, 7, 7, 7, 7, 7].as_slice(), 1).unwrap();
-        tables.patterns.insert([9; 12].as_slice(), 1).unwrap();
-        tables.patterns.insert([9; 11].as_slice(), 1).unwrap();
+    write(&store, |batch| {
+        batch.put(HOST_NUMBERS, "https://nowhere", &999).unwrap();
+        let robots = batch.first(ROBOTS).unwrap().unwrap().row().unwrap();
+        batch.put(ROBOTS, 999, &robots).unwrap();
+        batch.raw_put(Name::Schedule, &[0xFF; 12], &[]).unwrap();
+        batch.put(REVISITS, (Timestamp(0), "http://nowhere/"), &()).unwrap();
+        batch.put(DOC_IDS, DocId(5), &999).unwrap();
+        let history = batch.first(HISTORY).unwrap().unwrap().row().unwrap();
+        batch.put(HISTORY, (u64::MAX, u64::MAX), &history).unwrap();
+        batch.put(EXACT, 5, &999).unwrap();
+        batch.put(UNSURE, 999, &String::new()).unwrap();
+        batch.put(TWINS, (5, 998), &()).unwrap();
+        batch.put(REVIEWS, 999, &()).unwrap();
+        batch.put(META, "settled", &1_000u64.to_be_bytes().to_vec()).unwrap();
+        let body = batch.first(BODIES).unwrap().unwrap().row().unwrap();
+        batch.put(BODIES, 999, &body).unwrap();
+        batch.put(COUNTERS, "addresses.stored", &77).unwrap();
+        batch.put(HOST_NUMBERS, "no host at all", &998).unwrap();
+        batch.put(DOMAINS, "example.org", &5).unwrap();
+        batch.put(PATTERNS, (1, 0x0707_0707_0707_0707), &1).unwrap();
+        batch.raw_put(Name::Patterns, &[9; 12], &1u64.to_be_bytes()).unwrap();
+        batch.raw_put(Name::Patterns, &[9; 11], &1u64.to_be_bytes()).unwrap();
     });
     let findings = findings(&store);
     lists(&findings, "host_numbers", "https://nowhere: ");
@@ -250,25 +237,19 @@ fn a_row_that_names_what_is_missing_is_listed() {
 fn damage_in_all_tables_is_listed_at_once_and_the_command_fails() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(&folder.path().join("store"));
-    write(&store, |tables| {
-        macro_rules! spoil_too {
-            ($table:ident) => {
-                spoil(&mut tables.$table, &[0xEE; 40]);
-            };
+    write(&store, |batch| {
+        for table in OF_BYTES {
+            spoil(batch, table, &[0xEE; 40]);
         }
-        each_of_bytes!(spoil_too);
         // A table full of faults hides none of another.
         for number in 1_000..1_150 {
-            tables.unsure.insert(number, "").unwrap();
+            batch.put(UNSURE, number, &String::new()).unwrap();
         }
     });
     let found = findings(&store);
-    macro_rules! is_listed {
-        ($table:ident) => {
-            lists(&found, stringify!($table), "");
-        };
+    for table in OF_BYTES {
+        lists(&found, table.as_str(), "");
     }
-    each_of_bytes!(is_listed);
     let of_unsure = found.listed.iter().filter(|fault| fault.starts_with("unsure"));
     assert_eq!(of_unsure.count(), 100);
     assert!(found.faults >= 163, "all are counted: {}", found.faults);
@@ -286,68 +267,76 @@ fn damage_in_all_tables_is_listed_at_once_and_the_command_fails() {
 fn every_table_is_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
-    let tables = store.read().unwrap();
+    let snapshot = store.snapshot().unwrap();
     let rows = findings(&store).rows;
-    macro_rules! looked_at {
-        ($($table:ident)*) => {$(
-            let name = stringify!($table);
-            assert!(tables.$table.len().unwrap() > 0, "{name} has no row in this test");
-            assert!(rows.get(name).is_some_and(|rows| *rows > 0), "{name}: {rows:?}");
-        )*};
+    let others = [
+        Name::HostNumbers,
+        Name::Schedule,
+        Name::Revisits,
+        Name::Inlinks,
+        Name::Domains,
+        Name::Patterns,
+        Name::DocIds,
+        Name::Exact,
+        Name::Twins,
+        Name::Unsure,
+        Name::Reviews,
+        Name::Counters,
+    ];
+    for table in OF_BYTES.into_iter().chain(others) {
+        let name = table.as_str();
+        assert!(snapshot.rows_of(table).unwrap() > 0, "{name} has no row in this test");
+        assert!(rows.get(name).is_some_and(|rows| *rows > 0), "{name}: {rows:?}");
     }
-    looked_at!(meta host_numbers hosts robots addresses queue schedule later revisits inlinks documents);
-    looked_at!(domains patterns doc_ids copies contents bodies exact twins near near_log unsure reviews);
-    looked_at!(history counters);
 }
 
 #[test]
 fn a_text_is_found_by_its_hash_or_after_another_one_and_else_it_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
-    let tables = store.read().unwrap();
-    let (hash, last) = tables.twins.first().unwrap().unwrap().0.value();
-    let first = tables.exact.get(hash).unwrap().unwrap().value();
+    let snapshot = store.snapshot().unwrap();
+    let (hash, last) = snapshot.first(TWINS).unwrap().unwrap().key().unwrap();
+    let first = snapshot.get(EXACT, hash).unwrap().unwrap();
     let (other, of_other) = {
-        let row = tables.exact.iter().unwrap().map(|row| row.unwrap());
-        let mut rows = row.map(|(hash, content)| (hash.value(), content.value()));
+        let rows = snapshot.rows(EXACT).unwrap().map(Result::unwrap);
+        let mut rows = rows.map(|entry| (entry.key().unwrap(), entry.row().unwrap()));
         rows.find(|(found, _)| *found != hash).unwrap()
     };
-    drop(tables);
-    let check =
-        |damage: &dyn Fn(&mut Tables<'_>), repair: &dyn Fn(&mut Tables<'_>), wanted: &[String]| {
-            write(&store, damage);
-            let mut listed = findings(&store).listed;
-            listed.sort();
-            assert_eq!(listed, wanted);
-            write(&store, repair);
-            assert_eq!(findings(&store).listed, Vec::<String>::new());
-        };
+    drop(snapshot);
+    let check = |damage: &dyn Fn(&mut Batch), repair: &dyn Fn(&mut Batch), wanted: &[String]| {
+        write(&store, damage);
+        let mut listed = findings(&store).listed;
+        listed.sort();
+        assert_eq!(listed, wanted);
+        write(&store, repair);
+        assert_eq!(findings(&store).listed, Vec::<String>::new());
+    };
     check(
-        &|tables| drop(tables.twins.remove((hash, last)).unwrap()),
-        &|tables| drop(tables.twins.insert((hash, last), ()).unwrap()),
+        &|batch| assert!(batch.remove(TWINS, (hash, last)).unwrap()),
+        &|batch| batch.put(TWINS, (hash, last), &()).unwrap(),
         &[format!("content {last} is not found by its hash")],
     );
     check(
-        &|tables| drop(tables.exact.remove(hash).unwrap()),
-        &|tables| drop(tables.exact.insert(hash, first).unwrap()),
+        &|batch| assert!(batch.remove(EXACT, hash).unwrap()),
+        &|batch| batch.put(EXACT, hash, &first).unwrap(),
         &[
             format!("content {first} is not found by its hash"),
             format!("twins, row {hash:032x} {last}: it follows no other content"),
         ],
     );
     check(
-        &|tables| drop(tables.twins.insert((hash, first), ()).unwrap()),
-        &|tables| drop(tables.twins.remove((hash, first)).unwrap()),
+        &|batch| batch.put(TWINS, (hash, first), &()).unwrap(),
+        &|batch| assert!(batch.remove(TWINS, (hash, first)).unwrap()),
         &[format!("twins, row {hash:032x} {first}: it follows no other content")],
     );
     check(
-        &|tables| drop(tables.twins.insert((other, first), ()).unwrap()),
-        &|tables| drop(tables.twins.remove((other, first)).unwrap()),
+        &|batch| batch.put(TWINS, (other, first), &()).unwrap(),
+        &|batch| assert!(batch.remove(TWINS, (other, first)).unwrap()),
         &[format!("twins, row {other:032x} {first}: content {first} has another text")],
     );
     check(
-        &|tables| drop(tables.exact.insert(other, first).unwrap()),
-        &|tables| drop(tables.exact.insert(other, of_other).unwrap()),
+        &|batch| batch.put(EXACT, other, &first).unwrap(),
+        &|batch| batch.put(EXACT, other, &of_other).unwrap(),
         &[
             format!("content {of_other} is not found by its hash"),
             format!("exact, row {other:032x}: content {first} has another text"),
@@ -360,14 +349,14 @@ fn numbers_of_any_size_are_read_as_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
     // Read as texts, those from 128 on were faults.
-    let number = 200u64.to_be_bytes();
-    write(&store, |tables| {
+    let number = 200u64.to_be_bytes().to_vec();
+    write(&store, |batch| {
         for name in ["next_content", "settled", "search_update"] {
-            tables.meta.insert(name, number.as_slice()).unwrap();
+            batch.put(META, name, &number).unwrap();
         }
     });
     assert_eq!(findings(&store).listed, Vec::<String>::new());
-    write(&store, |tables| drop(tables.meta.insert("settled", [0xFF].as_slice()).unwrap()));
+    write(&store, |batch| batch.put(META, "settled", &[0xFF].to_vec()).unwrap());
     lists(&findings(&store), "meta", "settled: ");
 }
 
@@ -376,16 +365,16 @@ fn a_document_that_ends_or_becomes_part_of_another_one_is_not_reviewed() {
     let folder = tempfile::tempdir().unwrap();
     let store = made(folder.path());
     let numbers: Vec<u64> = {
-        let tables = store.read().unwrap();
-        tables.documents.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
+        let snapshot = store.snapshot().unwrap();
+        snapshot.rows(DOCUMENTS).unwrap().map(|entry| entry.unwrap().key().unwrap()).collect()
     };
-    write(&store, |tables| {
-        for number in &numbers {
-            tables.reviews.insert(number, ()).unwrap();
+    write(&store, |batch| {
+        for number in numbers.iter().copied() {
+            batch.put(REVIEWS, number, &()).unwrap();
         }
-        clusters::merge(tables, numbers[0], numbers[1], Timestamp(9)).unwrap();
-        assert!(tables.reviews.get(numbers[0]).unwrap().is_none());
-        clusters::end(tables, numbers[1], &mut clusters::Left::default()).unwrap();
-        assert!(tables.reviews.get(numbers[1]).unwrap().is_none());
+        clusters::merge(batch, numbers[0], numbers[1], Timestamp(9)).unwrap();
+        assert!(!batch.has(REVIEWS, numbers[0]).unwrap());
+        clusters::end(batch, numbers[1], &mut clusters::Left::default()).unwrap();
+        assert!(!batch.has(REVIEWS, numbers[1]).unwrap());
     });
 }

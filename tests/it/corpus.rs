@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use uniqcrawl::neardup::files::{self, Report};
+use uniqcrawl::neardup::files::{self, DedupReport};
 use uniqcrawl::neardup::{Config, Preset};
 
 use crate::support::prose;
@@ -18,7 +18,7 @@ fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
     path
 }
 
-fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> Report {
+fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> DedupReport {
     files::run(inputs, out, &Config::default(), threads, &mut |_, _| {}).unwrap()
 }
 

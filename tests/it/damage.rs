@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::localweb::Site;
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{Name, Store, Writing as _};
 
 use crate::support::{Web, crawl, page, prose};
 
@@ -160,13 +160,11 @@ fn a_row_that_makes_no_sense_is_told_with_its_table() {
     let path = folder.path();
     let (_, url) = made(path);
     let store = Store::open(&path.join("store"), 1 << 20).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    for number in 1..60 {
-        tables.documents.insert(number, [0xEE; 40].as_slice()).unwrap();
+    let mut batch = store.begin().unwrap();
+    for number in 1..60_u64 {
+        batch.raw_put(Name::Documents, &number.to_be_bytes(), &[0xEE; 40]).unwrap();
     }
-    drop(tables);
-    txn.commit().unwrap();
+    batch.commit().unwrap();
     drop(store);
     let commands: [&[&str]; 5] = [
         &["export", "--out", "out"],

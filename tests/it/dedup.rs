@@ -3,10 +3,11 @@
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Joined, Place};
 use uniqcrawl::corpus::dedup;
-use uniqcrawl::corpus::documents::{DocId, Facts, copies_of, read_body, read_document};
+use uniqcrawl::corpus::documents::{DocId, Facts, copies_of, read_body};
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::Key;
-use uniqcrawl::neardup::{Config, Deduplicator, Document, Finder, Question, Verdict};
-use uniqcrawl::store::Tables;
+use uniqcrawl::neardup::{Config, Deduplicator, Finder, InputDocument, Question, Verdict};
+use uniqcrawl::store::View as _;
 use uniqcrawl::text::features::{Input, Signer};
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::web::robots::meta::Terms;
@@ -59,18 +60,16 @@ impl Judge {
 
     fn add(&mut self, article: &Article, links: u64) -> (Place, Joined) {
         self.time += 1;
-        let txn = self.crawled.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
+        let mut batch = self.crawled.store.begin().unwrap();
         let question = Question::new(&article.signed, &article.address);
-        let judged = dedup::judge_stored(&tables, &self.finder, &question, &self.config).unwrap();
+        let judged = dedup::judge_stored(&batch, &self.finder, &question, &self.config).unwrap();
         let place = judged.place;
         let now = Timestamp(self.time);
-        let joined = clusters::join(&mut tables, article, &place, links, now).unwrap();
+        let joined = clusters::join(&mut batch, article, &place, links, now).unwrap();
         if let Some(content) = joined.content {
             self.finder.insert(content as u32, &article.signed);
         }
-        drop(tables);
-        txn.commit().unwrap();
+        batch.commit().unwrap();
 
         (place, joined)
     }
@@ -211,19 +210,18 @@ fn the_most_popular_copy_is_kept_and_may_come_later() {
     let (_, third) = judge.add(&judge.sign("http://c/third", "Three", &text), 20);
     assert!(!third.canonical);
 
-    let txn = judge.crawled.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
+    let mut batch = judge.crawled.store.begin().unwrap();
     let number = first.document;
-    assert!(!clusters::set_links(&mut tables, number, "http://a/first", 49, Timestamp(9)).unwrap());
-    assert!(clusters::set_links(&mut tables, number, "http://c/third", 51, Timestamp(9)).unwrap());
+    assert!(!clusters::set_links(&mut batch, number, "http://a/first", 49, Timestamp(9)).unwrap());
+    assert!(clusters::set_links(&mut batch, number, "http://c/third", 51, Timestamp(9)).unwrap());
     assert!(
-        !clusters::set_links(&mut tables, number, "http://b/second", 99, Timestamp(9)).unwrap(),
+        !clusters::set_links(&mut batch, number, "http://b/second", 99, Timestamp(9)).unwrap(),
         "scored"
     );
-    let document = read_document(&tables.documents, number).unwrap().unwrap();
+    let document = batch.get(DOCUMENTS, number).unwrap().unwrap();
     assert_eq!((document.canonical.as_str(), document.title.as_str()), ("http://c/third", "Three"));
     assert_eq!(document.id, DocId::of("http://a/first", "One", scored.signed.text.hash));
-    assert_eq!(copies_of(&tables.copies, number).unwrap().len(), 3);
+    assert_eq!(copies_of(&batch, number).unwrap().len(), 3);
 }
 
 #[test]
@@ -236,10 +234,10 @@ fn the_text_of_every_near_copy_can_be_read_back() {
     article.score = Some(9);
     let (place, joined) = judge.add(&article, 0);
     assert!(matches!(place, Place::Tree(_)) && joined.canonical);
-    let tables = judge.crawled.store.read().unwrap();
-    let document = read_document(&tables.documents, joined.document).unwrap().unwrap();
-    assert_eq!(read_body(&tables.bodies, document.content).unwrap(), Some(near));
-    assert_eq!(read_body(&tables.bodies, document.root).unwrap(), Some(text));
+    let snapshot = judge.crawled.store.snapshot().unwrap();
+    let document = snapshot.get(DOCUMENTS, joined.document).unwrap().unwrap();
+    assert_eq!(read_body(&snapshot, document.content).unwrap(), Some(near));
+    assert_eq!(read_body(&snapshot, document.root).unwrap(), Some(text));
 }
 
 #[test]
@@ -250,7 +248,7 @@ fn the_rule_holds_for_texts_that_are_surely_one_too() {
         let mut config = Config::default();
         (config.rule.similarity_min, config.rule.containment_min) = (similarity_min, 1.0);
         let mut dedup = Deduplicator::new(config.clone()).unwrap();
-        let document = |text| Document { text, ..Document::default() };
+        let document = |text| InputDocument { text, ..InputDocument::default() };
         dedup.judge(document(&text));
         let same = dedup.judge(document(&edited)) != Verdict::New;
         let compared = dedup::compare(&config, document(&text), document(&edited)).unwrap();
@@ -268,9 +266,9 @@ fn settings_of_any_size_are_refused_or_taken_and_never_overflow() {
     let all = Config { candidates_max: usize::MAX, ..Config::default() };
     let mut dedup = Deduplicator::new(all).unwrap();
     let text = prose(1, 60);
-    dedup.judge(Document { text: &text, ..Document::default() });
+    dedup.judge(InputDocument { text: &text, ..InputDocument::default() });
     let near = format!("{text} More.");
-    let verdict = dedup.judge(Document { text: &near, ..Document::default() });
+    let verdict = dedup.judge(InputDocument { text: &near, ..InputDocument::default() });
     assert!(matches!(verdict, Verdict::Duplicate { .. }));
 }
 

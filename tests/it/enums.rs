@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::localweb::Site;
-use uniqcrawl::neardup::{self, Deduplicator, Document, Preset, Verdict};
-use uniqcrawl::service::intake::{Found, Intake, Limits, Submission};
+use uniqcrawl::neardup::{self, Deduplicator, InputDocument, Preset, Verdict};
+use uniqcrawl::service::intake::{Found, Intake, Limits, Rules, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::features::lecture::enum_hash;
-use uniqcrawl::text::features::{Config, EnumHash, Enumeration, Extractor, Field, Input, Signer};
+use uniqcrawl::text::features::{
+    ArticleField, Config, EnumHash, Enumeration, Extractor, Input, Signer,
+};
 use uniqcrawl::urls::Normalize;
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};
@@ -25,11 +27,15 @@ fn category(extractor: Extractor, weight: f32) -> Config {
     Config { extractor, enums: vec![category], ..Config::default() }
 }
 
+fn by(dedup: &uniqcrawl::neardup::Config) -> Rules<'_> {
+    Rules { dedup, normalize: Normalize::default(), limits: Limits::default() }
+}
+
 #[test]
 fn declared_fields_vote_alone_or_beside_the_words() {
     let alone = Signer::new(category(Extractor::Enum, 1.0)).unwrap();
     let sign = |signer: &Signer, text: &str, value: &str| {
-        let fields = [Field { name: "category", value }];
+        let fields = [ArticleField { name: "category", value }];
         signer.sign_text(&Input { text, fields: &fields, ..Input::default() }).fingerprint
     };
     for (value, number) in [(" news ", 1), ("SPORT", 2), ("", 0), ("politics", 0)] {
@@ -57,7 +63,7 @@ fn a_value_that_is_added_changes_no_mixed_hash() {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         let one = Enumeration { field: "kind".to_owned(), values, weight: 1.0, hash };
         let config = Config { extractor: Extractor::Enum, enums: vec![one], ..Config::default() };
-        let fields = [Field { name: "kind", value: "b" }];
+        let fields = [ArticleField { name: "kind", value: "b" }];
         let signer = Signer::new(config).unwrap();
         signer.sign_text(&Input { fields: &fields, ..Input::default() }).fingerprint
     };
@@ -146,8 +152,9 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
         let config = by_fields(field, &[value, other]);
         let finder = Arc::new(Mutex::new(dedup::load(&store, &config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
-        let rules = (&config, Normalize::default());
-        let intake = Intake::start(store, finder, rules, Limits::default(), clock).unwrap();
+        let rules =
+            Rules { dedup: &config, normalize: Normalize::default(), limits: Limits::default() };
+        let intake = Intake::start(store, finder, rules, clock).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let send = |n: u64, value: &str| {
             let mut article = json!({"nid": n, "content": prose(n, 60), "language": "fr"});
@@ -167,8 +174,7 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
     let store = Arc::new(Store::open_or_create(tempfile::tempdir().unwrap().path(), 1).unwrap());
     let finder = Arc::new(Mutex::new(dedup::load(&store, &odd).unwrap()));
     let clock = Clock::hand(Timestamp(0));
-    let started =
-        Intake::start(store, finder, (&odd, Normalize::default()), Limits::default(), clock);
+    let started = Intake::start(store, finder, by(&odd), clock);
     assert!(started.err().unwrap().to_string().contains("colour"));
 }
 
@@ -221,8 +227,12 @@ fn any_field_of_a_line_may_be_declared() {
     // The library's judge knows them too.
     let mut judge = Deduplicator::new(config).unwrap();
     let mut ask = |n: u64, value: &str| {
-        let fields = [Field { name: "colour", value }];
-        judge.judge(Document { text: &prose(n, 60), fields: &fields, ..Document::default() })
+        let fields = [ArticleField { name: "colour", value }];
+        judge.judge(InputDocument {
+            text: &prose(n, 60),
+            fields: &fields,
+            ..InputDocument::default()
+        })
     };
     assert_eq!((ask(1, "7"), ask(2, "true")), (Verdict::New, Verdict::New));
     assert!(matches!(ask(3, "7"), Verdict::Duplicate { first: 0, .. }));

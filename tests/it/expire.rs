@@ -192,13 +192,11 @@ fn expiry_of_what_was_sent_leaves_the_addresses_of_a_crawl_as_they_are() {
     uniqcrawl::crawl::run(&server.store, &config.settings(), &seeds, &context).unwrap();
     check_clean(&server.store);
     let store = server.store.clone();
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
+    let mut batch = store.begin().unwrap();
     let before = uniqcrawl::base::clock::Timestamp(i64::MAX);
-    let ended = uniqcrawl::corpus::clusters::expire(&mut tables, before).unwrap();
+    let ended = uniqcrawl::corpus::clusters::expire(&mut batch, before).unwrap();
     assert_eq!(ended.documents, 3);
-    uniqcrawl::frontier::Frontier::forget_expired(&mut tables, &ended.addresses).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    uniqcrawl::frontier::Frontier::forget_expired(&mut batch, &ended.addresses).unwrap();
+    batch.commit().unwrap();
     check_clean(&store);
 }

@@ -3,7 +3,9 @@
 use encoding_rs::Encoding;
 use proptest::prelude::*;
 use uniqcrawl::base::units::Size;
-use uniqcrawl::page::{CharsetSource, Cut, Input, Limits, Memory, Page, batch_line, page};
+use uniqcrawl::page::{
+    BatchOutput, CharsetSource, Cut, Limits, Memory, Page, RawPage, batch_line, page,
+};
 use url::Url;
 
 fn read(html: &str) -> Page {
@@ -12,7 +14,10 @@ fn read(html: &str) -> Page {
 
 fn read_bytes(bytes: &[u8], content_type: Option<&str>) -> Page {
     let url = Url::parse("http://h/dir/page.html").unwrap();
-    page(&Input { bytes, content_type, url: Some(&url), ..Input::default() }, &Limits::default())
+    page(
+        &RawPage { bytes, content_type, url: Some(&url), ..RawPage::default() },
+        &Limits::default(),
+    )
 }
 
 const CHINESE: &str = "国务院办公厅近日印发通知，要求各地区各部门认真贯彻落实，切实做好有关工作。";
@@ -268,8 +273,12 @@ fn limits_cut_and_say_so() {
         Limits { input_size_max: Size::from_bytes(100), links_max: 2, ..Limits::default() };
     let html = format!("<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>{}", "é".repeat(200));
     let url = Url::parse("http://h/").unwrap();
-    let input =
-        Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
+    let input = RawPage {
+        bytes: html.as_bytes(),
+        content_type: None,
+        url: Some(&url),
+        ..RawPage::default()
+    };
     let cut = page(&input, &limits);
     assert!(cut.cut == Some(Cut::Input) && cut.links.len() == 2);
     assert_eq!((cut.links_beyond, page(&input, &Limits::default()).links_beyond), (1, 0));
@@ -283,7 +292,7 @@ fn a_batch_keeps_ids_and_names_bad_lines() {
     let answer = |line: &str| {
         serde_json::from_str::<serde_json::Value>(&batch_line(
             line,
-            (false, false),
+            BatchOutput::Text,
             &Memory::new(Size::from_mib(64)),
         ))
         .unwrap()

@@ -8,7 +8,7 @@ use uniqcrawl::frontier::{
     Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told,
 };
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{Batch, Store};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};
@@ -20,49 +20,47 @@ fn url(text: &str) -> PageUrl {
 }
 
 /// Works on the frontier of a new store, and commits.
-fn work<T>(job: impl FnOnce(&mut Frontier, &mut Tables<'_>) -> T) -> T {
+fn work<T>(job: impl FnOnce(&mut Frontier, &mut Batch) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open_or_create(folder.path(), 1 << 24).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
+    let mut batch = store.begin().unwrap();
     let scope = Scope::new(ScopeKind::Any, &[]);
     let settings = Config { delay: Time::from_millis(0), ..Config::default() };
-    let mut frontier = Frontier::open(&mut tables, settings, scope, NOW).unwrap();
-    let done = job(&mut frontier, &mut tables);
-    frontier.flush(&mut tables).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut frontier = Frontier::open(&mut batch, settings, scope, NOW).unwrap();
+    let done = job(&mut frontier, &mut batch);
+    frontier.flush(&mut batch).unwrap();
+    batch.commit().unwrap();
     done
 }
 
 fn offer(
     frontier: &mut Frontier,
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     (target, from): (&str, &str),
     (rank, depth): (Rank, u16),
 ) -> Offered {
     let (target, from) = (url(target), url(from));
     let offer = Offer { url: &target, depth, rank, hops: 0, from: Some(&from), nofollow: false };
-    frontier.offer(tables, &offer, NOW).unwrap()
+    frontier.offer(batch, &offer, NOW).unwrap()
 }
 
 /// The next page of the only host, whose robots.txt allows everything.
-fn next(frontier: &mut Frontier, tables: &mut Tables<'_>) -> Option<Lease> {
+fn next(frontier: &mut Frontier, batch: &mut Batch) -> Option<Lease> {
     loop {
-        let lease = frontier.lease(tables, NOW).unwrap()?;
+        let lease = frontier.lease(batch, NOW).unwrap()?;
         if lease.purpose == Purpose::Page {
             return Some(lease);
         }
         let none = Settlement::Robots(RobotsAnswer::None);
-        frontier.settle(tables, &lease, (none, Told::status(404)), NOW).unwrap();
+        frontier.settle(batch, &lease, none, Told::status(404, NOW)).unwrap();
     }
 }
 
 #[test]
 fn an_address_of_two_parents_is_queued_once_and_the_better_place_wins() {
-    work(|frontier, tables| {
+    work(|frontier, snapshot| {
         let (a, b) = ("http://h/a", "http://h/b");
-        let mut offer = |pair, place| offer(frontier, tables, pair, place);
+        let mut offer = |pair, place| offer(frontier, snapshot, pair, place);
         assert_eq!(offer((a, "http://p/1"), (Rank::Link, 5)), Offered::Queued);
         assert_eq!(offer((b, "http://p/1"), (Rank::Link, 3)), Offered::Queued);
         // Worse and equal offers of another parent change nothing.
@@ -75,9 +73,9 @@ fn an_address_of_two_parents_is_queued_once_and_the_better_place_wins() {
         assert_eq!(frontier.queued(), 2);
         let order: Vec<Option<String>> = (0..3)
             .map(|_| {
-                let lease = next(frontier, tables)?;
-                let done = (Settlement::Stored(1), Told::status(200));
-                frontier.settle(tables, &lease, done, NOW).unwrap();
+                let lease = next(frontier, snapshot)?;
+                let told = Told::status(200, NOW);
+                frontier.settle(snapshot, &lease, Settlement::Stored(1), told).unwrap();
                 Some(lease.url.to_string())
             })
             .collect();
@@ -88,15 +86,15 @@ fn an_address_of_two_parents_is_queued_once_and_the_better_place_wins() {
 
 #[test]
 fn an_address_in_flight_is_not_queued_again() {
-    work(|frontier, tables| {
+    work(|frontier, snapshot| {
         let link = ("http://h/a", "http://p/1");
-        offer(frontier, tables, link, (Rank::Link, 5));
-        let lease = next(frontier, tables).unwrap();
-        let again = offer(frontier, tables, ("http://h/a", "http://q/1"), (Rank::Seed, 0));
+        offer(frontier, snapshot, link, (Rank::Link, 5));
+        let lease = next(frontier, snapshot).unwrap();
+        let again = offer(frontier, snapshot, ("http://h/a", "http://q/1"), (Rank::Seed, 0));
         assert_eq!((again, frontier.queued()), (Offered::Known, 1));
-        assert_eq!(next(frontier, tables), None);
-        frontier.settle(tables, &lease, (Settlement::Stored(1), Told::status(200)), NOW).unwrap();
-        assert_eq!((next(frontier, tables), frontier.queued()), (None, 0));
+        assert_eq!(next(frontier, snapshot), None);
+        frontier.settle(snapshot, &lease, Settlement::Stored(1), Told::status(200, NOW)).unwrap();
+        assert_eq!((next(frontier, snapshot), frontier.queued()), (None, 0));
     });
 }
 
@@ -193,7 +191,7 @@ fn peak_memory(pages: u64) -> f64 {
     std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
     let settings = format!(
         "[crawl]\npages_max = {pages}\nsigners = 1\nrequests_max = 1\nbatch_pages_max = 1\n\
-         probe_error_page = false\n[store]\ncache_mib = 1\n"
+         probe_error_page = false\n[store]\ncache_mib = 8\n"
     );
     std::fs::write(folder.path().join("few.toml"), settings).unwrap();
     let run = ["--seeds", "seeds.txt", "--allow-private", "--delay", "0", "--config", "few.toml"];

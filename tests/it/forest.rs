@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::neardup::forest::Forest;
-use uniqcrawl::neardup::index::layout::Kind;
-use uniqcrawl::neardup::{Deduplicator, Document, Preset};
+use uniqcrawl::neardup::index::layout::LayoutKind;
+use uniqcrawl::neardup::{Deduplicator, InputDocument, Preset};
 use uniqcrawl::text::features::Signer;
 use uniqcrawl::text::simhash::Fingerprint;
 
@@ -61,7 +61,7 @@ impl Model {
 }
 
 fn forest() -> Forest {
-    Forest::new(Kind::Rotated, K).unwrap()
+    Forest::new(LayoutKind::Rotated, K).unwrap()
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_preset_seeds_gives_the_trees_of_the_forest() {
         };
         let print = signer.sign(&text, "").fingerprint;
         roots.push(forest.insert(print, Timestamp(number.cast_signed())));
-        dedup.judge(Document { text: &text, ..Document::default() });
+        dedup.judge(InputDocument { text: &text, ..InputDocument::default() });
     }
     let cluster = |number: usize| dedup.fate(number as u32).cluster;
     let mut joined = 0;

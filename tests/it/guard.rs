@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use uniqcrawl::web::fetch::guard::Guard;
+use uniqcrawl::web::fetch::guard::AddressGuard;
 
 /// What the column "Globally Reachable" says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn check(
         let rows = ranges.iter().filter(|(from, to, ..)| (from..=to).contains(&&address));
         let row = rows.min_by_key(|(_, _, free, _)| *free);
         let reach = row.map_or(Global, |(.., reach)| *reach);
-        let passes = Guard { allow_private: false }.check(ip(address)).is_ok();
+        let passes = AddressGuard { allow_private: false }.check(ip(address)).is_ok();
         if reach != Inner && passes != (reach == Global) {
             wrong.push(format!("{} is {reach:?} and passes: {passes}", ip(address)));
         }
@@ -140,7 +140,7 @@ fn no_form_of_an_ipv4_address_gets_around_the_guard() {
         .map(|(prefix, ..)| prefix.parse().unwrap())
         .chain([Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::new(168, 63, 129, 16)])
         .collect();
-    let strict = Guard { allow_private: false };
+    let strict = AddressGuard { allow_private: false };
     for inner in not {
         let [a, b, c, d] = inner.octets();
         let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -159,7 +159,7 @@ fn no_form_of_an_ipv4_address_gets_around_the_guard() {
         }
     }
     // Networks of one's own pass if they may, and what gives out credentials never does.
-    let open = Guard { allow_private: true };
+    let open = AddressGuard { allow_private: true };
     let passes = |ip: &str| open.check(ip.parse().unwrap()).is_ok();
     for own in ["::127.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b:1::10.0.0.1", "64:ff9b:1:808:8:800::"]
     {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use uniqcrawl::corpus::keys::{self, K_MAX};
+use uniqcrawl::corpus::tables::NEAR;
 use uniqcrawl::neardup::index::layout::Near;
 use uniqcrawl::neardup::{Change, Field};
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::Update as _;
 use uniqcrawl::text::simhash::Fingerprint;
 
 use crate::support::Crawled;
@@ -17,33 +18,31 @@ fn change(field: Field, fingerprint: u64, content: u32, removed: bool) -> Change
 
 /// Writes each batch in a transaction of its own; folds after those that are marked.
 fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
-    for (batch, fold) in batches {
-        let txn = store.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
-        keys::append(&mut tables.near_log, batch.iter().copied()).unwrap();
+    for (changes, fold) in batches {
+        let mut batch = store.store.begin().unwrap();
+        keys::append(&mut batch, changes.iter().copied()).unwrap();
         if *fold {
-            let mut all = keys::load(&tables.near, &tables.near_log).unwrap();
-            keys::fold(&mut tables.near, &mut tables.near_log, &mut all).unwrap();
-            assert_eq!(keys::load(&tables.near, &tables.near_log).unwrap(), {
+            let mut all = keys::load(&batch).unwrap();
+            keys::fold(&mut batch, &mut all).unwrap();
+            assert_eq!(keys::load(&batch).unwrap(), {
                 all.contents.sort_unstable();
                 all.titles.sort_unstable();
                 all
             });
         }
-        drop(tables);
-        txn.commit().unwrap();
+        batch.commit().unwrap();
     }
 }
 
 fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u32)> {
-    let tables = store.store.read().unwrap();
-    let found = keys::probe((&tables.near, &tables.near_log), field, Fingerprint(query), k);
+    let snapshot = store.store.snapshot().unwrap();
+    let found = keys::probe(&snapshot, field, Fingerprint(query), k);
     found.unwrap().iter().map(|Near { number, distance, .. }| (*distance, *number)).collect()
 }
 
 fn faults(store: &Crawled) -> Vec<(&'static str, String)> {
-    let tables = store.store.read().unwrap();
-    keys::faults(&tables.near, &tables.near_log).unwrap()
+    let snapshot = store.store.snapshot().unwrap();
+    keys::faults(&snapshot).unwrap()
 }
 
 #[test]
@@ -64,11 +63,9 @@ fn a_damaged_table_is_found() {
     let store = Crawled::new();
     let batch = (0..50).map(|n| change(Field::Content, u64::from(n) << 40, n, false)).collect();
     write(&store, &[(batch, true)]);
-    let txn = store.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    tables.near.remove([2, 0, 0].as_slice()).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = store.store.begin().unwrap();
+    assert!(batch.remove(NEAR, (2, 0)).unwrap());
+    batch.commit().unwrap();
     let faults = faults(&store);
     assert!(faults.iter().any(|(_, fault)| fault.contains("do not agree")), "{faults:?}");
 }
@@ -78,8 +75,8 @@ fn an_entry_that_went_and_came_back_is_there_once() {
     let store = Crawled::new();
     let steps = [false, true, false].map(|removed| change(Field::Title, 7, 1, removed));
     write(&store, &[(steps[..2].to_vec(), false), (steps[2..].to_vec(), false)]);
-    let tables = store.store.read().unwrap();
-    let all = keys::load(&tables.near, &tables.near_log).unwrap();
+    let snapshot = store.store.snapshot().unwrap();
+    let all = keys::load(&snapshot).unwrap();
     assert_eq!(all.titles, [(Fingerprint(7), 1)]);
     assert_eq!(probe(&store, Field::Title, 7, 0), [(0, 1)]);
 }
@@ -91,17 +88,15 @@ fn rows_in_another_order_or_place_are_found() {
         prints.iter().flat_map(entry).collect()
     };
     for (key, prints, wrong) in [
-        ([0, 0, 0], [1, 2], false),
-        ([0, 0, 0], [2, 1], true),
-        ([0, 0, 1], [1, 2], true),
-        ([8, 0, 0], [1, 2], true),
+        ((0, 0), [1, 2], false),
+        ((0, 0), [2, 1], true),
+        ((0, 1), [1, 2], true),
+        ((8, 0), [1, 2], true),
     ] {
         let store = Crawled::new();
-        let txn = store.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
-        tables.near.insert(key.as_slice(), row(&prints).as_slice()).unwrap();
-        drop(tables);
-        txn.commit().unwrap();
+        let mut batch = store.store.begin().unwrap();
+        batch.put(NEAR, key, &row(&prints)).unwrap();
+        batch.commit().unwrap();
         let faults = faults(&store);
         let found = faults.iter().any(|(_, fault)| fault.contains("not in order"));
         assert_eq!(found, wrong, "{key:?} {prints:?}: {faults:?}");
@@ -116,8 +111,8 @@ fn the_log_is_folded_when_it_has_outgrown_the_tables() {
         let batch = (next..next + count).map(|n| change(Field::Content, u64::from(n), n, false));
         next += count;
         write(&store, &[(batch.collect(), false)]);
-        let tables = store.store.read().unwrap();
-        keys::load(&tables.near, &tables.near_log).unwrap().is_fold_due()
+        let snapshot = store.store.snapshot().unwrap();
+        keys::load(&snapshot).unwrap().is_fold_due()
     };
     assert!(!log((1 << 16) - 1) && log(1));
     write(&store, &[(Vec::new(), true)]);
@@ -164,9 +159,9 @@ proptest! {
         let mut model: BTreeSet<(Field, u64, u32)> = BTreeSet::new();
         // An entry is added once: the ledger gives each content a number of its own.
         let mut valid = Vec::new();
-        for (batch, fold) in batches {
+        for (changes, fold) in batches {
             let mut kept = Vec::new();
-            for change in batch {
+            for change in changes {
                 let key = (change.field, change.fingerprint.0, change.content);
                 let fits = if change.removed { model.remove(&key) } else { model.insert(key) };
                 if fits {
@@ -178,8 +173,8 @@ proptest! {
         let store = Crawled::new();
         write(&store, &valid);
         let mut all = {
-            let tables = store.store.read().unwrap();
-            keys::load(&tables.near, &tables.near_log).unwrap()
+            let snapshot = store.store.snapshot().unwrap();
+            keys::load(&snapshot).unwrap()
         };
         all.contents.sort_unstable();
         all.titles.sort_unstable();

@@ -6,18 +6,23 @@ use serde_json::json;
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::dedup;
-use uniqcrawl::corpus::documents::{DocId, Document, by_copies, growth_since, read_document};
+use uniqcrawl::corpus::documents::{DocId, Document, by_copies, growth_since};
 use uniqcrawl::corpus::explain::explain;
 use uniqcrawl::corpus::export::{self, Format};
+use uniqcrawl::corpus::tables::{ARRIVALS, DOC_IDS, DOCUMENTS};
 use uniqcrawl::neardup::Config;
 use uniqcrawl::neardup::Key;
-use uniqcrawl::service::intake::{Bad, Found, Intake, Limits, Receipt, Submission};
+use uniqcrawl::service::intake::{Bad, Found, Intake, Limits, Receipt, Rules, Submission};
 use uniqcrawl::store::Store;
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::View as _;
 use uniqcrawl::urls::{Normalize, PageUrl};
 use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{check_clean, prose};
+
+fn by(dedup: &Config, normalize: Normalize) -> Rules<'_> {
+    Rules { dedup, normalize, limits: Limits::default() }
+}
 
 struct Desk {
     folder: tempfile::TempDir,
@@ -38,8 +43,7 @@ impl Desk {
         let finder = Arc::new(Mutex::new(dedup::load(&store, config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let intake =
-            Intake::start(store.clone(), finder, (config, rules), Limits::default(), clock.clone())
-                .unwrap();
+            Intake::start(store.clone(), finder, by(config, rules), clock.clone()).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         Self { folder, store, intake, clock, runtime }
     }
@@ -51,9 +55,9 @@ impl Desk {
     }
 
     fn document(&self, id: DocId) -> Document {
-        let tables = self.store.read().unwrap();
-        let number = tables.doc_ids.get(id.0).unwrap().unwrap().value();
-        read_document(&tables.documents, number).unwrap().unwrap()
+        let snapshot = self.store.snapshot().unwrap();
+        let number = snapshot.get(DOC_IDS, id).unwrap().unwrap();
+        snapshot.get(DOCUMENTS, number).unwrap().unwrap()
     }
 
     fn send(&self, article: serde_json::Value) -> Receipt {
@@ -111,11 +115,11 @@ fn an_article_that_is_known_does_not_wait_for_the_writer() {
         })
     };
     // Nobody else can write meanwhile.
-    let txn = desk.store.db().begin_write().unwrap();
+    let batch = desk.store.begin().unwrap();
     let again = ask(article("n1", prose(2, 120)), 60_000).unwrap().unwrap().remove(0);
     assert_eq!(again, Receipt { found: Found::Nid, ..first.clone() });
     assert!(ask(article("n2", prose(1, 120)), 100).is_err());
-    drop(txn);
+    drop(batch);
     let other = desk.send(article("n2", prose(1, 120)));
     assert_eq!((other.found, other.doc_id), (Found::Nid, first.doc_id));
     // What is wrong with an article is told all the same.
@@ -183,18 +187,15 @@ fn an_article_of_a_document_that_has_ended_is_new_when_it_is_sent_again() {
     let first = desk.send(article.clone());
     assert_eq!(desk.send(article.clone()).found, Found::Nid);
     desk.clock.advance(std::time::Duration::from_hours(48));
-    let txn = desk.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    assert_eq!(clusters::expire(&mut tables, desk.clock.now()).unwrap().documents, 1);
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = desk.store.begin().unwrap();
+    assert_eq!(clusters::expire(&mut batch, desk.clock.now()).unwrap().documents, 1);
+    batch.commit().unwrap();
     check_clean(&desk.store);
     let other = Desk {
         intake: Intake::start(
             desk.store.clone(),
             Arc::new(Mutex::new(dedup::load(&desk.store, &Config::default()).unwrap())),
-            (&Config::default(), Normalize::default()),
-            Limits::default(),
+            by(&Config::default(), Normalize::default()),
             desk.clock.clone(),
         )
         .unwrap(),
@@ -211,13 +212,13 @@ fn exports_and_explanations_know_what_was_sent() {
     desk.send(article("1", "a"));
     desk.send(article("2", "longer"));
     let out = desk.folder.path().join("out");
-    export::export(&desk.store, (Format::Jsonl, &out), &Honour::default(), desk.clock.now())
-        .unwrap();
+    let target = export::Target { format: Format::Jsonl, folder: &out };
+    export::export(&desk.store, target, &Honour::default(), desk.clock.now()).unwrap();
     let row = std::fs::read_to_string(out.join("documents.jsonl")).unwrap();
     let row: serde_json::Value = serde_json::from_str(&row).unwrap();
     assert_eq!((&row["category"], &row["images"]), (&json!("sports"), &json!(4)));
-    let tables = desk.store.read().unwrap();
-    let told = |url: &str| explain(&tables, &PageUrl::parse(url).unwrap()).unwrap();
+    let snapshot = desk.store.snapshot().unwrap();
+    let told = |url: &str| explain(&snapshot, &PageUrl::parse(url).unwrap()).unwrap();
     assert_eq!(told("http://a.example/p").state, "stored");
     assert_eq!(told("http://longer.example/p").summary, "a copy of http://a.example/p");
     assert_eq!(told("http://b.example/p").state, "unknown");
@@ -238,26 +239,25 @@ fn documents_stand_in_the_order_of_copies_and_hours_are_counted() {
     for (nid, story) in [("g", 2), ("h", 2), ("i", 1)] {
         send(nid, story);
     }
-    let tables = desk.store.read().unwrap();
+    let snapshot = desk.store.snapshot().unwrap();
     let order: Vec<(u64, u64)> =
-        by_copies(&tables.ranking, (None, None)).unwrap().map(Result::unwrap).collect();
+        by_copies(&snapshot, None, None).unwrap().map(Result::unwrap).collect();
     assert_eq!(order, [(2, 1), (3, 3), (4, 2)]);
     for (places, rest) in [
         ((None, Some((3, 3))), (2, 1)),
         ((Some((3, 3)), None), (4, 2)),
         ((Some((2, 1)), Some((4, 2))), (3, 3)),
     ] {
-        let found = by_copies(&tables.ranking, places).unwrap().map(Result::unwrap);
+        let found = by_copies(&snapshot, places.0, places.1).unwrap().map(Result::unwrap);
         assert_eq!(found.collect::<Vec<_>>(), [rest], "{places:?}");
     }
     let hour = 1_795_262_400_000 / 3_600_000;
-    let grown = |since| growth_since(&tables.growth, since, 100).unwrap().0;
+    let grown = |since| growth_since(&snapshot, since, 100).unwrap().0;
     assert_eq!(grown(hour), [(1, 1), (2, 3), (3, 2)].into());
     assert_eq!(grown(hour + 1), [(1, 1), (2, 2)].into());
-    assert!(!growth_since(&tables.growth, hour, 2).unwrap().1, "told that it is cut");
+    assert!(!growth_since(&snapshot, hour, 2).unwrap().1, "told that it is cut");
     let arrivals = |hour| {
-        let row = tables.arrivals.get(hour).unwrap().unwrap();
-        let row = uniqcrawl::corpus::documents::Arrivals::decode(row.value()).unwrap();
+        let row = snapshot.get(ARRIVALS, hour).unwrap().unwrap();
         (row.documents, row.copies)
     };
     assert_eq!((arrivals(hour), arrivals(hour + 2)), ((3, 6), (0, 3)));
@@ -306,19 +306,15 @@ fn an_nid_that_is_the_address_of_another_article_names_its_own_only() {
 
 #[test]
 fn an_article_whose_copy_has_left_since_is_stored_when_its_address_is_sent_again() {
-    use redb::ReadableTable as _;
-
     let desk = Desk::new();
     let article = |nid: &str, url: &str| json!({"nid": nid, "url": url, "title": "A story of some words", "content": prose(1, 120)});
     let first = desk.send(article("1", "http://a.example/"));
     desk.send(article("2", "http://b.example/"));
     // As when the page of this address is gone.
-    let txn = desk.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let number = tables.doc_ids.get(first.doc_id.0).unwrap().unwrap().value();
-    clusters::leave(&mut tables, number, "http://a.example/", desk.clock.now()).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = desk.store.begin().unwrap();
+    let number = batch.get(DOC_IDS, first.doc_id).unwrap().unwrap();
+    clusters::leave(&mut batch, number, "http://a.example/", desk.clock.now()).unwrap();
+    batch.commit().unwrap();
     assert_eq!(desk.document(first.doc_id).copies, 1);
     let again = desk.send(article("3", "http://a.example/"));
     assert_eq!((again.found, again.doc_id), (Found::Key(Key::Exact), first.doc_id));

@@ -1,7 +1,7 @@
 //! The judge against a plain model, and the second look.
 
 use proptest::prelude::*;
-use uniqcrawl::neardup::{Config, Deduplicator, Document, Preset, Verdict};
+use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Preset, Verdict};
 use uniqcrawl::text::features::{Input, Signer};
 
 use crate::plain_judge::{FOLDERS, Model, Place, TITLES};
@@ -36,7 +36,7 @@ proptest! {
             }
             let (url, title) = (place.url(), TITLES[place.title].0);
             let document =
-                Document { url: &url, title, text: &text, popularity, ..Document::default() };
+                InputDocument { url: &url, title, text: &text, popularity, ..InputDocument::default() };
             let found = match dedup.judge(document) {
                 Verdict::New => None,
                 Verdict::Duplicate { first, key, .. } => Some((first as usize, key)),
@@ -74,7 +74,12 @@ fn the_second_look_goes_on_while_a_better_place_appears() {
         let text = if own { format!("{} {text}", prose(site + 500, 60)) } else { text };
         let edited = text.replacen(' ', &format!(" w{number} "), 3);
         let (url, title) = (format!("http://{site}.test/{number}"), prose(story % 4 + 50, 4));
-        dedup.judge(Document { url: &url, title: &title, text: &edited, ..Document::default() });
+        dedup.judge(InputDocument {
+            url: &url,
+            title: &title,
+            text: &edited,
+            ..InputDocument::default()
+        });
     }
     assert!(dedup.settle() > 0, "something moves");
     assert_eq!(dedup.settle(), 0, "it would have moved to what came of another move");

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::documents::{Document, read_document};
-use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::documents::Document;
+use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::frontier::{Address, State};
+use uniqcrawl::frontier::{ADDRESSES, Address, State};
 use uniqcrawl::localweb::{Page, Request, Site};
+use uniqcrawl::store::View as _;
 use uniqcrawl::urls::PageUrl;
 use uniqcrawl::web::robots::meta::Honour;
 
@@ -94,9 +96,9 @@ impl Lab {
     }
 
     pub(crate) fn address(&self, host: usize, path: &str) -> Address {
-        let tables = self.crawled.store.read().unwrap();
+        let snapshot = self.crawled.store.snapshot().unwrap();
         let url = self.web.url(host, path);
-        Address::read(&tables.addresses, url.as_str()).unwrap().unwrap()
+        snapshot.get(ADDRESSES, url.as_str()).unwrap().unwrap()
     }
 
     /// The document of a stored page.
@@ -105,8 +107,8 @@ impl Lab {
         let State::Stored(number) = self.address(host, path).state else {
             panic!("{path} is not stored: {:?}", self.address(host, path).state)
         };
-        let tables = self.crawled.store.read().unwrap();
-        read_document(&tables.documents, number).unwrap().unwrap()
+        let snapshot = self.crawled.store.snapshot().unwrap();
+        snapshot.get(DOCUMENTS, number).unwrap().unwrap()
     }
 
     pub(crate) fn url(&self, host: usize, path: &str) -> PageUrl {
@@ -122,7 +124,7 @@ impl Lab {
     /// The exported documents: address and text.
     pub(crate) fn exported(&self) -> BTreeMap<String, String> {
         let folder = tempfile::tempdir().unwrap();
-        let form = (Format::Jsonl, folder.path());
+        let form = Target { format: Format::Jsonl, folder: folder.path() };
         export(&self.crawled.store, form, &Honour::default(), self.clock.now()).unwrap();
         let text = std::fs::read_to_string(folder.path().join("documents.jsonl")).unwrap();
         let rows =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use uniqcrawl::neardup::index::layout::{Kind, Layout, Near, build};
+use uniqcrawl::neardup::index::layout::{Layout, LayoutKind, Near, build};
 use uniqcrawl::neardup::index::rotated::Rotated;
 use uniqcrawl::neardup::index::simd::{self, Level};
 use uniqcrawl::text::simhash::Fingerprint;
@@ -179,7 +179,7 @@ proptest! {
         first in entries(),
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::QueryExpansion) {
+        for kind in LayoutKind::ALL.into_iter().filter(|kind| *kind != LayoutKind::QueryExpansion) {
             play(&mut *build(kind, kind.k_max()).unwrap(), &first, &steps);
         }
     }
@@ -192,7 +192,7 @@ proptest! {
     ) {
         let found = |level| {
             let mut found = Vec::new();
-            simd::near(level, &words, (query, k), &mut |row| found.push(row));
+            simd::near(level, &words, query, k, &mut |row| found.push(row));
             found
         };
         let near = |word: &u64| (word ^ query).count_ones() <= k;
@@ -210,7 +210,7 @@ proptest! {
         first in entries(),
         steps in prop::collection::vec(step(), 1..30),
     ) {
-        play(&mut *build(Kind::QueryExpansion, 3).unwrap(), &first, &steps);
+        play(&mut *build(LayoutKind::QueryExpansion, 3).unwrap(), &first, &steps);
     }
 }
 
@@ -251,7 +251,8 @@ fn packed_parts_stay_exact_while_entries_come_and_go() {
 /// The other layouts beyond their unsorted lists, one by one and in batches.
 #[test]
 fn sorted_tables_stay_exact_while_entries_come_and_go() {
-    for (kind, k) in [(Kind::Pairs, 3), (Kind::TwoLevel, 3), (Kind::Expanded, 1)] {
+    for (kind, k) in [(LayoutKind::Pairs, 3), (LayoutKind::TwoLevel, 3), (LayoutKind::Expanded, 1)]
+    {
         let mut next = random(11);
         let (mut layout, mut model) = (build(kind, k).unwrap(), Model::new());
         for round in 0..6 {
@@ -273,17 +274,17 @@ fn sorted_tables_stay_exact_while_entries_come_and_go() {
 fn planted_neighbours_are_all_found_among_200_000() {
     let mut next = random(3);
     let entries: Vec<_> = (0..200_000).map(|number| (Fingerprint(next()), number)).collect();
-    for kind in Kind::ALL {
+    for kind in LayoutKind::ALL {
         // Two bits of expansion would be 5 GB here.
-        let k_max = if kind == Kind::Expanded { 1 } else { kind.k_max().min(12) };
+        let k_max = if kind == LayoutKind::Expanded { 1 } else { kind.k_max().min(12) };
         let mut layout = build(kind, k_max).unwrap();
         layout.insert_all(&entries);
         assert_eq!(layout.len(), entries.len());
         assert!(layout.bytes() > 8 * entries.len(), "{kind}");
         for k in 0..=k_max {
             let queries = match kind {
-                Kind::QueryExpansion => 5,
-                Kind::Linear => 20,
+                LayoutKind::QueryExpansion => 5,
+                LayoutKind::Linear => 20,
                 _ => 100,
             };
             for (fingerprint, number) in entries.iter().step_by(1_999).take(queries) {
@@ -311,10 +312,10 @@ fn a_packed_fingerprint_takes_28_bytes_and_the_directories() {
 fn a_distance_that_a_layout_cannot_find_is_refused() {
     let refused = |kind, k| build(kind, k).err().unwrap().to_string();
     let says = "the index layout rotated finds at most 11 differing bits, not 12";
-    assert_eq!(refused(Kind::Rotated, 12), says);
+    assert_eq!(refused(LayoutKind::Rotated, 12), says);
     let says = "the index layout two-level finds at most 3 differing bits, not 4";
-    assert_eq!(refused(Kind::TwoLevel, 4), says);
-    for (kind, largest) in Kind::ALL.into_iter().zip([11, 3, 3, 3, 2, 64]) {
+    assert_eq!(refused(LayoutKind::TwoLevel, 4), says);
+    for (kind, largest) in LayoutKind::ALL.into_iter().zip([11, 3, 3, 3, 2, 64]) {
         assert!(build(kind, largest).unwrap().k_max() >= largest);
         assert_eq!(build(kind, largest + 1).err().unwrap().largest, largest);
     }
@@ -322,13 +323,13 @@ fn a_distance_that_a_layout_cannot_find_is_refused() {
 
 #[test]
 fn names_of_layouts_are_read_back() {
-    for kind in Kind::ALL {
+    for kind in LayoutKind::ALL {
         assert_eq!(kind.to_string().parse(), Ok(kind));
         let json = serde_json::to_string(&kind).unwrap();
         assert_eq!(json, format!("\"{kind}\""));
-        assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), kind);
+        assert_eq!(serde_json::from_str::<LayoutKind>(&json).unwrap(), kind);
     }
     let says = "no index layout is called \"tree\"; there are rotated, pairs, two-level, \
                 query-expansion, expanded, linear";
-    assert_eq!("tree".parse::<Kind>().unwrap_err().to_string(), says);
+    assert_eq!("tree".parse::<LayoutKind>().unwrap_err().to_string(), says);
 }

@@ -1,6 +1,6 @@
 //! The main text of pages: what is kept of articles, forums and shops, as text and as Markdown.
 
-use uniqcrawl::page::{Input, Kind, Limits, Page, page, page_and_why, page_as_markdown};
+use uniqcrawl::page::{Limits, Page, PageKind, RawPage, page, page_and_why, page_as_markdown};
 use url::Url;
 
 const WALK: &str = "They left the village before sunrise, when the bakery had just lit its ovens, \
@@ -10,13 +10,13 @@ const RIVER: &str = "The river had risen during the night, so the path was under
 const NOON: &str = "At noon they rested in the shade of a chapel, shared bread and cheese, and \
                     talked about the years in which nobody had dared to cross the pass.";
 
-fn with<T>(html: &str, read: impl Fn(&Input<'_>, &Limits) -> T) -> T {
+fn with<T>(html: &str, read: impl Fn(&RawPage<'_>, &Limits) -> T) -> T {
     at("http://h/walks/2024/river.html", html, read)
 }
 
-fn at<T>(url: &str, html: &str, read: impl Fn(&Input<'_>, &Limits) -> T) -> T {
+fn at<T>(url: &str, html: &str, read: impl Fn(&RawPage<'_>, &Limits) -> T) -> T {
     let url = Url::parse(url).unwrap();
-    let input = Input { bytes: html.as_bytes(), url: Some(&url), ..Input::default() };
+    let input = RawPage { bytes: html.as_bytes(), url: Some(&url), ..RawPage::default() };
     read(&input, &Limits::default())
 }
 
@@ -91,7 +91,7 @@ fn an_article_is_kept_and_what_stands_around_it_is_not() {
     let html = around(&format!("<p>{WALK}</p><h2>Noon</h2><p>{RIVER}</p><p>{NOON}</p>"));
     let found = read(&html);
     holds(&found.text, &[WALK, RIVER, NOON, "\nNoon\n"], &AROUND);
-    assert_eq!(found.kind, Kind::Article);
+    assert_eq!(found.kind, PageKind::Article);
     assert!(found.quality > 0.7, "{}", found.quality);
 }
 
@@ -136,7 +136,7 @@ fn the_posts_of_a_forum_are_kept() {
     );
     let found = at("http://h/forum/viewtopic?t=7", &html, page);
     holds(&found.text, &["Number 0", "Number 2", "Number 4"], &["New posts", "Powered by"]);
-    assert_eq!(found.kind, Kind::Forum);
+    assert_eq!(found.kind, PageKind::Forum);
 }
 
 #[test]

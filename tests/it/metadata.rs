@@ -3,15 +3,19 @@
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Size;
-use uniqcrawl::page::{Input, Limits, Memory, Metadata, Source, batch_line, page};
+use uniqcrawl::page::{BatchOutput, Limits, Memory, Metadata, RawPage, Source, batch_line, page};
 use url::Url;
 
 const ADDRESS: &str = "http://h/blog/a-long-story-about-bridges.html";
 
 fn read_at(html: &str, address: &str) -> Metadata {
     let url = Url::parse(address).unwrap();
-    let input =
-        Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
+    let input = RawPage {
+        bytes: html.as_bytes(),
+        content_type: None,
+        url: Some(&url),
+        ..RawPage::default()
+    };
     page(&input, &Limits::default()).metadata
 }
 
@@ -304,12 +308,16 @@ fn a_change_is_not_a_publication() {
 fn nothing_is_younger_than_the_moment_it_was_fetched() {
     let html = english("<meta name=pubdate content='2024-03-05'>", "");
     let url = Url::parse(ADDRESS).unwrap();
-    let input =
-        Input { bytes: html.as_bytes(), content_type: None, url: Some(&url), ..Input::default() };
+    let input = RawPage {
+        bytes: html.as_bytes(),
+        content_type: None,
+        url: Some(&url),
+        ..RawPage::default()
+    };
     let at = |time: &str| {
         let time: jiff::Timestamp = time.parse().unwrap();
         let fetched = Some(Timestamp(time.as_millisecond()));
-        published(&page(&Input { fetched, ..input }, &Limits::default()).metadata)
+        published(&page(&RawPage { fetched, ..input }, &Limits::default()).metadata)
     };
     assert_eq!(at("2024-03-04T12:00:00Z").as_deref(), Some("2024-03-05"));
     assert_eq!(at("2024-03-03T12:00:00Z"), None);
@@ -448,7 +456,7 @@ fn a_batch_answers_with_the_metadata() {
         let line = serde_json::json!({"id": 1, "url": ADDRESS, "html": html, "fetched": fetched});
         serde_json::from_str::<serde_json::Value>(&batch_line(
             &line.to_string(),
-            (false, false),
+            BatchOutput::Text,
             &Memory::new(Size::from_mib(512)),
         ))
         .unwrap()

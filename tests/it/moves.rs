@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Joint, Place};
 use uniqcrawl::corpus::dedup;
-use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body, read_document};
-use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body};
+use uniqcrawl::corpus::export::{Format, Target, export};
 use uniqcrawl::corpus::keys;
+use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS, UNSURE};
 use uniqcrawl::neardup::Key;
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::{Batch, Name, Reading as _, Update as _, View as _};
 use uniqcrawl::web::robots::meta::Honour;
 
 use crate::shelf::Shelf;
@@ -49,26 +49,26 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
     shelf.add("http://a/1/copy", &prose(1, 80));
     shelf.add("http://b/near", &format!("{} And more.", prose(2, 80)));
     let id = |number: u64| {
-        let tables = shelf.crawled.store.read().unwrap();
-        read_document(&tables.documents, number).unwrap().unwrap().id
+        let snapshot = shelf.crawled.store.snapshot().unwrap();
+        snapshot.get(DOCUMENTS, number).unwrap().unwrap().id
     };
     let ids = [id(first), id(second)];
     // A leaf whose joint was less than certain hangs by a decision now.
-    shelf.write(|tables| drop(tables.unsure.insert(1, "").unwrap()));
-    let moved = shelf.write(|tables| {
-        assert!(clusters::merge(tables, first, first, Timestamp(50)).is_err());
-        clusters::merge(tables, first, second, Timestamp(50)).unwrap()
+    shelf.write(|snapshot| snapshot.put(UNSURE, 1, &String::new()).unwrap());
+    let moved = shelf.write(|snapshot| {
+        assert!(clusters::merge(snapshot, first, first, Timestamp(50)).is_err());
+        clusters::merge(snapshot, first, second, Timestamp(50)).unwrap()
     });
     assert_eq!(moved, ["http://a/1", "http://a/1/copy"]);
-    let tables = shelf.crawled.store.read().unwrap();
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
     for id in ids {
-        assert_eq!(tables.doc_ids.get(id.0).unwrap().unwrap().value(), second);
+        assert_eq!(snapshot.get(DOC_IDS, id).unwrap().unwrap(), second);
     }
-    assert_eq!(tables.unsure.iter().unwrap().count(), 0);
-    let document = read_document(&tables.documents, second).unwrap().unwrap();
+    assert_eq!(snapshot.len(UNSURE).unwrap(), 0);
+    let document = snapshot.get(DOCUMENTS, second).unwrap().unwrap();
     assert_eq!((document.copies, document.canonical.as_str()), (4, "http://b"));
     let keys: Vec<Key> =
-        copies_of(&tables.copies, second).unwrap().into_iter().map(|(_, copy)| copy.key).collect();
+        copies_of(&snapshot, second).unwrap().into_iter().map(|(_, copy)| copy.key).collect();
     assert_eq!(keys, [Key::Merged, Key::Exact, Key::First, Key::Near]);
 }
 
@@ -79,15 +79,15 @@ fn a_document_ends_as_a_whole_when_nothing_new_came_for_long() {
     shelf.add("http://old/near", &format!("{} More.", prose(1, 80)));
     let kept = shelf.add("http://kept", &prose(2, 80));
     shelf.add("http://kept/copy", &prose(2, 80));
-    let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(3)).unwrap());
+    let ended = shelf.write(|snapshot| clusters::expire(snapshot, Timestamp(3)).unwrap());
     assert_eq!((ended.documents, ended.addresses.len()), (1, 2));
-    let tables = shelf.crawled.store.read().unwrap();
-    assert!(read_document(&tables.documents, old).unwrap().is_none());
-    assert!(read_document(&tables.documents, kept).unwrap().is_some());
-    let entries = keys::load(&tables.near, &tables.near_log).unwrap();
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    assert!(snapshot.get(DOCUMENTS, old).unwrap().is_none());
+    assert!(snapshot.get(DOCUMENTS, kept).unwrap().is_some());
+    let entries = keys::load(&snapshot).unwrap();
     assert_eq!(entries.contents.len(), 1, "the index forgets it as well");
     // The newest copy of the other one came at 4: it is not older than that.
-    let ended = shelf.write(|tables| clusters::expire(tables, Timestamp(4)).unwrap());
+    let ended = shelf.write(|snapshot| clusters::expire(snapshot, Timestamp(4)).unwrap());
     assert_eq!(ended.documents, 0);
 }
 
@@ -99,24 +99,30 @@ fn nothing_is_left_of_documents_that_ended() {
     // The shorter address takes over, which is history.
     shelf.add("http://a/", &prose(1, 80));
     shelf.add("http://b/near", &format!("{} And more.", prose(2, 80)));
-    shelf.write(|tables| {
-        let changes = changes_of(&tables.history, first).unwrap();
+    shelf.write(|snapshot| {
+        let changes = changes_of(snapshot, first).unwrap();
         assert_eq!(changes.len(), 1);
-        clusters::merge(tables, first, second, Timestamp(50)).unwrap();
-        let moved = changes_of(&tables.history, second).unwrap();
+        clusters::merge(snapshot, first, second, Timestamp(50)).unwrap();
+        let moved = changes_of(snapshot, second).unwrap();
         assert_eq!(moved[0], changes[0], "it goes along");
         let last = (moved[1].time.0, moved[1].from.as_str(), moved[1].to.as_str());
         assert_eq!((last, moved.len()), ((50, "http://b/", "http://a/"), 2));
     });
-    shelf.write(|tables| clusters::expire(tables, Timestamp(99)).unwrap());
-    let tables = shelf.crawled.store.read().unwrap();
-    macro_rules! is_empty {
-        ($($table:ident)*) => {$(
-            assert_eq!(tables.$table.len().unwrap(), 0, "{}", stringify!($table));
-        )*};
+    shelf.write(|snapshot| clusters::expire(snapshot, Timestamp(99)).unwrap());
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    for table in [
+        Name::Documents,
+        Name::DocIds,
+        Name::Copies,
+        Name::Contents,
+        Name::Bodies,
+        Name::Exact,
+        Name::Unsure,
+        Name::History,
+    ] {
+        assert_eq!(snapshot.rows_of(table).unwrap(), 0, "{table:?}");
     }
-    is_empty!(documents doc_ids copies contents bodies exact unsure history);
-    assert!(keys::load(&tables.near, &tables.near_log).unwrap().contents.is_empty());
+    assert!(keys::load(&snapshot).unwrap().contents.is_empty());
 }
 
 #[test]
@@ -131,19 +137,19 @@ fn a_leaf_may_move_to_a_younger_tree_and_is_looked_at_again_if_that_is_unsure() 
         Place::Tree(Joint { document, same: None, key, distance, similarity, sure })
     };
     let now = Timestamp(9);
-    shelf.write(|tables| {
-        let moved = clusters::replace(tables, 2, &place(into, false), now).unwrap().unwrap();
+    shelf.write(|snapshot| {
+        let moved = clusters::replace(snapshot, 2, &place(into, false), now).unwrap().unwrap();
         assert_eq!((moved.from, moved.document), (from, into));
         assert_eq!(moved.addresses, ["http://a/near"]);
-        clusters::recount(tables, from, now).unwrap();
+        clusters::recount(snapshot, from, now).unwrap();
     });
-    let tables = shelf.crawled.store.read().unwrap();
-    assert_eq!(read_body(&tables.bodies, 2).unwrap(), Some(near));
-    drop(tables);
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    assert_eq!(read_body(&snapshot, 2).unwrap(), Some(near));
+    drop(snapshot);
     assert_eq!(unsure_of(&shelf), [2]);
     for (sure, left) in [(false, &[2][..]), (true, &[])] {
-        shelf.write(|tables| {
-            assert_eq!(clusters::replace(tables, 2, &place(into, sure), now).unwrap(), None);
+        shelf.write(|snapshot| {
+            assert_eq!(clusters::replace(snapshot, 2, &place(into, sure), now).unwrap(), None);
         });
         assert_eq!(unsure_of(&shelf), left, "its own tree would take it again");
     }
@@ -152,8 +158,8 @@ fn a_leaf_may_move_to_a_younger_tree_and_is_looked_at_again_if_that_is_unsure() 
 }
 
 fn unsure_of(shelf: &Shelf) -> Vec<u64> {
-    let tables = shelf.crawled.store.read().unwrap();
-    tables.unsure.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    snapshot.rows(UNSURE).unwrap().map(|entry| entry.unwrap().key().unwrap()).collect()
 }
 
 #[test]
@@ -161,16 +167,16 @@ fn the_history_of_canonical_copies_is_kept() {
     let mut shelf = Shelf::new();
     let document = shelf.add("http://long.example/article", &prose(1, 80));
     shelf.add("http://short/a", &prose(1, 80));
-    shelf.write(|tables| {
-        let links = |tables: &mut Tables<'_>, count, time| {
+    shelf.write(|snapshot| {
+        let links = |snapshot: &mut Batch, count, time| {
             let address = "http://long.example/article";
-            clusters::set_links(tables, document, address, count, Timestamp(time)).unwrap()
+            clusters::set_links(snapshot, document, address, count, Timestamp(time)).unwrap()
         };
-        assert!(links(tables, 5, 70));
-        assert!(!links(tables, 6, 71), "it is canonical already");
+        assert!(links(snapshot, 5, 70));
+        assert!(!links(snapshot, 6, 71), "it is canonical already");
     });
-    let tables = shelf.crawled.store.read().unwrap();
-    let changes = changes_of(&tables.history, document).unwrap();
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    let changes = changes_of(&snapshot, document).unwrap();
     let changes: Vec<(i64, &str, &str)> = changes
         .iter()
         .map(|change| (change.time.0, change.from.as_str(), change.to.as_str()))
@@ -187,22 +193,22 @@ fn identifiers_lead_to_the_last_of_a_chain_of_mergers() {
     let ids: Vec<_> = numbers
         .iter()
         .map(|number| {
-            let tables = shelf.crawled.store.read().unwrap();
-            read_document(&tables.documents, *number).unwrap().unwrap().id
+            let snapshot = shelf.crawled.store.snapshot().unwrap();
+            snapshot.get(DOCUMENTS, *number).unwrap().unwrap().id
         })
         .collect();
-    shelf.write(|tables| {
+    shelf.write(|snapshot| {
         for pair in numbers.windows(2) {
-            clusters::merge(tables, pair[0], pair[1], Timestamp(50)).unwrap();
+            clusters::merge(snapshot, pair[0], pair[1], Timestamp(50)).unwrap();
         }
-        let back = clusters::merge(tables, numbers[3], numbers[0], Timestamp(51));
+        let back = clusters::merge(snapshot, numbers[3], numbers[0], Timestamp(51));
         assert!(back.is_err(), "nothing leads back into what was merged");
     });
-    let tables = shelf.crawled.store.read().unwrap();
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
     for id in ids {
-        assert_eq!(tables.doc_ids.get(id.0).unwrap().unwrap().value(), numbers[3]);
+        assert_eq!(snapshot.get(DOC_IDS, id).unwrap().unwrap(), numbers[3]);
     }
-    assert_eq!(tables.documents.len().unwrap(), 1);
+    assert_eq!(snapshot.len(DOCUMENTS).unwrap(), 1);
 }
 
 /// What may happen to a shelf of pages.
@@ -248,15 +254,15 @@ proptest! {
                     // Links only grow in number.
                     let links = links.entry(address.clone()).or_insert(0_u64);
                     *links += u64::from(more);
-                    shelf.write(|tables| {
-                        clusters::set_links(tables, *document, address, *links, now).unwrap();
+                    shelf.write(|snapshot| {
+                        clusters::set_links(snapshot, *document, address, *links, now).unwrap();
                     });
                 }
                 Step::Leave(copy) if !held.is_empty() => {
                     let (document, address) = &held[usize::from(copy) % held.len()];
-                    let left = shelf.write(|tables| {
-                        let left = clusters::leave(tables, *document, address, now).unwrap();
-                        keys::append(&mut tables.near_log, left.changes.clone()).unwrap();
+                    let left = shelf.write(|snapshot| {
+                        let left = clusters::leave(snapshot, *document, address, now).unwrap();
+                        keys::append(snapshot, left.changes.clone()).unwrap();
                         left
                     });
                     for content in left.contents {
@@ -266,8 +272,8 @@ proptest! {
                 Step::Merge(from, into) if !held.is_empty() => {
                     let from = held[usize::from(from) % held.len()].0;
                     let into = held[usize::from(into) % held.len()].0;
-                    shelf.write(|tables| {
-                        assert_eq!(clusters::merge(tables, from, into, now).is_ok(), from != into);
+                    shelf.write(|snapshot| {
+                        assert_eq!(clusters::merge(snapshot, from, into, now).is_ok(), from != into);
                     });
                 }
                 Step::LookAgain => {
@@ -278,7 +284,7 @@ proptest! {
         }
         // What is exported is flat: a dropped copy names a kept page, and no kept page is dropped.
         let folder = tempfile::tempdir().unwrap();
-        let form = (Format::Jsonl, folder.path());
+        let form = Target { format: Format::Jsonl, folder: folder.path() };
         export(&shelf.crawled.store, form, &Honour::default(), Timestamp(9)).unwrap();
         let rows = |file: &str, field: &str| -> Vec<String> {
             let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
@@ -295,8 +301,8 @@ proptest! {
 
 /// Document and address of every copy.
 fn copies(shelf: &Shelf) -> Vec<(u64, String)> {
-    let tables = shelf.crawled.store.read().unwrap();
-    let rows = tables.documents.iter().unwrap().map(|row| row.unwrap().0.value());
-    let of = |document| copies_of(&tables.copies, document).unwrap().into_iter();
+    let snapshot = shelf.crawled.store.snapshot().unwrap();
+    let rows = snapshot.rows(DOCUMENTS).unwrap().map(|entry| entry.unwrap().key().unwrap());
+    let of = |document| copies_of(&snapshot, document).unwrap().into_iter();
     rows.flat_map(|document| of(document).map(move |(address, _)| (document, address))).collect()
 }

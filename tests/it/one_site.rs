@@ -3,7 +3,7 @@
 
 use uniqcrawl::neardup::{Config, Deduplicator};
 use uniqcrawl::text::features::Signer;
-use uniqcrawl::text::sketch::Shown;
+use uniqcrawl::text::sketch::ShownSketch;
 
 use crate::shelf::{Came, Shelf};
 use crate::support::prose;
@@ -65,9 +65,9 @@ fn edited(text: &str, of_hundred: usize) -> String {
 }
 
 /// What a page shows, of which so many of a hundred parts are its own.
-fn shown(own: u64, of_hundred: u64) -> Shown {
+fn shown(own: u64, of_hundred: u64) -> ShownSketch {
     let part = |part: u64| if part % 100 < of_hundred { part + own * 1_000_000 } else { part };
-    Shown::of((0..2_000).map(part))
+    ShownSketch::of((0..2_000).map(part))
 }
 
 #[test]

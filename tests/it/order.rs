@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use uniqcrawl::localweb::Site;
-use uniqcrawl::neardup::{Config, Deduplicator, Document};
+use uniqcrawl::neardup::{Config, Deduplicator, InputDocument};
 use uniqcrawl::store::Store;
 
 use crate::support::{Clusters, Web, clusters, page, prose};
@@ -114,7 +114,12 @@ fn lines_in_any_order_give_the_same_documents() {
                 let Version { site, path, title, words, .. } = &versions[*at];
                 let (url, text) = (format!("http://s{site}.test{path}"), words.join(" "));
                 let title = if titled { title.as_str() } else { "" };
-                dedup.judge(Document { title, text: &text, url: &url, ..Document::default() });
+                dedup.judge(InputDocument {
+                    title,
+                    text: &text,
+                    url: &url,
+                    ..InputDocument::default()
+                });
             }
             dedup.settle();
             let mut found: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
@@ -183,7 +188,7 @@ impl Runs {
     fn finish(&self, store: &str, arguments: &[&str]) -> Clusters {
         assert!(self.start(store, arguments, None).wait().unwrap().success(), "{store}");
         let store = Store::open(&self.path().join(store), 1 << 24).unwrap();
-        let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
+        let findings = uniqcrawl::corpus::check::check(&store.snapshot().unwrap()).unwrap();
         assert_eq!(findings.listed, Vec::<String>::new());
         clusters(&store)
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::frontier::{
-    self, Frontier, Lease, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, Told,
+    self, Frontier, Lease, Offer, Purpose, QUEUE, Rank, Reason, RobotsAnswer, Settlement, Told,
 };
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::support::Crawled;
@@ -144,20 +144,18 @@ impl Course {
     /// Works in one transaction, with a frontier that is opened if there is none.
     fn write<T>(
         &mut self,
-        work: impl FnOnce(&mut Frontier, &mut Tables<'_>, Timestamp, &mut Model) -> T,
+        work: impl FnOnce(&mut Frontier, &mut Batch, Timestamp, &mut Model) -> T,
     ) -> T {
-        let txn = self.crawled.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
+        let mut batch = self.crawled.store.begin().unwrap();
         let mut frontier = self.frontier.take().unwrap_or_else(|| {
             let scope = Scope::new(ScopeKind::Any, []);
             let config = frontier::Config::default();
-            Frontier::open(&mut tables, config, scope, self.now).unwrap()
+            Frontier::open(&mut batch, config, scope, self.now).unwrap()
         });
-        let done = work(&mut frontier, &mut tables, self.now, &mut self.model);
-        frontier.flush(&mut tables).unwrap();
+        let done = work(&mut frontier, &mut batch, self.now, &mut self.model);
+        frontier.flush(&mut batch).unwrap();
         self.frontier = Some(frontier);
-        drop(tables);
-        txn.commit().unwrap();
+        batch.commit().unwrap();
         done
     }
 
@@ -214,7 +212,8 @@ impl Course {
                 let is_first = model.visited.insert(lease.url.to_string());
                 assert!(is_first, "{} is visited twice", lease.url);
             }
-            frontier.settle(tables, &lease, (settlement, told), now).unwrap();
+            told.finished = now;
+            frontier.settle(tables, &lease, settlement, told).unwrap();
             if lease.purpose != Purpose::Lookup {
                 model.end(&lease, now, wait);
             }
@@ -283,8 +282,8 @@ proptest! {
         }
         prop_assert!(quiet, "something waits for ever");
         course.crawled.assert_clean();
-        let tables = course.crawled.store.read().unwrap();
-        let waiting = redb::ReadableTableMetadata::len(&tables.queue).unwrap();
+        let snapshot = course.crawled.store.snapshot().unwrap();
+        let waiting = snapshot.len(QUEUE).unwrap();
         let visited = course.model.visited.len();
         prop_assert_eq!(waiting, 0);
         prop_assert!(visited > HOSTS.len() * PAGES / 2, "{} pages", visited);

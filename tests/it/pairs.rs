@@ -5,16 +5,16 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::Value;
 use uniqcrawl::corpus::dedup::{Comparison, compare};
-use uniqcrawl::corpus::documents::Document as Row;
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::Site;
-use uniqcrawl::neardup::{Config, Deduplicator, Document, Preset, Verdict};
-use uniqcrawl::store::Store;
+use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Preset, Verdict};
+use uniqcrawl::store::{Store, View as _};
 
 use crate::support::{Web, check_clean, config, crawl, page, prose};
 
 /// Compares two articles, and asserts that the judge says the same of them.
 #[track_caller]
-fn check(config: &Config, one: Document<'_>, other: Document<'_>) -> Comparison {
+fn check(config: &Config, one: InputDocument<'_>, other: InputDocument<'_>) -> Comparison {
     let found = compare(config, one, other).unwrap();
     let mut dedup = Deduplicator::new(config.clone()).unwrap();
     dedup.judge(one);
@@ -67,12 +67,12 @@ fn every_kind_of_pair_is_what_the_judge_says() {
         {
             for other in &others {
                 let url = "http://site.test/docs/4/page-1.html";
-                let one = Document { title, text: &text, url, ..Document::default() };
-                let other = Document {
+                let one = InputDocument { title, text: &text, url, ..InputDocument::default() };
+                let other = InputDocument {
                     title: title_of_other,
                     text: other,
                     url: address,
-                    ..Document::default()
+                    ..InputDocument::default()
                 };
                 found[usize::from(check(&Config::default(), one, other).same)] += 1;
             }
@@ -95,7 +95,7 @@ proptest! {
         let text = prose(1, words);
         let other = format!("{} {}", edited(words, step), prose(9, more));
         let document = |text, title: usize, address: usize| {
-            Document { text, title: TITLES[title], url: ADDRESSES[address], ..Document::default() }
+            InputDocument { text, title: TITLES[title], url: ADDRESSES[address], ..InputDocument::default() }
         };
         let (one, other) =
             (document(&text, titles.0, addresses.0), document(&other, titles.1, addresses.1));
@@ -116,12 +116,12 @@ fn the_reason_says_why() {
     let pair = |urls: [&'static str; 2], titles: [&'static str; 2], texts: [&str; 2]| {
         let document = |at: usize| (titles[at], texts[at], urls[at]);
         let ((title, text, url), (other_title, other_text, other_url)) = (document(0), document(1));
-        let one = Document { title, text, url, ..Document::default() };
-        let other = Document {
+        let one = InputDocument { title, text, url, ..InputDocument::default() };
+        let other = InputDocument {
             title: other_title,
             text: other_text,
             url: other_url,
-            ..Document::default()
+            ..InputDocument::default()
         };
         let Comparison { same, reason, .. } = check(&config, one, other);
         (same, reason)
@@ -205,10 +205,9 @@ fn copies_of_a_store_are_compared_as_it_has_judged_them() {
     assert_eq!(report.unwrap().pages, 4);
     check_clean(&store);
     let ids: Vec<(String, String)> = {
-        use redb::ReadableTable as _;
-        let tables = store.read().unwrap();
-        let rows = tables.documents.iter().unwrap();
-        rows.map(|row| Row::decode(row.unwrap().1.value()).unwrap())
+        let snapshot = store.snapshot().unwrap();
+        let rows = snapshot.rows(DOCUMENTS).unwrap();
+        rows.map(|entry| entry.unwrap().row().unwrap())
             .map(|row| (row.canonical, row.id.to_string()))
             .collect()
     };

@@ -236,6 +236,9 @@ impl Model {
         let two_sites = matches!(pillar.bond, Bond::Abroad { .. });
         let mut own = [true; SLOTS];
         for other in related.iter().filter(|other| other.tree != pillar.tree) {
+            if asked.text == Some(self.roots[other.tree]) {
+                continue;
+            }
             let root = &self.texts[self.roots[other.tree]];
             let other = &root.signed.text.sketch;
             let least = (0.4 * similarity).max(0.08);
@@ -456,32 +459,36 @@ impl Model {
     fn evict(&mut self, texts: &[usize], site: u64) {
         for text in texts {
             let Text { signed, tree, .. } = self.texts[*text].clone();
-            if self.roots[tree] == *text {
-                continue;
-            }
             let carries = |page: &&Page| page.text == *text;
             let mut pages = self.pages.iter().filter(carries);
             let place = pages.find(|page| page.place.site == site).unwrap().place;
             let asked = Asked { signed: &signed, place, text: Some(*text) };
             let joints = self.judge(&asked);
-            let joint = joints.first().filter(|joint| {
-                let mut pages = self.pages.iter().filter(carries);
-                joint.evicts.is_empty() && pages.all(|page| self.fits(page, joint.tree))
-            });
-            let tree = joint.map_or(self.roots.len(), |joint| joint.tree);
-            self.texts[*text].tree = tree;
-            if tree == self.roots.len() {
-                self.roots.push(*text);
-            }
             let least = self.rule().leaf_similarity_min;
             let strong = |joint: &&Joint| joint.evicts.is_empty() && joint.similarity >= least;
             let also = joints.iter().skip(1).filter(strong).map(|joint| joint.tree);
-            let also: Vec<usize> = also.collect();
-            let mut united = tree;
-            if joints.first().is_some_and(|joint| strong(&joint)) {
-                for other in also {
-                    united = self.unite(united, other);
+            let mut also: Vec<usize> = also.collect();
+            if !joints.first().is_some_and(|joint| strong(&joint)) {
+                also.clear();
+            }
+            let mut tree = tree;
+            if self.roots[tree] == *text {
+                // A root stays; a tree that would take it may be one with its own.
+                also.extend(joints.first().filter(|one| one.evicts.is_empty()).map(|one| one.tree));
+                also.retain(|other| *other != tree);
+            } else {
+                let joint = joints.first().filter(|joint| {
+                    let mut pages = self.pages.iter().filter(carries);
+                    joint.evicts.is_empty() && pages.all(|page| self.fits(page, joint.tree))
+                });
+                tree = joint.map_or(self.roots.len(), |joint| joint.tree);
+                self.texts[*text].tree = tree;
+                if tree == self.roots.len() {
+                    self.roots.push(*text);
                 }
+            }
+            for other in also {
+                tree = self.unite(tree, other);
             }
         }
     }

@@ -9,9 +9,9 @@ use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::frontier::Host;
+use uniqcrawl::frontier::{HOST_NUMBERS, HOSTS, Host};
 use uniqcrawl::localweb::{Body, Page, Site};
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{COUNTERS, Store, View as _};
 use uniqcrawl::urls::PageUrl;
 
 use crate::support::{Crawled, Web, config, crawl as run_binary, page, prose};
@@ -34,10 +34,10 @@ pub(crate) fn site(pages: u64) -> Site {
 }
 
 pub(crate) fn host_row(store: &Store, url: &PageUrl) -> Host {
-    let tables = store.read().unwrap();
+    let snapshot = store.snapshot().unwrap();
     let key = url.host_key();
-    let number = tables.host_numbers.get(key.as_str()).unwrap().unwrap().value();
-    Host::decode(tables.hosts.get(number).unwrap().unwrap().value()).unwrap()
+    let number = snapshot.get(HOST_NUMBERS, key.as_str()).unwrap().unwrap();
+    snapshot.get(HOSTS, number).unwrap().unwrap()
 }
 
 /// Crawls what is due at this moment of the clock, and nothing else.
@@ -201,7 +201,8 @@ fn a_busy_host_without_header_is_asked_less_and_less_and_forgiven_when_it_is_qui
     busy.store(true, Ordering::SeqCst);
     let found = wait();
     assert!((54_000..=66_000).contains(&found), "{found}");
-    let refused = crawled.store.read().unwrap().counters.get("addresses.refused.busy").unwrap();
+    let refused =
+        crawled.store.snapshot().unwrap().get(COUNTERS, "addresses.refused.busy").unwrap();
     assert!(refused.is_none());
 }
 
@@ -304,8 +305,7 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
     let row = host_row(&store, &url);
     assert!(row.breaker_open && web.web.requests().len() <= 5, "{row:?}");
     let queued = |store: &Store| {
-        let read = store.read().unwrap();
-        read.counters.get("addresses.queued").unwrap().map_or(0, |row| row.value())
+        store.snapshot().unwrap().get(COUNTERS, "addresses.queued").unwrap().unwrap_or(0)
     };
     assert_eq!(queued(&store), 8, "the queue is kept");
     let mut usual = 60_000;
@@ -322,7 +322,8 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
         usual *= 2;
     }
     assert_eq!(queued(&store), 8);
-    let facts = uniqcrawl::corpus::explain::explain(&store.read().unwrap(), &url).unwrap().facts;
+    let facts =
+        uniqcrawl::corpus::explain::explain(&store.snapshot().unwrap(), &url).unwrap().facts;
     let breaker = facts.iter().find(|(name, _)| name == "host circuit breaker");
     assert!(breaker.unwrap().1.starts_with("open after "), "{facts:?}");
     drop(store);
@@ -334,7 +335,7 @@ fn a_host_that_is_down_keeps_its_queue_and_is_tested_by_one_request_at_a_time() 
     clock.advance(Duration::from_hours(2));
     run_at(&store, &config, &web.seeds(), &clock);
     assert_eq!((queued(&store), host_row(&store, &url).breaker_open), (0, false));
-    assert_eq!(store.read().unwrap().counters.get("addresses.stored").unwrap().unwrap().value(), 9);
+    assert_eq!(store.snapshot().unwrap().get(COUNTERS, "addresses.stored").unwrap().unwrap(), 9);
 }
 
 #[test]

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::explain::{Explanation, Language, explain, explain_in};
 use uniqcrawl::frontier::{
-    Address, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State, Told,
+    ADDRESSES, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State,
+    Told,
 };
 use uniqcrawl::localweb::{Body, Page, Site};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{COUNTERS, Coded as _, Store, View as _};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
 
 use crate::lab::Lab;
@@ -38,41 +38,42 @@ fn every_reason_is_counted_and_explained_in_words() {
     let store = Store::open_or_create(folder.path(), 1 << 24).unwrap();
     let now = Timestamp(1_800_000_000_000);
     let url = |reason: &Reason| PageUrl::parse(&format!("http://h/{reason}")).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
+    let mut batch = store.begin().unwrap();
     let scope = Scope::new(ScopeKind::Any, &[]);
     let mut settings = Config { delay: Time::from_millis(0), ..Config::default() };
     settings.discover.usual_place = false;
-    let mut frontier = Frontier::open(&mut tables, settings, scope, now).unwrap();
+    let mut frontier = Frontier::open(&mut batch, settings, scope, now).unwrap();
     for reason in Reason::ALL {
         let url = url(reason);
         let offer =
             Offer { url: &url, depth: 0, rank: Rank::Seed, hops: 0, from: None, nofollow: false };
-        frontier.offer(&mut tables, &offer, now).unwrap();
+        frontier.offer(&mut batch, &offer, now).unwrap();
     }
     let mut waiting: BTreeMap<String, Reason> =
         Reason::ALL.iter().map(|reason| (url(reason).to_string(), *reason)).collect();
-    while let Some(lease) = frontier.lease(&mut tables, now).unwrap() {
+    while let Some(lease) = frontier.lease(&mut batch, now).unwrap() {
         let settlement = match lease.purpose {
             Purpose::Page => Settlement::Refused(waiting.remove(lease.url.as_str()).unwrap()),
             Purpose::Robots { .. } => Settlement::Robots(RobotsAnswer::None),
             Purpose::Sitemap => unreachable!("the usual place is not asked"),
             Purpose::Lookup => unreachable!("without delay there are no groups"),
         };
-        frontier.settle(&mut tables, &lease, (settlement, Told::status(404)), now).unwrap();
+        frontier.settle(&mut batch, &lease, settlement, Told::status(404, now)).unwrap();
     }
     assert!(waiting.is_empty(), "{waiting:?}");
-    frontier.flush(&mut tables).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
-    let tables = store.read().unwrap();
+    frontier.flush(&mut batch).unwrap();
+    batch.commit().unwrap();
+    let snapshot = store.snapshot().unwrap();
     for reason in Reason::ALL {
-        let found = explain(&tables, &url(reason)).unwrap();
+        let found = explain(&snapshot, &url(reason)).unwrap();
         assert_eq!((found.state, found.reason), ("refused", Some(reason.as_str())));
         assert!(found.summary.contains(reason.describe()), "{}", found.summary);
-        is_told_in_chinese(&found, &explain_in(&tables, &url(reason), Language::Chinese).unwrap());
+        is_told_in_chinese(
+            &found,
+            &explain_in(&snapshot, &url(reason), Language::Chinese).unwrap(),
+        );
         let counter = format!("addresses.refused.{reason}");
-        assert_eq!(tables.counters.get(counter.as_str()).unwrap().unwrap().value(), 1, "{reason}");
+        assert_eq!(snapshot.get(COUNTERS, &counter).unwrap(), Some(1), "{reason}");
     }
 }
 
@@ -181,13 +182,12 @@ fn the_sums_of_the_report_are_the_addresses_of_the_store() {
     for pages_max in [6, 0] {
         config.crawl.limits.pages_max = pages_max;
         let report = crawled.run(&config, &web.seeds());
-        let tables = crawled.store.read().unwrap();
+        let snapshot = crawled.store.snapshot().unwrap();
         let mut found: BTreeMap<&str, u64> =
             ["queued", "redirect", "refused", "skipped", "stored"].map(|state| (state, 0)).into();
         let mut refused: BTreeMap<String, i64> = BTreeMap::new();
-        for row in tables.addresses.iter().unwrap() {
-            let address = Address::decode(row.unwrap().1.value()).unwrap();
-            let state = match address.state {
+        for entry in snapshot.rows(ADDRESSES).unwrap() {
+            let state = match entry.unwrap().row().unwrap().state {
                 State::Queued => "queued",
                 State::Stored(_) => "stored",
                 State::Redirect(_) => "redirect",
@@ -200,7 +200,7 @@ fn the_sums_of_the_report_are_the_addresses_of_the_store() {
             *found.get_mut(state).unwrap() += 1;
         }
         assert_eq!(report.addresses, found);
-        assert_eq!(report.addresses.values().sum::<u64>(), tables.addresses.len().unwrap());
+        assert_eq!(report.addresses.values().sum::<u64>(), snapshot.len(ADDRESSES).unwrap());
         assert_eq!((report.queued, report.copies), (found["queued"], found["stored"]));
         let mut sum = refused_before.clone();
         for (reason, count) in &report.refused {
@@ -208,9 +208,9 @@ fn the_sums_of_the_report_are_the_addresses_of_the_store() {
         }
         assert_eq!(sum, refused);
         refused_before = refused;
-        for row in tables.addresses.iter().unwrap() {
-            let url = PageUrl::parse(row.unwrap().0.value()).unwrap();
-            let told = |language| explain_in(&tables, &url, language).unwrap();
+        for entry in snapshot.rows(ADDRESSES).unwrap() {
+            let url = PageUrl::parse(entry.unwrap().key().unwrap()).unwrap();
+            let told = |language| explain_in(&snapshot, &url, language).unwrap();
             is_told_in_chinese(&told(Language::English), &told(Language::Chinese));
         }
     }
@@ -299,8 +299,8 @@ fn links_beyond_the_limit_of_a_page_are_counted_and_told() {
         page("Front", &prose(1, 80), &links)
     };
     let counted = || {
-        let tables = lab.crawled.store.read().unwrap();
-        tables.counters.get("links.beyond_limit").unwrap().map_or(0, |row| row.value())
+        let snapshot = lab.crawled.store.snapshot().unwrap();
+        snapshot.get(COUNTERS, "links.beyond_limit").unwrap().unwrap_or(0)
     };
     lab.html(0, "/", front(10));
     let report = lab.run();

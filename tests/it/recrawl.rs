@@ -243,12 +243,10 @@ fn an_expired_page_is_only_read_for_its_links() {
     lab.html(0, "/", page("Front", &prose(1, 80), &["/a"]));
     lab.html(0, "/a", story(2));
     lab.run();
-    let txn = lab.crawled.store.db().begin_write().unwrap();
-    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
-    let ended = uniqcrawl::corpus::clusters::expire(&mut tables, START.after(DAY)).unwrap();
-    uniqcrawl::frontier::Frontier::forget_expired(&mut tables, &ended.addresses).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = lab.crawled.store.begin().unwrap();
+    let ended = uniqcrawl::corpus::clusters::expire(&mut batch, START.after(DAY)).unwrap();
+    uniqcrawl::frontier::Frontier::forget_expired(&mut batch, &ended.addresses).unwrap();
+    batch.commit().unwrap();
     lab.html(0, "/", page("Front", &prose(1, 80), &["/a", "/new"]));
     lab.html(0, "/new", story(3));
     let report = lab.next_day();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::web::robots::meta::Directives;
-use uniqcrawl::web::robots::{BYTES_MIN, Options, Rules, batch_line};
+use uniqcrawl::web::robots::{BYTES_MIN, Options, RobotsRules, batch_line};
 
 const GOOGLE: Options = Options { google_extras: true, bytes_max: BYTES_MIN };
 const STRICT: Options = Options { google_extras: false, ..GOOGLE };
@@ -15,7 +15,7 @@ const STRICT: Options = Options { google_extras: false, ..GOOGLE };
 #[track_caller]
 fn check(file: &[u8], agent: &str, allowed: &[&str], disallowed: &[&str]) {
     for options in [GOOGLE, STRICT] {
-        let rules = Rules::parse(file, &options);
+        let rules = RobotsRules::parse(file, &options);
         for path in allowed {
             assert!(rules.verdict(agent, path).allowed, "{path} must be allowed ({options:?})");
         }
@@ -83,7 +83,7 @@ fn paths_match_by_octets_from_the_first_one_with_their_query() {
         &["/Case/x", "/q?a=12", "/%62%61%7A", "/a%2Fb", "/s%2At", "/d%24x"],
     );
     // Paths in normal form, as a crawl has them, meet patterns in normal form.
-    let ours = Rules::parse(file, &GOOGLE).for_agent("a");
+    let ours = RobotsRules::parse(file, &GOOGLE).for_agent("a");
     assert!(!ours.allowed("/baz") && !ours.allowed("/a%2Fb") && ours.allowed("/a/b"));
     check(
         b"User-agent: *\nDisallow: /fish*\nDisallow: /x**y\nDisallow: /e*$\n",
@@ -115,13 +115,14 @@ fn byte_order_marks_line_ends_and_comments_are_read_over() {
 #[test]
 fn an_indented_rule_without_a_colon_counts_where_google_reads_it() {
     let file = b"User-agent: *\n disallow /y\n\t\x0B Disallow\t/z  # why\n allow /y/a b\n";
-    let google = Rules::parse(file, &GOOGLE);
+    let google = RobotsRules::parse(file, &GOOGLE);
     for path in ["/y", "/y/a", "/z/1"] {
         assert!(!google.verdict("a", path).allowed, "{path}");
     }
     assert_eq!(google.verdict("a", "/y").rule.unwrap().line, 2);
     assert!(
-        google.verdict("a", "/x").allowed && Rules::parse(file, &STRICT).verdict("a", "/y").allowed
+        google.verdict("a", "/x").allowed
+            && RobotsRules::parse(file, &STRICT).verdict("a", "/y").allowed
     );
 }
 
@@ -163,7 +164,8 @@ fn non_ascii_paths_match_their_escapes() {
 
 #[test]
 fn a_crawler_meets_escapes_in_normal_form() {
-    let rules = Rules::parse(b"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /a%3cd\n", &GOOGLE);
+    let rules =
+        RobotsRules::parse(b"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /a%3cd\n", &GOOGLE);
     let rules = rules.for_agent("uniqcrawl");
     assert!(!rules.allowed("/~joe/x"));
     assert!(!rules.allowed("/a%3Cd"));
@@ -173,10 +175,10 @@ fn a_crawler_meets_escapes_in_normal_form() {
 #[test]
 fn googles_extras_are_read_only_where_they_are_wanted() {
     let file = b"useragent: *\ndissallow /x\nAllow: /y/index.html\nDisallow: /y\n";
-    let google = Rules::parse(file, &GOOGLE);
+    let google = RobotsRules::parse(file, &GOOGLE);
     assert!(!google.verdict("a", "/x").allowed);
     assert!(google.verdict("a", "/y/").allowed);
-    assert!(Rules::parse(file, &STRICT).verdict("a", "/x").allowed);
+    assert!(RobotsRules::parse(file, &STRICT).verdict("a", "/x").allowed);
 }
 
 #[test]
@@ -196,7 +198,7 @@ fn a_huge_file_is_cut_at_the_end_of_a_line() {
     let inside = file.len() - 60;
     file.truncate(inside);
     file.extend_from_slice(b"\nDisallow: /longpath/that/is/cut/here/by/the/limit/of/bytes\n");
-    let rules = Rules::parse(&file, &GOOGLE);
+    let rules = RobotsRules::parse(&file, &GOOGLE);
     assert!(!rules.verdict("a", "/first").allowed);
     assert!(rules.verdict("a", "/longpath/").allowed, "half a pattern must not be used");
 }
@@ -213,7 +215,7 @@ fn a_line_holds_that_ends_at_the_limit_and_what_is_cut_is_told() {
         (26, 0, true),
         (0, 0, true),
     ] {
-        let rules = Rules::parse(file, &Options { bytes_max, ..GOOGLE });
+        let rules = RobotsRules::parse(file, &Options { bytes_max, ..GOOGLE });
         let held = ["/a", "/bcd"].into_iter().filter(|path| !rules.verdict("x", path).allowed);
         let cut = is_cut.then_some(bytes_max);
         assert_eq!((held.count(), rules.cut()), (holds, cut), "{bytes_max}");
@@ -226,7 +228,7 @@ fn a_line_holds_that_ends_at_the_limit_and_what_is_cut_is_told() {
 fn crawl_delay_is_read_in_all_its_forms() {
     let delay = |value: &str| {
         let file = format!("User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n");
-        Rules::parse(file.as_bytes(), &GOOGLE).for_agent("a").crawl_delay()
+        RobotsRules::parse(file.as_bytes(), &GOOGLE).for_agent("a").crawl_delay()
     };
     assert_eq!(delay("5"), Some(Duration::from_secs(5)));
     assert_eq!(delay("0.5"), Some(Duration::from_millis(500)));
@@ -241,7 +243,7 @@ fn crawl_delay_is_read_in_all_its_forms() {
     }
     let two = b"User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nUser-agent: b\nCrawl-delay: 1\n";
     assert_eq!(
-        Rules::parse(two, &GOOGLE).for_agent("a").crawl_delay(),
+        RobotsRules::parse(two, &GOOGLE).for_agent("a").crawl_delay(),
         Some(Duration::from_secs(7))
     );
 }
@@ -249,7 +251,7 @@ fn crawl_delay_is_read_in_all_its_forms() {
 #[test]
 fn the_deciding_line_and_the_sitemaps_are_told() {
     let file = b"Sitemap: https://h/a.xml\nUser-agent: *\n# why\nDisallow: /x\n";
-    let rules = Rules::parse(file, &GOOGLE);
+    let rules = RobotsRules::parse(file, &GOOGLE);
     let rule = rules.verdict("a", "https://h/x/1#f").rule.expect("a rule matches");
     assert_eq!((rule.line, rule.text.as_str()), (4, "Disallow: /x"));
     assert_eq!(rules.sitemaps(), ["https://h/a.xml"]);
@@ -258,7 +260,7 @@ fn the_deciding_line_and_the_sitemaps_are_told() {
 #[test]
 fn a_hostile_pattern_costs_no_more_than_reading_it() {
     let file = format!("User-agent: *\nDisallow: /{}b\n", "*a".repeat(800));
-    let rules = Rules::parse(file.as_bytes(), &GOOGLE).for_agent("x");
+    let rules = RobotsRules::parse(file.as_bytes(), &GOOGLE).for_agent("x");
     let path = format!("/{}", "a".repeat(800));
     let started = std::time::Instant::now();
     for _ in 0..100 {
@@ -333,7 +335,7 @@ fn model(pattern: &[u8], path: &[u8]) -> bool {
 proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(body in prop::collection::vec(any::<u8>(), 0..400)) {
-        let rules = Rules::parse(&body, &GOOGLE);
+        let rules = RobotsRules::parse(&body, &GOOGLE);
         prop_assert!(rules.for_agent("a").allowed("/robots.txt"));
         prop_assert_eq!(rules.verdict("a", "/x?y"), rules.verdict("A", "/x?y#z"));
     }
@@ -343,7 +345,7 @@ proptest! {
         pattern in "/[ab*$]{0,7}", path in "/[ab$]{0,9}"
     ) {
         let file = format!("User-agent: *\nDisallow: {pattern}\n");
-        let verdict = Rules::parse(file.as_bytes(), &GOOGLE).verdict("x", &path);
+        let verdict = RobotsRules::parse(file.as_bytes(), &GOOGLE).verdict("x", &path);
         prop_assert_eq!(!verdict.allowed, model(pattern.as_bytes(), path.as_bytes()));
     }
 }

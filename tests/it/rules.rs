@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use redb::ReadableTable as _;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::clusters;
-use uniqcrawl::corpus::documents::{DocId, read_document};
-use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::documents::DocId;
+use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS, UNSURE};
 use uniqcrawl::frontier::rules::Rule;
-use uniqcrawl::frontier::{Address, Reason, State};
+use uniqcrawl::frontier::{Address, RULES, Reason, State};
 use uniqcrawl::localweb::{Page, Request, Site};
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::{META, Update as _, View as _};
 use uniqcrawl::urls::PageUrl;
 use uniqcrawl::web::robots::meta::Honour;
 
@@ -120,7 +120,7 @@ fn a_session_is_learned_and_its_addresses_are_linked_unfetched() {
 /// The list of duplicates of an export.
 fn duplicates(crawled: &Crawled, honour: &Honour) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();
-    let form = (Format::Jsonl, folder.path());
+    let form = Target { format: Format::Jsonl, folder: folder.path() };
     let summary = export(&crawled.store, form, honour, Timestamp(0)).unwrap();
     let text = std::fs::read_to_string(folder.path().join("duplicates.jsonl")).unwrap();
     let rows: Vec<serde_json::Value> =
@@ -188,21 +188,19 @@ fn what_is_skipped_is_listed_with_the_unsettled_document_of_its_page() {
     let shown = skipped.iter().find(|row| article_of(row) < 30).unwrap();
     let hidden = skipped.iter().find(|row| article_of(row) >= 30).unwrap();
     // Their documents become part of that of the front page, and nothing is sure of that.
-    let txn = crawled.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let front = tables.documents.first().unwrap().unwrap().0.value();
+    let mut batch = crawled.store.begin().unwrap();
+    let front = batch.first(DOCUMENTS).unwrap().unwrap().key().unwrap();
     for row in [shown, hidden] {
         let id: DocId = row["docId"].as_str().unwrap().parse().unwrap();
-        let number = tables.doc_ids.get(id.0).unwrap().unwrap().value();
-        let content = read_document(&tables.documents, number).unwrap().unwrap().root;
-        for url in clusters::merge(&mut tables, number, front, Timestamp(9)).unwrap() {
-            Address::set_document(&mut tables.addresses, &url, front).unwrap();
+        let number = batch.get(DOC_IDS, id).unwrap().unwrap();
+        let content = batch.get(DOCUMENTS, number).unwrap().unwrap().root;
+        for url in clusters::merge(&mut batch, number, front, Timestamp(9)).unwrap() {
+            Address::set_document(&mut batch, &url, front).unwrap();
         }
-        tables.unsure.insert(content, "").unwrap();
+        batch.put(UNSURE, content, &String::new()).unwrap();
     }
-    tables.meta.remove("settled").unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    batch.remove(META, "settled").unwrap();
+    batch.commit().unwrap();
     crawled.assert_clean();
     let listed = |honour: &Honour, of: &serde_json::Value| {
         let rows = duplicates(&crawled, honour).into_iter();
@@ -273,9 +271,9 @@ fn a_rule_that_ceases_to_hold_is_found_out_whatever_the_addresses_are() {
     let crawled = Crawled::new();
     crawled.run(&rules_only(), &web.seeds());
     assert_eq!(crawled.clusters().len(), FEW + 50 + 3);
-    let tables = crawled.store.read().unwrap();
-    let rules = tables.rules.iter().unwrap();
-    let rules: Vec<Rule> = rules.map(|row| Rule::decode(row.unwrap().1.value()).unwrap()).collect();
+    let snapshot = crawled.store.snapshot().unwrap();
+    let rules = snapshot.rows(RULES).unwrap();
+    let rules: Vec<Rule> = rules.map(|entry| entry.unwrap().row().unwrap()).collect();
     assert!(rules.iter().any(|rule| rule.demotions == 1), "it was active: {rules:?}");
 }
 

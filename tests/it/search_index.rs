@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Joint, Place};
 use uniqcrawl::corpus::documents::{Document, Facts, read_body};
 use uniqcrawl::corpus::search::{Config, Error, Search, Updated};
+use uniqcrawl::corpus::tables::{DOCUMENTS, SEARCH_CHANGES};
 use uniqcrawl::neardup::Key;
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
 use uniqcrawl::text::features::Signer;
 use uniqcrawl::web::robots::meta::Terms;
 
@@ -23,12 +23,10 @@ use crate::support::{crawl, page, prose};
 
 /// Every document of a store that is shown, as it must be found: its address and its text.
 fn shown(store: &Store) -> Vec<(Document, String)> {
-    let tables = store.read().unwrap();
-    let rows = tables.documents.iter().unwrap();
-    let all = rows.map(|row| Document::decode(row.unwrap().1.value()).unwrap());
+    let snapshot = store.snapshot().unwrap();
+    let all = snapshot.rows(DOCUMENTS).unwrap().map(|entry| entry.unwrap().row().unwrap());
     let there = all.filter(|document| document.gone.0 == 0);
-    let text_of =
-        |document: &Document| read_body(&tables.bodies, document.content).unwrap().unwrap();
+    let text_of = |document: &Document| read_body(&snapshot, document.content).unwrap().unwrap();
     there.map(|document| (document.clone(), text_of(&document))).collect()
 }
 
@@ -46,7 +44,7 @@ fn assert_in_step(search: &Search, store: &Store) -> Vec<(String, String, String
         found.push((id, hit.url.clone(), format!("{:.6}", hit.cosine)));
     }
     assert_eq!(search.documents(), found.len() as u64, "documents that are gone are in the index");
-    assert_eq!(store.read().unwrap().search_changes.len().unwrap(), 0);
+    assert_eq!(store.snapshot().unwrap().len(SEARCH_CHANGES).unwrap(), 0);
     found
 }
 
@@ -107,16 +105,14 @@ fn article(address: &str, text: &str) -> Article {
 /// Stores an article as the ledger does.
 fn add(store: &Store, address: &str, text: &str, links: u64, place: &Place) -> u64 {
     let (article, now) = (article(address, text), Timestamp(links.cast_signed()));
-    write(store, |tables| clusters::join(tables, &article, place, links, now).unwrap().document)
+    write(store, |snapshot| clusters::join(snapshot, &article, place, links, now).unwrap().document)
 }
 
-fn write<T>(store: &Store, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let result = work(&mut tables);
-    drop(tables);
-    txn.commit().unwrap();
-    let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
+fn write<T>(store: &Store, work: impl FnOnce(&mut Batch) -> T) -> T {
+    let mut batch = store.begin().unwrap();
+    let result = work(&mut batch);
+    batch.commit().unwrap();
+    let findings = uniqcrawl::corpus::check::check(&store.snapshot().unwrap()).unwrap();
     let of_search = |fault: &&String| fault.contains("search");
     assert_eq!(findings.listed.iter().find(of_search), None);
     result
@@ -148,24 +144,26 @@ fn the_index_follows_takeovers_merges_and_expiry() {
     add(&store, "http://b/1", &prose(5, 60), 9, &under(one));
     assert!(step(1, 0).iter().any(|(_, url, _)| url == "http://b/1"));
     // An old copy becomes popular.
-    write(&store, |tables| {
-        clusters::set_links(tables, one, "http://a/1", 20, Timestamp(9)).unwrap()
+    write(&store, |snapshot| {
+        clusters::set_links(snapshot, one, "http://a/1", 20, Timestamp(9)).unwrap()
     });
     assert!(step(1, 0).iter().any(|(_, url, _)| url == "http://a/1"));
-    write(&store, |tables| clusters::merge(tables, two, one, Timestamp(10)).unwrap());
+    write(&store, |snapshot| clusters::merge(snapshot, two, one, Timestamp(10)).unwrap());
     assert_eq!(step(0, 1).len(), 2);
-    write(&store, |tables| clusters::leave(tables, three, "http://a/3", Timestamp(11)).unwrap());
+    write(&store, |snapshot| {
+        clusters::leave(snapshot, three, "http://a/3", Timestamp(11)).unwrap()
+    });
     assert_eq!(step(0, 1).len(), 1, "a document that is gone is not found");
-    write(&store, |tables| clusters::expire(tables, Timestamp(99)).unwrap());
+    write(&store, |snapshot| clusters::expire(snapshot, Timestamp(99)).unwrap());
     assert_eq!(step(0, 2), []);
 }
 
 /// What the store notes of its index.
 fn rewind(store: &Store, update: u64, changes: &[(u64, u64)]) {
-    write(store, |tables| {
-        tables.meta.insert("search_update", update.to_be_bytes().as_slice()).unwrap();
+    write(store, |snapshot| {
+        snapshot.put(META, "search_update", &update.to_be_bytes().to_vec()).unwrap();
         for (number, shown) in changes {
-            tables.search_changes.insert(number, shown).unwrap();
+            snapshot.put(SEARCH_CHANGES, *number, shown).unwrap();
         }
     });
 }
@@ -179,9 +177,9 @@ fn a_crash_between_the_two_commits_is_made_good() {
     search.update(&store).unwrap();
     add(&store, "http://a/2", &prose(2, 60), 2, &Place::New);
     let pending: Vec<(u64, u64)> = {
-        let tables = store.read().unwrap();
-        let rows = tables.search_changes.iter().unwrap().map(Result::unwrap);
-        rows.map(|(number, shown)| (number.value(), shown.value())).collect()
+        let snapshot = store.snapshot().unwrap();
+        let rows = snapshot.rows(SEARCH_CHANGES).unwrap().map(Result::unwrap);
+        rows.map(|entry| (entry.key().unwrap(), entry.row().unwrap())).collect()
     };
     assert_eq!(pending.len(), 1);
     search.update(&store).unwrap();
@@ -211,16 +209,15 @@ fn a_long_update_is_made_in_parts_and_no_document_waits_behind_others_for_ever()
         .map(|n| add(&store, &format!("http://a/{n}"), &prose(n + 1, 60), 1, &Place::New))
         .collect();
     let touch = |number: &u64| {
-        write(&store, |tables| {
-            let shown = tables.documents.get(number).unwrap().unwrap();
-            let shown = Document::decode(shown.value()).unwrap().shown();
-            tables.search_changes.insert(number, shown).map(drop)
+        write(&store, |snapshot| {
+            let shown = snapshot.get(DOCUMENTS, *number).unwrap().unwrap().shown();
+            snapshot.put(SEARCH_CHANGES, *number, &shown)
         })
         .unwrap();
     };
     let waiting = || -> Vec<u64> {
-        let rows = store.read().unwrap();
-        rows.search_changes.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
+        let rows = store.snapshot().unwrap();
+        rows.rows(SEARCH_CHANGES).unwrap().map(|entry| entry.unwrap().key().unwrap()).collect()
     };
     // Those in front change all the time.
     for turn in 0..3 {
@@ -491,19 +488,17 @@ fn an_update_that_is_killed_again_and_again_ends_like_one_that_is_not() {
     for round in 0..8u64 {
         {
             let store = Store::open_or_create(path, 16 << 20).unwrap();
-            let txn = store.db().begin_write().unwrap();
-            let mut tables = Tables::open(&txn).unwrap();
+            let mut batch = store.begin().unwrap();
             for _ in 0..40 {
                 made += 1;
                 let article = article(&format!("http://a/{made}"), &prose(made, 60));
-                clusters::join(&mut tables, &article, &Place::New, 1, Timestamp(1)).unwrap();
+                clusters::join(&mut batch, &article, &Place::New, 1, Timestamp(1)).unwrap();
             }
             if let Some(number) = (round * 40).checked_sub(1) {
                 let gone = format!("http://a/{number}");
-                clusters::leave(&mut tables, number, &gone, Timestamp(2)).unwrap();
+                clusters::leave(&mut batch, number, &gone, Timestamp(2)).unwrap();
             }
-            drop(tables);
-            txn.commit().unwrap();
+            batch.commit().unwrap();
         }
         moment = moment.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))

@@ -14,7 +14,7 @@ use uniqcrawl::corpus::dedup;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::Config;
-use uniqcrawl::service::intake::{Intake, Limits, Submission};
+use uniqcrawl::service::intake::{Intake, Limits, Rules, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::features::Signer;
 use uniqcrawl::urls::Normalize;
@@ -195,8 +195,7 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let intake = Intake::start(
         store.clone(),
         finder.clone(),
-        (&settings, Normalize::default()),
-        Limits::default(),
+        Rules { dedup: &settings, normalize: Normalize::default(), limits: Limits::default() },
         Clock::System,
     )
     .unwrap();

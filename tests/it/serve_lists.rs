@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uniqcrawl::corpus::clusters;
 use uniqcrawl::service::ROUTES;
-use uniqcrawl::store::Tables;
 
 use crate::service::{Server, article, escaped};
 use crate::support::prose;
@@ -127,11 +126,9 @@ fn an_article_tells_by_its_nid_which_document_it_belongs_to() {
     server.post("/v1/articles/1", "application/json", b"{}").is(405, "method_not_allowed");
     // It follows its document into another one.
     let other = server.send(&article("9", 9, "d"));
-    let txn = server.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    clusters::merge(&mut tables, 3, 1, server.clock.now()).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = server.store.begin().unwrap();
+    clusters::merge(&mut batch, 3, 1, server.clock.now()).unwrap();
+    batch.commit().unwrap();
     let told = asked("9").json();
     assert_eq!((&told["docId"], &told["arrival"]), (&first["docId"], &other["arrival"]));
     server.lives();
@@ -142,11 +139,9 @@ fn a_merged_identifier_leads_to_the_present_document() {
     let server = Server::new();
     let one = server.send(&article("1", 1, "a"))["docId"].as_str().unwrap().to_owned();
     let two = server.send(&article("2", 2, "b"))["docId"].as_str().unwrap().to_owned();
-    let txn = server.store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    clusters::merge(&mut tables, 2, 1, server.clock.now()).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    let mut batch = server.store.begin().unwrap();
+    clusters::merge(&mut batch, 2, 1, server.clock.now()).unwrap();
+    batch.commit().unwrap();
     let found = server.get(&format!("/v1/documents/{two}")).json();
     assert_eq!((&found["docId"], &found["merged"]), (&json!(one), &json!([two])));
     assert_eq!(server.rows("/v1/documents?sort=copies")[0]["copies"], 2);

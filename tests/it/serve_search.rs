@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::search;
+use uniqcrawl::corpus::tables::COPIES;
 use uniqcrawl::neardup::Key;
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{Store, Update as _, View as _};
 
 use crate::service::{Server, article, escaped};
 use crate::support::{check_clean, crawl, prose};
@@ -224,15 +225,12 @@ fn what_asks_not_to_be_shown_is_not_found_and_hidden_texts_stay_hidden() {
 
 /// Changes the one copy of a document.
 fn change(server: &Server, number: u64, change: impl Fn(&mut uniqcrawl::corpus::documents::Copy)) {
-    use uniqcrawl::corpus::documents::{read_copy, write_copy};
-    let txn = server.store.db().begin_write().unwrap();
-    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
+    let mut batch = server.store.begin().unwrap();
     let address = format!("http://m.example/{number}");
-    let mut copy = read_copy(&tables.copies, number, &address).unwrap().unwrap();
+    let mut copy = batch.get(COPIES, (number, &address)).unwrap().unwrap();
     change(&mut copy);
-    write_copy(&mut tables.copies, number, &address, &copy).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    batch.put(COPIES, (number, &address), &copy).unwrap();
+    batch.commit().unwrap();
 }
 
 #[test]

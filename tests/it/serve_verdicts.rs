@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use redb::ReadableTableMetadata as _;
+use redb::{ReadableDatabase as _, ReadableTableMetadata as _};
 use uniqcrawl::crawl::{self as crawling, Context};
 use uniqcrawl::frontier::verdicts::{Item, Reader};
 use uniqcrawl::localweb::Site;
@@ -133,9 +133,12 @@ fn a_verdict_takes_little_room_in_a_feed_and_in_a_store() {
     let bytes = fs::read(&feed).unwrap();
     let packed = zstd::bulk::compress(&bytes, 9).unwrap();
     let store = Store::open_or_create(&folder.path().join("s"), 16 << 20).unwrap();
-    let size = || store.read().unwrap().verdicts.stats().unwrap();
     uniqcrawl::frontier::verdicts::import(&store, &feed, &Normalize::default()).unwrap();
-    let (stats, verdicts) = (size(), VERDICTS as u64);
+    drop(store);
+    let db = redb::Database::open(folder.path().join("s/store.redb")).unwrap();
+    let table = redb::TableDefinition::<&[u8], &[u8]>::new("verdicts");
+    let table = db.begin_read().unwrap().open_table(table).unwrap();
+    let (stats, verdicts) = (table.stats().unwrap(), VERDICTS as u64);
     let stored = stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
     let each = [bytes.len() as u64, packed.len() as u64, stored].map(|all| all / verdicts);
     eprintln!("bytes of a verdict in a feed, packed, in a store: {each:?}");

@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Place};
 use uniqcrawl::corpus::dedup::{self, Desk, Range};
-use uniqcrawl::corpus::documents::{Facts, copies_of, read_body, read_content, read_document};
+use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
 use uniqcrawl::corpus::keys;
+use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
 use uniqcrawl::neardup::{Config, Finder, Question};
-use uniqcrawl::store::Tables;
+use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::text::features::{Input, Signed, Signer};
-use uniqcrawl::text::sketch::Shown;
+use uniqcrawl::text::sketch::ShownSketch;
 use uniqcrawl::web::robots::meta::Terms;
 
 use crate::support::Crawled;
@@ -23,7 +24,7 @@ pub(crate) struct Came {
     pub text: String,
     /// The address that it names as canonical.
     pub declared: String,
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownSketch>,
     pub doubtful: bool,
     pub popularity: u64,
 }
@@ -62,17 +63,15 @@ impl Shelf {
     }
 
     /// Works on the tables and commits; the store must be sound afterwards.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
-        let txn = self.crawled.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
-        let result = work(&mut tables);
-        drop(tables);
-        txn.commit().unwrap();
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Batch) -> T) -> T {
+        let mut batch = self.crawled.store.begin().unwrap();
+        let result = work(&mut batch);
+        batch.commit().unwrap();
         self.crawled.assert_clean();
-        let tables = self.crawled.store.read().unwrap();
+        let snapshot = self.crawled.store.snapshot().unwrap();
         for content in 1..20 {
-            if read_content(&tables.contents, content).unwrap().is_some() {
-                assert!(read_body(&tables.bodies, content).unwrap().is_some(), "{content}");
+            if snapshot.get(CONTENTS, content).unwrap().is_some() {
+                assert!(read_body(&snapshot, content).unwrap().is_some(), "{content}");
             }
         }
         result
@@ -102,34 +101,34 @@ impl Shelf {
             declared: page.declared.clone(),
             signed: page.sign(&self.signer),
         };
-        self.write(|tables| {
+        self.write(|snapshot| {
             let question = Question::new(&article.signed, &article.address);
-            let mut desk = self.desk(tables, now);
+            let mut desk = self.desk(snapshot, now);
             let judged = desk.judge(&question).unwrap();
-            let joined = clusters::join(desk.tables, &article, &judged.place, 0, now).unwrap();
+            let joined = clusters::join(desk.batch, &article, &judged.place, 0, now).unwrap();
             if let Place::Tree(joint) = &judged.place {
                 assert_eq!(joint.document, joined.document);
             }
             if let Some(content) = joined.content {
                 let mut finder = dedup::lock(&self.finder);
                 let changes = finder.changes(content as u32, &article.signed);
-                keys::append(&mut desk.tables.near_log, changes).unwrap();
+                keys::append(desk.batch, changes).unwrap();
                 finder.insert(content as u32, &article.signed);
             }
             desk.follow(&article, &joined, &judged).unwrap().document
         })
     }
 
-    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
-        Desk { tables, finder: &self.finder, config: &self.config, now }
+    fn desk<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Desk<'a> {
+        Desk { batch, finder: &self.finder, config: &self.config, now }
     }
 
     /// Looks again at all unsure contents. Returns how many moved.
     pub(crate) fn look_again(&self) -> u64 {
-        self.write(|tables| {
-            let until = uniqcrawl::corpus::clusters::newest(&tables.meta).unwrap();
+        self.write(|snapshot| {
+            let until = uniqcrawl::corpus::clusters::newest(snapshot).unwrap();
             let range = Range { after: 0, until, apart: true };
-            let (looked, at) = self.desk(tables, Timestamp(99)).look(range, || true).unwrap();
+            let (looked, at) = self.desk(snapshot, Timestamp(99)).look(range, || true).unwrap();
             assert_eq!(at, until, "nothing stops it");
             looked.moved
         })
@@ -137,13 +136,13 @@ impl Shelf {
 
     /// The number of the document that each of some pages is of.
     pub(crate) fn documents_of(&self, pages: &[Came]) -> Vec<u64> {
-        let tables = self.crawled.store.read().unwrap();
+        let snapshot = self.crawled.store.snapshot().unwrap();
         let carries = |number: u64, address: &str| {
-            let copies = copies_of(&tables.copies, number).unwrap();
+            let copies = copies_of(&snapshot, number).unwrap();
             copies.iter().any(|(other, _)| other == address)
         };
         let numbers: Vec<u64> = (1..=2 * pages.len() as u64)
-            .filter(|number| read_document(&tables.documents, *number).unwrap().is_some())
+            .filter(|number| snapshot.get(DOCUMENTS, *number).unwrap().is_some())
             .collect();
         let of = |page: &Came| {
             let mut found = numbers.iter().filter(|number| carries(**number, &page.address));

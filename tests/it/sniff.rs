@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use encoding_rs::Encoding;
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::page::{Input, Limits, binary, page};
+use uniqcrawl::page::{Limits, RawPage, binary, page};
 
 use crate::charset::TEXTS;
 use crate::support::{Crawled, Web, config, crawl, page as html, prose};
@@ -168,7 +168,7 @@ fn gzip_in_gzip_is_unpacked_once_more_under_the_same_limits() {
 #[test]
 fn the_quality_of_a_charset_tells_random_bytes_from_text() {
     let quality = |bytes: &[u8]| {
-        let input = Input { bytes, content_type: Some("text/html"), ..Input::default() };
+        let input = RawPage { bytes, content_type: Some("text/html"), ..RawPage::default() };
         let page = page(&input, &Limits::default());
         (page.charset.quality, page.text)
     };

@@ -268,13 +268,11 @@ fn a_stored_page_that_turns_into_an_error_page_is_gone_at_the_second_visit() {
     let mut probes = lab.web.web.targets(0).into_keys();
     let probe = probes.find(|target| target.ends_with("-no-such-page")).expect("it is probed");
     // The host told errors by their status; another one sends them to its front page.
-    let txn = lab.crawled.store.db().begin_write().unwrap();
-    let mut tables = uniqcrawl::store::Tables::open(&txn).unwrap();
+    let mut batch = lab.crawled.store.begin().unwrap();
     let mut known = uniqcrawl::corpus::boilerplate::ErrorPages::default();
     let host = lab.address(0, &probe).host;
-    known.learn_target(&mut tables, host, &lab.url(0, "/")).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
+    known.learn_target(&mut batch, host, &lab.url(0, "/")).unwrap();
+    batch.commit().unwrap();
     lab.put(0, "/a", Page::redirect(302, "/"));
     lab.much_later();
     assert_eq!(lab.document(0, "/a").copies, 1, "it may be an error");

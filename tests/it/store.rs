@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use uniqcrawl::localweb::Site;
-use uniqcrawl::store::{Error, META, Store, Tables};
+use uniqcrawl::store::{Error, META, Store, Update as _};
 
 use crate::support::{Web, check_clean, page, prose};
 
@@ -65,13 +65,17 @@ fn a_damaged_header_is_refused() {
     assert!(matches!(refuses(folder.path()), Error::Corrupt { .. }));
 }
 
+fn set_format(store: &Store, format: u64) {
+    let mut batch = store.begin().unwrap();
+    batch.put(META, "format", &format.to_be_bytes().to_vec()).unwrap();
+    batch.commit().unwrap();
+}
+
 #[test]
 fn a_store_of_a_newer_format_is_refused() {
     let (folder, _) = made();
     let store = Store::open(folder.path(), 1 << 24).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    txn.open_table(META).unwrap().insert("format", 999u64.to_be_bytes().as_slice()).unwrap();
-    txn.commit().unwrap();
+    set_format(&store, 999);
     drop(store);
     let error = Store::open(folder.path(), 1 << 24).unwrap_err();
     assert!(matches!(error, Error::NewerFormat { found: 999, .. }), "{error}");
@@ -81,9 +85,7 @@ fn a_store_of_a_newer_format_is_refused() {
 fn a_store_that_is_older_than_any_upgrade_is_refused() {
     let (folder, _) = made();
     let store = Store::open(folder.path(), 1 << 24).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    txn.open_table(META).unwrap().insert("format", 4u64.to_be_bytes().as_slice()).unwrap();
-    txn.commit().unwrap();
+    set_format(&store, 4);
     drop(store);
     let error = Store::open(folder.path(), 1 << 24).unwrap_err();
     assert!(matches!(error, Error::OlderFormat { found: 4, .. }), "{error}");
@@ -111,13 +113,12 @@ fn a_setting_that_is_fixed_cannot_be_changed() {
 fn numbers_go_on_where_they_stopped_and_a_damaged_one_is_an_error() {
     let (folder, _) = made();
     let store = Store::open(folder.path(), 1 << 24).unwrap();
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let mut next = || tables.next_number("next_content").unwrap();
+    let mut batch = store.begin().unwrap();
+    let mut next = || batch.next_number("next_content").unwrap();
     assert_eq!([next(), next(), next()], [1, 2, 3]);
     // From 1 again, the next text would be written over the first.
-    tables.meta.insert("next_content", [3].as_slice()).unwrap();
-    let error = tables.next_number("next_content").unwrap_err().to_string();
+    batch.put(META, "next_content", &[3].to_vec()).unwrap();
+    let error = batch.next_number("next_content").unwrap_err().to_string();
     assert!(error.contains("has not 8 bytes"), "{error}");
 }
 
@@ -192,7 +193,7 @@ fn what_a_kill_left_of_a_file_that_was_made_is_no_obstacle() {
             Store::open_or_create(path, 1 << 20)
                 .unwrap_or_else(|error| panic!("{length}: {error}")),
         );
-        let small = uniqcrawl::store::open_small(&path.join("jobs.redb"), 1 << 20);
+        let small = uniqcrawl::store::RunFile::open_or_create(&path.join("jobs.redb"), 1 << 20);
         drop(small.unwrap_or_else(|error| panic!("{length}: {error}")));
         let left = fs::read_dir(path).unwrap().count();
         assert_eq!(left, 2, "nothing is left over");

@@ -10,10 +10,11 @@ use tokio::runtime::Runtime;
 use uniqcrawl::base::units::{Size, Time};
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::explain::{Explanation, explain};
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::frontier::Address;
+use uniqcrawl::frontier::{ADDRESSES, Address};
 use uniqcrawl::localweb::{LocalWeb, Site};
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{Store, View as _};
 use uniqcrawl::urls::PageUrl;
 
 /// A running web with the runtime it runs on.
@@ -72,7 +73,7 @@ pub(crate) fn config() -> Config {
 /// Every invariant of a store holds.
 #[track_caller]
 pub(crate) fn check_clean(store: &Store) {
-    let findings = uniqcrawl::corpus::check::check(&store.read().unwrap()).unwrap();
+    let findings = uniqcrawl::corpus::check::check(&store.snapshot().unwrap()).unwrap();
     assert_eq!(findings.listed, Vec::<String>::new());
 }
 
@@ -103,11 +104,11 @@ impl Crawled {
     }
 
     pub(crate) fn explain(&self, url: &PageUrl) -> Explanation {
-        explain(&self.store.read().unwrap(), url).unwrap()
+        explain(&self.store.snapshot().unwrap(), url).unwrap()
     }
 
     pub(crate) fn address(&self, url: &PageUrl) -> Option<Address> {
-        Address::read(&self.store.read().unwrap().addresses, url.as_str()).unwrap()
+        self.store.snapshot().unwrap().get(ADDRESSES, url.as_str()).unwrap()
     }
 
     pub(crate) fn clusters(&self) -> Clusters {
@@ -120,17 +121,14 @@ pub(crate) type Clusters = BTreeMap<String, BTreeSet<String>>;
 
 /// Every document of a store.
 pub(crate) fn clusters(store: &Store) -> Clusters {
-    use redb::ReadableTable as _;
-    let tables = store.read().unwrap();
+    let snapshot = store.snapshot().unwrap();
     let mut clusters = BTreeMap::new();
-    for row in tables.documents.iter().unwrap() {
-        let (number, row) = row.unwrap();
-        let document = uniqcrawl::corpus::documents::Document::decode(row.value()).unwrap();
-        let copies =
-            uniqcrawl::corpus::documents::copies_of(&tables.copies, number.value()).unwrap();
+    for entry in snapshot.rows(DOCUMENTS).unwrap() {
+        let entry = entry.unwrap();
+        let (number, document) = (entry.key().unwrap(), entry.row().unwrap());
+        let copies = uniqcrawl::corpus::documents::copies_of(&snapshot, number).unwrap();
         let copies = copies.into_iter().map(|(address, _)| address).collect();
-        let text =
-            uniqcrawl::corpus::documents::read_body(&tables.bodies, document.content).unwrap();
+        let text = uniqcrawl::corpus::documents::read_body(&snapshot, document.content).unwrap();
         assert!(text.is_some_and(|text| !text.is_empty()), "{} has a text", document.canonical);
         clusters.insert(document.canonical, copies);
     }

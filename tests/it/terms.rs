@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::corpus::export::{Format, export};
+use uniqcrawl::corpus::export::{Format, Target, export};
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::page::{Input, Limits, page as extract_page};
+use uniqcrawl::page::{Limits, RawPage, page as extract_page};
 use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{Crawled, Web, config, page, prose};
@@ -100,7 +100,7 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
     let now = Clock::System.now();
     let export = |format, honour: &Honour| {
         let to = folder.path().join("out");
-        export(&crawled.store, (format, &to), honour, now).unwrap()
+        export(&crawled.store, Target { format, folder: &to }, honour, now).unwrap()
     };
     let summary = export(Format::Jsonl, &Honour::default());
     assert_eq!((summary.documents, summary.duplicates), (7, 1));
@@ -140,7 +140,7 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
     let far = Timestamp(i64::MAX);
     let summary = uniqcrawl::corpus::export::export(
         &crawled.store,
-        (Format::Jsonl, &out),
+        Target { format: Format::Jsonl, folder: &out },
         &Honour::default(),
         far,
     );
@@ -163,7 +163,7 @@ fn what_is_no_snippet_is_text_unless_a_setting_says_otherwise() {
         much.</p></div><p>People <span data-nosnippet=''>slowly </span>walked.</p>";
     let read = |drop_nosnippet| {
         let limits = Limits { drop_nosnippet, ..Limits::default() };
-        let input = Input { bytes: html.as_bytes(), content_type: None, ..Input::default() };
+        let input = RawPage { bytes: html.as_bytes(), content_type: None, ..RawPage::default() };
         extract_page(&input, &limits)
     };
     assert_eq!(read(false).text, "The bridge was opened.\nIt cost much.\nPeople slowly walked.");

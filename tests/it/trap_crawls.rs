@@ -3,6 +3,7 @@
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Page, Site};
+use uniqcrawl::store::{COUNTERS, View as _};
 use uniqcrawl::urls::{Normalize, PageUrl};
 
 use crate::support::{Crawled, Web, config, crawl, page, prose};
@@ -44,8 +45,7 @@ fn reason(web: &Web, crawled: &Crawled, path: &str, wanted: &str) {
 /// How many addresses were turned away for a reason.
 fn refused(crawled: &Crawled, reason: &str) -> u64 {
     let name = format!("addresses.refused.{reason}");
-    let counters = crawled.store.read().unwrap().counters;
-    counters.get(name.as_str()).unwrap().map_or(0, |row| row.value())
+    crawled.store.snapshot().unwrap().get(COUNTERS, name.as_str()).unwrap().unwrap_or(0)
 }
 
 #[test]

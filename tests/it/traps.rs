@@ -1,9 +1,9 @@
 //! Traps that an address gives away, and budgets of hosts, patterns and domains.
 
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::frontier::{self, Frontier, Offer, Offered, Rank, Reason};
-use uniqcrawl::store::{Store, Tables};
-use uniqcrawl::urls::{Limits, Normalize, OddShape, PageUrl, Scope, ScopeKind};
+use uniqcrawl::frontier::{self, Frontier, Offer, Offered, PATTERNS, Rank, Reason};
+use uniqcrawl::store::{Store, View as _};
+use uniqcrawl::urls::{Normalize, OddShape, PageUrl, Scope, ScopeKind, ShapeLimits};
 
 use crate::support::Crawled;
 
@@ -14,20 +14,20 @@ fn url(text: &str) -> PageUrl {
     PageUrl::parse(text).unwrap()
 }
 
-fn odd(limits: &Limits, path: &str) -> Option<OddShape> {
+fn odd(limits: &ShapeLimits, path: &str) -> Option<OddShape> {
     limits.odd_shape(&url(&format!("http://h/{path}")), NOW.0)
 }
 
 #[test]
 fn odd_shapes_are_told_on_both_sides_of_each_limit() {
-    let limits = Limits { url_length_max: 60, path_segments_max: 4, ..Limits::default() };
+    let limits = ShapeLimits { url_length_max: 60, path_segments_max: 4, ..ShapeLimits::default() };
     assert_eq!(odd(&limits, &"a".repeat(51)), None);
     assert_eq!(odd(&limits, &"a".repeat(52)), Some(OddShape::TooLong));
     assert_eq!(odd(&limits, "a/b/c/d"), None);
     assert_eq!(odd(&limits, "a/b/c/d/e"), Some(OddShape::TooDeep));
     assert_eq!(odd(&limits, "a/x/a/a"), None);
     assert_eq!(odd(&limits, "a/a/a/a"), Some(OddShape::RepeatedSegment));
-    let limits = Limits::default();
+    let limits = ShapeLimits::default();
     assert_eq!(odd(&limits, &"a".repeat(1_991)), None, "2,000 bytes with `http://h/`");
     assert_eq!(odd(&limits, &"a".repeat(1_992)), Some(OddShape::TooLong));
     let deep: Vec<String> = ('a'..='z').map(String::from).collect();
@@ -53,7 +53,7 @@ fn odd_shapes_are_told_on_both_sides_of_each_limit() {
 
 #[test]
 fn the_host_in_its_own_path_is_odd_from_the_second_time() {
-    let odd = |text: &str| Limits::default().odd_shape(&url(text), NOW.0);
+    let odd = |text: &str| ShapeLimits::default().odd_shape(&url(text), NOW.0);
     let found = Some(OddShape::HostInPath);
     assert_eq!(odd("http://www.example.com/www.example.com/a"), None);
     assert_eq!(odd("http://www.example.com/www.example.com/www.example.com/a"), found);
@@ -65,7 +65,7 @@ fn the_host_in_its_own_path_is_odd_from_the_second_time() {
 
 #[test]
 fn sessions_in_a_path_are_odd_where_rules_do_not_take_them_out() {
-    let limits = Limits::default();
+    let limits = ShapeLimits::default();
     let id = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
     for path in [
         &format!("sid/{id}/a"),
@@ -74,7 +74,7 @@ fn sessions_in_a_path_are_odd_where_rules_do_not_take_them_out() {
         &format!("jsessionid/{id}"),
     ] {
         assert_eq!(odd(&limits, path), Some(OddShape::SessionInPath), "{path}");
-        let off = Limits { refuse_path_sessions: false, ..limits };
+        let off = ShapeLimits { refuse_path_sessions: false, ..limits };
         assert_eq!(odd(&off, path), None, "{path}");
     }
     for path in [&format!("image/{id}"), "sid/1234", "sid/a-story", "session/0a1b2c3d", "sid=12"] {
@@ -86,7 +86,7 @@ fn sessions_in_a_path_are_odd_where_rules_do_not_take_them_out() {
 
 #[test]
 fn calendars_end_on_both_sides_of_their_range() {
-    let limits = Limits::default();
+    let limits = ShapeLimits::default();
     // 24 months from November 2026, and a hundred years back.
     for path in [
         "2028/11/",
@@ -142,7 +142,7 @@ fn calendars_end_on_both_sides_of_their_range() {
     for path in beyond {
         assert_eq!(odd(&limits, path), Some(OddShape::Calendar), "{path}");
     }
-    let off = Limits { calendar_months_ahead_max: 0, calendar_years_back_max: 0, ..limits };
+    let off = ShapeLimits { calendar_months_ahead_max: 0, calendar_years_back_max: 0, ..limits };
     for path in beyond {
         assert_eq!(odd(&off, path), None, "{path}");
     }
@@ -154,23 +154,22 @@ pub(crate) fn with_frontier<T>(
     config: &frontier::Config,
     work: impl FnOnce(&mut dyn FnMut(&str, Rank) -> Offered) -> T,
 ) -> T {
-    let txn = store.db().begin_write().unwrap();
+    let mut batch = store.begin().unwrap();
     let done = {
-        let mut tables = Tables::open(&txn).unwrap();
         let scope = Scope::new(ScopeKind::Any, []);
-        let mut frontier = Frontier::open(&mut tables, config.clone(), scope, NOW).unwrap();
+        let mut frontier = Frontier::open(&mut batch, config.clone(), scope, NOW).unwrap();
         let from = url("http://from.test/");
         let mut offer = |text: &str, rank: Rank| {
             let (url, from) = (url(text), Some(&from).filter(|_| rank != Rank::Seed));
             let hops = u8::from(rank == Rank::Redirect);
             let offer = Offer { url: &url, depth: 1, rank, hops, from, nofollow: false };
-            frontier.offer(&mut tables, &offer, NOW).unwrap()
+            frontier.offer(&mut batch, &offer, NOW).unwrap()
         };
         let done = work(&mut offer);
-        frontier.flush(&mut tables).unwrap();
+        frontier.flush(&mut batch).unwrap();
         done
     };
-    txn.commit().unwrap();
+    batch.commit().unwrap();
     done
 }
 
@@ -262,8 +261,8 @@ fn counted_patterns_are_capped_and_the_common_ones_stay() {
     });
     assert_eq!(let_in, 10, "the trap is counted all along");
     crawled.assert_clean();
-    let tables = crawled.store.read().unwrap();
-    assert!(redb::ReadableTableMetadata::len(&tables.patterns).unwrap() <= 8);
+    let snapshot = crawled.store.snapshot().unwrap();
+    assert!(snapshot.len(PATTERNS).unwrap() <= 8);
 }
 
 #[test]

@@ -6,10 +6,13 @@ use std::fs;
 use serde_json::Value;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Joined, Joint, Place};
-use uniqcrawl::corpus::documents::{DocId, Facts, read_content, read_document};
-use uniqcrawl::corpus::export::{Format, Summary, Unsettled, dropped_of, export, export_with};
+use uniqcrawl::corpus::documents::{DocId, Facts};
+use uniqcrawl::corpus::export::{
+    Format, Summary, Target, Unsettled, dropped_of, export, export_with,
+};
+use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS, UNSURE};
 use uniqcrawl::neardup::Key;
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
 use uniqcrawl::text::features::{Input, Signer};
 use uniqcrawl::web::robots::meta::{Honour, Terms};
 
@@ -38,12 +41,10 @@ impl Shelf {
         Self { folder, store, signer: Signer::default(), time: 0 }
     }
 
-    fn write<T>(&self, work: impl FnOnce(&mut Tables<'_>) -> T) -> T {
-        let txn = self.store.db().begin_write().unwrap();
-        let mut tables = Tables::open(&txn).unwrap();
-        let result = work(&mut tables);
-        drop(tables);
-        txn.commit().unwrap();
+    fn write<T>(&self, work: impl FnOnce(&mut Batch) -> T) -> T {
+        let mut batch = self.store.begin().unwrap();
+        let result = work(&mut batch);
+        batch.commit().unwrap();
         check_clean(&self.store);
         result
     }
@@ -67,7 +68,7 @@ impl Shelf {
     fn put(&mut self, article: &Article, place: &Place) -> Joined {
         self.time += 1;
         let now = Timestamp(self.time * 1000);
-        self.write(|tables| clusters::join(tables, article, place, 0, now).unwrap())
+        self.write(|snapshot| clusters::join(snapshot, article, place, 0, now).unwrap())
     }
 
     fn add(&mut self, url: &str, text: &str, place: &Place) -> Joined {
@@ -77,15 +78,15 @@ impl Shelf {
 
     /// Notes that all joints so far have had their second look.
     fn settle(&self) {
-        self.write(|tables| {
-            let newest = clusters::newest(&tables.meta).unwrap().to_be_bytes();
-            tables.meta.insert("settled", newest.as_slice()).unwrap();
+        self.write(|snapshot| {
+            let newest = clusters::newest(snapshot).unwrap().to_be_bytes();
+            snapshot.put(META, "settled", &newest.to_vec()).unwrap();
         });
     }
 
     fn export(&self, unsettled: Unsettled) -> Exported {
         let folder = tempfile::tempdir().unwrap();
-        let form = (Format::Jsonl, folder.path());
+        let form = Target { format: Format::Jsonl, folder: folder.path() };
         let (store, honour) = (&self.store, Honour::default());
         let summary = export_with(store, form, &honour, Timestamp(0), unsettled).unwrap();
         let rows = |name: &str| -> Vec<Value> {
@@ -146,9 +147,9 @@ fn a_copy_that_waits_for_its_second_look_is_exported_and_marked_until_it_had_it(
 
     // When it has moved out it is what it was said to be, but for the mark.
     let own = apart.clone();
-    shelf.write(|tables| {
-        clusters::replace(tables, content, &Place::New, Timestamp(9)).unwrap().unwrap();
-        clusters::recount(tables, document, Timestamp(9)).unwrap();
+    shelf.write(|snapshot| {
+        clusters::replace(snapshot, content, &Place::New, Timestamp(9)).unwrap().unwrap();
+        clusters::recount(snapshot, document, Timestamp(9)).unwrap();
     });
     let moved = shelf.export(Unsettled::Apart);
     let mut expected = own;
@@ -184,13 +185,13 @@ fn the_text_at_the_root_of_a_tree_is_never_unsettled() {
     let root = shelf.add("http://a", &prose(1, 80), &Place::New);
     let content = root.content.unwrap();
     // A tree that has pages of its site has refused it.
-    shelf.write(|tables| drop(tables.unsure.insert(content, "http://a").unwrap()));
+    shelf.write(|snapshot| snapshot.put(UNSURE, content, &"http://a".to_owned()).unwrap());
     assert_eq!(shelf.export(Unsettled::Apart).summary.unsettled, 0);
     // It had its only copy there, and what is left hangs on it.
     shelf.add("http://b", &prose(2, 80), &near(root.document, false));
     shelf.add("http://b/long", &prose(3, 80), &near(root.document, false));
-    shelf.write(|tables| {
-        clusters::leave(tables, root.document, "http://a", Timestamp(9)).unwrap();
+    shelf.write(|snapshot| {
+        clusters::leave(snapshot, root.document, "http://a", Timestamp(9)).unwrap();
     });
     let found = shelf.export(Unsettled::Apart);
     assert_eq!(
@@ -226,7 +227,7 @@ fn csv_has_the_mark_in_two_columns_and_the_command_counts_them() {
     let document = shelf.add("http://a", &prose(1, 80), &Place::New);
     shelf.add("http://b/near", &prose(2, 80), &near(document.document, false));
     let folder = tempfile::tempdir().unwrap();
-    let form = (Format::Csv, folder.path());
+    let form = Target { format: Format::Csv, folder: folder.path() };
     export(&shelf.store, form, &Honour::default(), Timestamp(0)).unwrap();
     let mut csv = csv::Reader::from_path(folder.path().join("documents.csv")).unwrap();
     let headers = csv.headers().unwrap().clone();
@@ -271,8 +272,8 @@ fn a_dropped_copy_tells_how_alike_it_is_to_the_copy_that_is_kept() {
     assert_eq!(urls(&found.documents), ["http://b"]);
     assert_eq!(urls(&found.duplicates), ["http://c/equal", "http://root/long-address"]);
 
-    let tables = shelf.store.read().unwrap();
-    let text = |content| read_content(&tables.contents, content).unwrap().unwrap();
+    let snapshot = shelf.store.snapshot().unwrap();
+    let text = |content| snapshot.get(CONTENTS, content).unwrap().unwrap();
     let (root_text, kept_text) = (text(1), text(2));
     let similarity = f64::from(root_text.sketch.similarity(&kept_text.sketch));
     assert!((0.5..0.9).contains(&similarity), "{similarity}");
@@ -286,7 +287,7 @@ fn a_dropped_copy_tells_how_alike_it_is_to_the_copy_that_is_kept() {
     assert!((told - similarity).abs() < 0.000_6, "{told}, not {similarity}");
     assert_eq!((&first["distance"], distance > 0), (&distance.into(), true));
 
-    let document = read_document(&tables.documents, root.document).unwrap().unwrap();
-    let dropped = dropped_of(&tables, root.document, &document).unwrap();
+    let document = snapshot.get(DOCUMENTS, root.document).unwrap().unwrap();
+    let dropped = dropped_of(&snapshot, root.document, &document).unwrap();
     assert!((dropped[1].similarity - told).abs() < 1e-9, "inspected as exported");
 }

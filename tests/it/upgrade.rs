@@ -1,18 +1,26 @@
 //! Stores of format 5 are opened, and crawled on.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _, TableDefinition, TableHandle as _};
+use redb::{ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition, TableHandle as _};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::documents::{Content, Copy};
+use uniqcrawl::corpus::tables::{self, CONTENTS, COPIES, DOCUMENTS};
 use uniqcrawl::crawl::{self, Context};
-use uniqcrawl::frontier::Address;
+use uniqcrawl::frontier::ADDRESSES;
 use uniqcrawl::localweb::Site;
-use uniqcrawl::store::{Encoder, FORMAT, META, REVIEWS, Store, TWINS, Tables, UNSURE};
+use uniqcrawl::store::{
+    Encoder, FORMAT, Name, Reading as _, Row as _, Store, Update as _, View as _, Writing as _,
+};
 
 use crate::support::{Clusters, Web, check_clean, clusters, config, page, prose};
 
 /// What format 5 had in place of `unsure_copies`.
+const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+const UNSURE: TableDefinition<u64, &str> = TableDefinition::new("unsure_copies");
+const TWINS: TableDefinition<(u128, u64), ()> = TableDefinition::new("twins");
+const REVIEWS: TableDefinition<u64, ()> = TableDefinition::new("reviews");
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
 /// A site of some pages, of which two are edited copies of others.
@@ -60,33 +68,26 @@ fn old_copy(row: &[u8]) -> Vec<u8> {
 }
 
 /// Makes a store what format 5 would have made of it. `unsure` are contents of uncertain joints.
-fn age(store: &Store, unsure: &[u64]) {
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let rows = |row: Result<_, redb::StorageError>| row.unwrap();
-    let contents: Vec<(u64, Vec<u8>)> = tables
-        .contents
-        .iter()
-        .unwrap()
-        .map(rows)
-        .map(|(key, row)| (key.value(), old_content(&Content::decode(row.value()).unwrap())))
-        .collect();
-    let copies: Vec<(Vec<u8>, Vec<u8>)> = tables
-        .copies
-        .iter()
-        .unwrap()
-        .map(|row| row.unwrap())
-        .map(|(key, row)| (key.value().to_vec(), old_copy(row.value())))
-        .collect();
-    for (number, row) in &contents {
-        tables.contents.insert(number, row.as_slice()).unwrap();
+fn age(store: Store, unsure: &[u64]) {
+    let mut batch = store.begin().unwrap();
+    let contents = batch.rows(CONTENTS).unwrap().map(Result::unwrap);
+    let contents: Vec<(Vec<u8>, Vec<u8>)> =
+        contents.map(|row| (row.key_bytes().to_vec(), old_content(&row.row().unwrap()))).collect();
+    let copies = batch.rows(COPIES).unwrap().map(Result::unwrap);
+    let copies: Vec<(Vec<u8>, Vec<u8>)> =
+        copies.map(|row| (row.key_bytes().to_vec(), old_copy(row.bytes()))).collect();
+    for (table, rows) in [(Name::Contents, contents), (Name::Copies, copies)] {
+        for (key, row) in rows {
+            batch.raw_put(table, &key, &row).unwrap();
+        }
     }
-    for (key, row) in &copies {
-        tables.copies.insert(key.as_slice(), row.as_slice()).unwrap();
-    }
-    tables.meta.remove("settled").unwrap();
-    tables.meta.insert("format", 5u64.to_be_bytes().as_slice()).unwrap();
-    drop(tables);
+    batch.raw_remove(Name::Meta, b"settled").unwrap();
+    batch.raw_put(Name::Meta, b"format", &5u64.to_be_bytes()).unwrap();
+    batch.commit().unwrap();
+    let path = store.path().to_owned();
+    drop(store);
+    let db = redb::Database::open(path).unwrap();
+    let txn = db.begin_write().unwrap();
     txn.delete_table(UNSURE).unwrap();
     txn.delete_table(TWINS).unwrap();
     txn.delete_table(REVIEWS).unwrap();
@@ -100,20 +101,20 @@ fn age(store: &Store, unsure: &[u64]) {
 
 /// The contents of the near copies, and one that is not there any more.
 fn unsure_of(store: &Store) -> Vec<u64> {
-    let tables = store.read().unwrap();
+    let snapshot = store.snapshot().unwrap();
     let mut found = vec![9_999];
-    for row in tables.contents.iter().unwrap() {
-        let (number, row) = row.unwrap();
-        let content = Content::decode(row.value()).unwrap();
-        let document = tables.documents.get(content.document).unwrap().unwrap();
-        let root = uniqcrawl::corpus::documents::Document::decode(document.value()).unwrap().root;
-        found.extend((root != number.value()).then(|| number.value()));
+    for entry in snapshot.rows(CONTENTS).unwrap() {
+        let entry = entry.unwrap();
+        let (number, content) = (entry.key().unwrap(), entry.row().unwrap());
+        let root = snapshot.get(DOCUMENTS, content.document).unwrap().unwrap().root;
+        found.extend((root != number).then_some(number));
     }
     found
 }
 
-fn format_of(store: &Store) -> u64 {
-    let txn = redb::ReadableDatabase::begin_read(&*store.db()).unwrap();
+fn format_of(folder: &Path) -> u64 {
+    let db = redb::Database::open(folder.join("store.redb")).unwrap();
+    let txn = db.begin_read().unwrap();
     let row = txn.open_table(META).unwrap().get("format").unwrap().unwrap();
     u64::from_be_bytes(row.value().try_into().unwrap())
 }
@@ -133,28 +134,33 @@ fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
     run(&store, &web, 5);
     let before = clusters(&store);
     let unsure = unsure_of(&store);
-    age(&store, &unsure);
-    assert_eq!((unsure.len(), format_of(&store)), (2, 5), "one near copy came: {before:?}");
-    drop(store);
+    age(store, &unsure);
+    let format = format_of(folder.path());
+    assert_eq!((unsure.len(), format), (2, 5), "one near copy came: {before:?}");
 
-    let store = Store::open(folder.path(), 16 << 20).unwrap();
-    assert_eq!(format_of(&store), FORMAT);
-    check_clean(&store);
-    assert_eq!(clusters(&store), before);
+    drop(Store::open(folder.path(), 16 << 20).unwrap());
+    assert_eq!(format_of(folder.path()), FORMAT);
     {
-        let tables = store.read().unwrap();
-        let rows = tables.unsure.iter().unwrap().map(|row| row.unwrap());
-        let rows: Vec<(u64, String)> =
-            rows.map(|(key, row)| (key.value(), row.value().to_owned())).collect();
-        let [(content, address)] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!(*content, unsure[1]);
-        let known = Address::read(&tables.addresses, address).unwrap();
-        assert!(known.is_some() && address.ends_with("/story"), "{address}");
-        let txn = redb::ReadableDatabase::begin_read(&*store.db()).unwrap();
+        let db = redb::Database::open(folder.path().join("store.redb")).unwrap();
+        let txn = db.begin_read().unwrap();
         let names: Vec<String> =
             txn.list_tables().unwrap().map(|table| table.name().to_owned()).collect();
         assert!(!names.iter().any(|name| name == UNSURE_5.name()), "{names:?}");
-        assert!(tables.twins.is_empty().unwrap() && tables.reviews.is_empty().unwrap());
+    }
+    let store = Store::open(folder.path(), 16 << 20).unwrap();
+    check_clean(&store);
+    assert_eq!(clusters(&store), before);
+    {
+        let snapshot = store.snapshot().unwrap();
+        let rows = snapshot.rows(tables::UNSURE).unwrap().map(Result::unwrap);
+        let rows: Vec<(u64, String)> =
+            rows.map(|entry| (entry.key().unwrap(), entry.row().unwrap())).collect();
+        let [(content, address)] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!(*content, unsure[1]);
+        let known = snapshot.get(ADDRESSES, address).unwrap();
+        assert!(known.is_some() && address.ends_with("/story"), "{address}");
+        let of = |table| snapshot.rows_of(table).unwrap();
+        assert_eq!((of(Name::Twins), of(Name::Reviews)), (0, 0));
     }
     run(&store, &web, 0);
     assert_eq!(clusters(&store), whole);
@@ -171,24 +177,20 @@ fn the_first_copy_of_an_unsure_text_is_the_one_that_came_first() {
     let unsure = unsure_of(&store);
     let content = unsure[1];
     // A second copy with an address that sorts before the first one, and came later.
-    let txn = store.db().begin_write().unwrap();
-    let mut tables = Tables::open(&txn).unwrap();
-    let found = tables.copies.iter().unwrap().map(|row| row.unwrap()).find_map(|(key, row)| {
-        let copy = Copy::decode(row.value()).unwrap();
-        (copy.content == content).then(|| (key.value().to_vec(), copy))
-    });
-    let (key, copy) = found.unwrap();
-    let document = u64::from_be_bytes(key[..8].try_into().unwrap());
+    let mut batch = store.begin().unwrap();
+    let (document, address, copy) = {
+        let mut copies = batch.rows(COPIES).unwrap().map(Result::unwrap);
+        let entry = copies.find(|entry| entry.row().unwrap().content == content).unwrap();
+        let (document, address) = entry.key().unwrap();
+        (document, address.to_owned(), entry.row().unwrap())
+    };
     let late = Copy { arrival: Timestamp(copy.arrival.0 + 1), ..copy };
-    uniqcrawl::corpus::documents::write_copy(&mut tables.copies, document, "a", &late).unwrap();
-    drop(tables);
-    txn.commit().unwrap();
-    age(&store, &unsure);
-    drop(store);
+    batch.put(COPIES, (document, "a"), &late).unwrap();
+    batch.commit().unwrap();
+    age(store, &unsure);
     let store = Store::open(folder.path(), 16 << 20).unwrap();
-    let tables = store.read().unwrap();
-    let address = tables.unsure.get(content).unwrap().unwrap().value().to_owned();
-    assert_eq!(address.as_bytes(), &key[8..]);
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.get(tables::UNSURE, content).unwrap(), Some(address));
 }
 
 #[test]
@@ -197,8 +199,7 @@ fn a_crash_before_the_upgrade_is_whole_leaves_the_old_store() {
     let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
     run(&store, &web(), 0);
     let unsure = unsure_of(&store);
-    age(&store, &unsure);
-    drop(store);
+    age(store, &unsure);
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
     command.args(["stats", "--store"]).arg(folder.path());
     command.env("UNIQCRAWL_LOG", "uniqcrawl=trace").env("UNIQCRAWL_CRASH", "upgraded:1");
@@ -214,5 +215,5 @@ fn a_crash_before_the_upgrade_is_whole_leaves_the_old_store() {
     drop((txn, db));
     let store = Store::open(folder.path(), 16 << 20).unwrap();
     check_clean(&store);
-    assert_eq!(store.read().unwrap().unsure.len().unwrap(), unsure.len() as u64 - 1);
+    assert_eq!(store.snapshot().unwrap().len(tables::UNSURE).unwrap(), unsure.len() as u64 - 1);
 }

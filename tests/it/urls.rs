@@ -410,7 +410,7 @@ proptest! {
             prop_assert_eq!(PageUrl::parse_stored(once.as_str()), Some(once.clone()));
             prop_assert!(once.as_str().is_ascii() && !once.as_str().contains('#'));
             let _ = (pattern(&once), once.host_key().domain());
-            let _ = uniqcrawl::urls::Limits::default().odd_shape(&once, 1_795_262_400_000);
+            let _ = uniqcrawl::urls::ShapeLimits::default().odd_shape(&once, 1_795_262_400_000);
         }
     }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::export::write_verdicts;
+use uniqcrawl::corpus::export::{Format, Target, export, write_verdicts};
 use uniqcrawl::frontier::State;
 use uniqcrawl::frontier::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
 use uniqcrawl::localweb::Site;
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{COUNTERS, Store, View as _};
 use uniqcrawl::urls::{Normalize, PageUrl};
 use uniqcrawl::web::robots::meta::Honour;
 
@@ -76,9 +76,9 @@ fn seed(web: &Web) -> Vec<PageUrl> {
 
 fn publish(crawled: &Crawled, path: &Path, addresses: Addresses) -> u64 {
     let header = Header::new("press watch", Timestamp(0), addresses, Normalize::default());
-    let (tables, out) = (crawled.store.read().unwrap(), Vec::new());
+    let (tables, out) = (crawled.store.snapshot().unwrap(), Vec::new());
     let now = Timestamp(1_795_262_400_000);
-    let (bytes, count) = write_verdicts(&tables, (out, &header), &Honour::default(), now).unwrap();
+    let (bytes, count) = write_verdicts(&tables, out, &header, &Honour::default(), now).unwrap();
     let is_packed = path.extension().is_some_and(|ending| ending == "zst");
     let bytes = if is_packed { zstd::bulk::compress(&bytes, 3).unwrap() } else { bytes };
     fs::write(path, bytes).unwrap();
@@ -164,9 +164,8 @@ fn a_feed_spares_the_downloads_of_copies_and_loses_no_document() {
         assert!(facts.contains_key("docId of the feed"), "{facts:?}");
         // What is not fetched stands in the list of dropped copies.
         let out = tempfile::tempdir().unwrap();
-        let form = (uniqcrawl::corpus::export::Format::Jsonl, out.path());
-        uniqcrawl::corpus::export::export(&reader.store, form, &Honour::default(), Timestamp(0))
-            .unwrap();
+        let form = Target { format: Format::Jsonl, folder: out.path() };
+        export(&reader.store, form, &Honour::default(), Timestamp(0)).unwrap();
         let dropped = fs::read_to_string(out.path().join("duplicates.jsonl")).unwrap();
         let by_feed = dropped.lines().filter(|line| line.contains("\"skipped_by_feed\""));
         assert_eq!(by_feed.count() as u64, 2 * ARTICLES - fetched);
@@ -298,9 +297,9 @@ fn a_copy_is_fetched_when_the_page_that_stands_for_it_says_something_else() {
 fn a_feed_that_is_dropped_gives_back_what_it_held() {
     let (_folder, feed) = temporary("f.jsonl");
     let lab = lab_with_a_known_copy(&feed);
-    let txn = lab.crawled.store.db().begin_write().unwrap();
-    assert!(Known::drop_feed(&mut Tables::open(&txn).unwrap(), 1).unwrap());
-    txn.commit().unwrap();
+    let mut batch = lab.crawled.store.begin().unwrap();
+    assert!(Known::drop_feed(&mut batch, 1).unwrap());
+    batch.commit().unwrap();
     lab.run();
     let document = lab.document(0, "/copy");
     assert_eq!((document.copies, document.canonical), (2, lab.url(0, "/copy").to_string()));
@@ -434,8 +433,8 @@ fn a_crawl_with_a_feed_that_is_killed_again_and_again_ends_like_one_that_is_not(
     let store = Store::open(&path.join("killed"), 1 << 24).unwrap();
     crate::support::check_clean(&store);
     assert_eq!(clusters(&store).into_keys().collect::<Vec<_>>(), names(&publisher));
-    let counter = store.read().unwrap().counters;
-    let skipped = counter.get("addresses.skipped_by_feed").unwrap().map_or(0, |row| row.value());
+    let skipped = store.snapshot().unwrap().get(COUNTERS, "addresses.skipped_by_feed").unwrap();
+    let skipped = skipped.unwrap_or(0);
     assert!(skipped > ARTICLES, "{skipped}");
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use redb::ReadableTable as _;
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Context, Report};
-use uniqcrawl::frontier::{List, RobotsCopy};
+use uniqcrawl::frontier::{LISTS, ROBOTS};
 use uniqcrawl::localweb::{Body, Page, Site};
+use uniqcrawl::store::{META, Update as _, View as _};
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::{host_row, site};
@@ -63,9 +63,9 @@ fn a_day_ahead_is_found_out_after_a_crash_and_in_a_store_that_does_not_tell() {
         config.crawl.limits.pages_max = 2;
         run_off(&crawled, &config, &web.seeds(), DAY_MS);
         if let Some(row) = row {
-            let txn = crawled.store.db().begin_write().unwrap();
-            txn.open_table(uniqcrawl::store::META).unwrap().remove(row).unwrap().unwrap();
-            txn.commit().unwrap();
+            let mut batch = crawled.store.begin().unwrap();
+            assert!(batch.remove(META, row).unwrap());
+            batch.commit().unwrap();
         }
         config.crawl.limits.pages_max = 0;
         let report = run_off(&crawled, &config, &web.seeds(), 0);
@@ -167,14 +167,14 @@ fn what_is_read_again_is_read_after_its_own_time() {
     assert!(right.visited <= now() && right.discovered <= now(), "{right:?}");
     assert!(right.revisit.due <= right.visited.after(wait), "{right:?}");
     assert!(right.revisit.due > now().after(wait).before(Duration::from_mins(5)), "{right:?}");
-    let tables = crawled.store.read().unwrap();
+    let snapshot = crawled.store.snapshot().unwrap();
     let map = web.url(0, "/map.xml");
-    assert!(List::read(&tables.lists, map.as_str()).unwrap().unwrap().read <= now());
-    for row in tables.robots.iter().unwrap() {
-        let copy = RobotsCopy::read(&tables.robots, row.unwrap().0.value()).unwrap().unwrap();
+    assert!(snapshot.get(LISTS, map.as_str()).unwrap().unwrap().read <= now());
+    for entry in snapshot.rows(ROBOTS).unwrap() {
+        let copy = entry.unwrap().row().unwrap();
         assert!(copy.fetched <= now(), "{copy:?}");
     }
-    drop(tables);
+    drop(snapshot);
     web.web.forget();
     let report = run_off(&crawled, &config, &web.seeds(), 2 * HOUR_MS);
     assert_eq!((report.revisits.due, web.asked("/"), web.asked("/map.xml")), (2, 1, 1));

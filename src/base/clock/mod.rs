@@ -115,7 +115,7 @@ impl Clock {
     /// Returns the first whole millisecond that is not before the present moment: a wait that is
     /// counted from here is never too short.
     #[must_use]
-    pub fn now_rounded_up(&self) -> Timestamp {
+    pub(crate) fn now_rounded_up(&self) -> Timestamp {
         timestamp(self.since_1970().as_nanos().div_ceil(1_000_000))
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The file that lists the others, and is there only if they belong together.
-pub const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// What is added to the name of a file until it is whole.
 const PARTIAL: &str = ".partial";
@@ -37,16 +37,16 @@ impl Error {
 
 /// A set of files on its way. What is not published is removed.
 #[derive(Debug)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     folder: PathBuf,
-    whole: Vec<Whole>,
+    whole: Vec<ManifestEntry>,
     /// What is removed in the end.
     partial: Vec<PathBuf>,
 }
 
 /// A file of a manifest.
 #[derive(Debug, Serialize)]
-struct Whole {
+struct ManifestEntry {
     name: &'static str,
     bytes: u64,
     /// XXH3, 128 bits.
@@ -55,11 +55,11 @@ struct Whole {
 
 #[derive(Debug, Serialize)]
 struct Manifest<'a> {
-    files: &'a [Whole],
+    files: &'a [ManifestEntry],
 }
 
 /// One file of a set. Writes are buffered.
-pub struct Output {
+pub(crate) struct Output {
     name: &'static str,
     path: PathBuf,
     partial: PathBuf,
@@ -70,20 +70,20 @@ pub struct Output {
 
 impl Outputs {
     /// Begins a set in `folder`, which is made if it is not there.
-    pub fn begin(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn begin(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::of(folder))?;
         Ok(Self { folder: folder.to_owned(), whole: Vec::new(), partial: Vec::new() })
     }
 
     /// Returns the path of a file that is there until the end, and removed then.
-    pub fn temporary(&mut self, name: &str) -> PathBuf {
+    pub(crate) fn temporary(&mut self, name: &str) -> PathBuf {
         let path = self.folder.join(format!("{name}{PARTIAL}"));
         self.partial.push(path.clone());
         path
     }
 
     /// Starts a file of the set.
-    pub fn create(&mut self, name: &'static str) -> Result<Output, Error> {
+    pub(crate) fn create(&mut self, name: &'static str) -> Result<Output, Error> {
         let (path, partial) = (self.folder.join(name), self.temporary(name));
         let file = File::create(&partial).map_err(Error::of(&path))?;
         let file = BufWriter::with_capacity(1 << 18, file);
@@ -91,17 +91,17 @@ impl Outputs {
     }
 
     /// Takes a file that is whole, and brings it to the disk.
-    pub fn add(&mut self, mut output: Output) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, mut output: Output) -> Result<(), Error> {
         let synced = output.file.flush().and_then(|()| output.file.get_ref().sync_all());
         synced.map_err(Error::of(&output.path))?;
         tracing::trace!(file = %output.path.display(), "written");
         let xxh3 = format!("{:032x}", output.hash.digest128());
-        self.whole.push(Whole { name: output.name, bytes: output.bytes, xxh3 });
+        self.whole.push(ManifestEntry { name: output.name, bytes: output.bytes, xxh3 });
         Ok(())
     }
 
     /// Gives all files their names, and the set its manifest.
-    pub fn publish(mut self) -> Result<(), Error> {
+    pub(crate) fn publish(mut self) -> Result<(), Error> {
         let mut manifest = self.create(MANIFEST)?;
         let path = manifest.path.clone();
         serde_json::to_writer_pretty(&mut manifest, &Manifest { files: &self.whole })
@@ -115,7 +115,7 @@ impl Outputs {
             }
             _ => sync(&self.folder)?,
         }
-        for Whole { name, .. } in &self.whole {
+        for ManifestEntry { name, .. } in &self.whole {
             let path = self.folder.join(name);
             let partial = self.folder.join(format!("{name}{PARTIAL}"));
             fs::rename(&partial, &path).map_err(Error::of(&path))?;
@@ -137,7 +137,7 @@ impl Drop for Outputs {
 impl Output {
     /// Returns the path of the file when it is whole.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -8,7 +8,7 @@ const KEPT: u64 = 64;
 /// Asks for as many open files as this process may have. Returns how many connections that leaves
 /// room for; none if there is no limit, or the system tells of none.
 #[must_use]
-pub fn raise_open_files() -> Option<usize> {
+pub(crate) fn raise_open_files() -> Option<usize> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,7 +26,7 @@ pub fn raise_open_files() -> Option<usize> {
 /// Tells whether something failed for want of what this process or machine has too little of, and
 /// not because of whom it was meant for.
 #[must_use]
-pub fn is_exhausted(error: &io::Error) -> bool {
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     #[cfg(unix)]
     {
         use rustix::io::Errno;
@@ -43,7 +43,7 @@ pub fn is_exhausted(error: &io::Error) -> bool {
 /// Returns why no file can be opened at the moment; none if one can. The resolver of the system
 /// does not tell what it failed for.
 #[must_use]
-pub fn no_file_left() -> Option<io::Error> {
+pub(crate) fn no_file_left() -> Option<io::Error> {
     #[cfg(unix)]
     {
         std::fs::File::open("/dev/null").err().filter(is_exhausted)

@@ -195,9 +195,9 @@ fn whole(number: f64) -> Option<u64> {
 }
 
 /// Reads either from a text; a number has a hint of its own.
-struct Words<T>(std::marker::PhantomData<T>, &'static str);
+struct UnitVisitor<T>(std::marker::PhantomData<T>, &'static str);
 
-impl<T: FromStr<Err = Error>> Visitor<'_> for Words<T> {
+impl<T: FromStr<Err = Error>> Visitor<'_> for UnitVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -223,13 +223,13 @@ impl<T: FromStr<Err = Error>> Visitor<'_> for Words<T> {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Words(std::marker::PhantomData, "a time such as \"10s\""))
+        from.deserialize_any(UnitVisitor(std::marker::PhantomData, "a time such as \"10s\""))
     }
 }
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Words(std::marker::PhantomData, "a size such as \"8 MiB\""))
+        from.deserialize_any(UnitVisitor(std::marker::PhantomData, "a size such as \"8 MiB\""))
     }
 }
 

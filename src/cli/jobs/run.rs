@@ -52,7 +52,7 @@ pub(in crate::cli) fn open(
         Event::Started(job, run) => screen.started(job, run),
         Event::Ended(job, run) => screen.ended(job, run),
     });
-    Ok(Runner::open(jobs, (Clock::System, until), work, told)?)
+    Ok(Runner::open(jobs, Clock::System, until, work, told)?)
 }
 
 /// Reads a moment, or a time from now.
@@ -76,7 +76,7 @@ fn once(job: &Job, jobs: &Jobs, screen: Screen) -> Result<Exit> {
     let now = context.clock.now();
     let Some(lock) = history.lock(&job.name)? else {
         let reason = "another process runs the job";
-        let row = Run::none((now, 1), Outcome::Refused, reason, now);
+        let row = Run::none(now, 1, Outcome::Refused, reason, now);
         history.add(&job.name, None, std::slice::from_ref(&row))?;
         screen.ended(job, &row);
         return Ok(Exit::Failed);

@@ -108,9 +108,14 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
         run.reason = format!("a crawl of the store {} is under way", job.store.display());
         return Ok(());
     };
-    match job.seeds {
-        Seeds::None => (run.outcome, run.reason) = (Outcome::Done, "nothing to crawl".to_owned()),
-        _ => crawled(job, run, (&store, &config, &seeds), context)?,
+    if matches!(job.seeds, Seeds::None) {
+        (run.outcome, run.reason) = (Outcome::Done, "nothing to crawl".to_owned());
+    } else {
+        let (report, late) =
+            crawl_in_time(&store, &config.settings(), &seeds, context, job.time_max)
+                .inspect_err(|_| store.suspect())?;
+        run.counts = counts(&report, context);
+        (run.outcome, run.reason) = end(&report, &config, context, job.time_max.filter(|_| late));
     }
     if run.outcome != Outcome::Stopped
         && let Some(expire) = &job.expire
@@ -130,16 +135,18 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
     Ok(())
 }
 
-fn crawled(
-    job: &Job,
-    run: &mut Run,
-    (store, config, seeds): (&Store, &Config, &[PageUrl]),
+/// Crawls for no longer than `time_max`. Returns whether the crawl was stopped for that.
+fn crawl_in_time(
+    store: &Store,
+    settings: &crawl::Settings,
+    seeds: &[PageUrl],
     context: &Context,
-) -> Result<()> {
+    time_max: Option<Duration>,
+) -> Result<(crawl::Report, bool), crawl::Error> {
     let late = AtomicBool::new(false);
     let report = thread::scope(|scope| {
         let (over, ended) = channel::<()>();
-        if let Some(time_max) = job.time_max {
+        if let Some(time_max) = time_max {
             let late = &late;
             scope.spawn(move || {
                 if ended.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
@@ -148,21 +155,17 @@ fn crawled(
                 }
             });
         }
-        let report = crawl::run(store, &config.settings(), seeds, context);
+        let report = crawl::run(store, settings, seeds, context);
         drop(over);
         report
     });
-    let report = report.inspect_err(|_| store.suspect())?;
-    run.counts = counts(&report, context);
-    let late = late.load(Ordering::SeqCst);
-    (run.outcome, run.reason) = end(&report, config, context, job.time_max.filter(|_| late));
-    Ok(())
+    Ok((report?, late.load(Ordering::SeqCst)))
 }
 
 /// Removes what is too old, through the index of the service if it serves the store.
 fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Result<String> {
     let before = context.clock.now().before(how.older_than);
-    let old = dedup::old(&store.read()?, before)?;
+    let old = dedup::old(&store.snapshot()?, before)?;
     let Expiry { documents, of, .. } = old;
     if old.is_most() && !how.more_than_half {
         return Err(anyhow!(
@@ -170,7 +173,7 @@ fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Re
              store: they stay unless more_than_half is true"
         ));
     }
-    let shared = context.finder.as_deref().map(|finder| (finder, &config.dedup));
+    let shared = context.finder.as_ref().map(|finder| (finder, &config.dedup));
     let gone = dedup::expire(store, shared, before).inspect_err(|_| store.suspect())?;
     Ok(format!("{} of {of} documents had no new copy since {before} and are gone", gone.documents))
 }
@@ -182,8 +185,8 @@ fn exported(
     context: &Context,
 ) -> Result<String> {
     let now = context.clock.now();
-    let form = (config.export.form(to.format), to.folder.as_path());
-    let written = export::export(store, form, &config.export.honour, now)
+    let target = export::Target { format: config.export.form(to.format), folder: &to.folder };
+    let written = export::export(store, target, &config.export.honour, now)
         .with_context(|| format!("cannot write to {}", to.folder.display()))?;
     Ok(format!("{} documents in {}", written.documents, to.folder.display()))
 }

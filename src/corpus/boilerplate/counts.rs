@@ -1,8 +1,9 @@
 //! The counts of one host.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use crate::store::{BadRow, Decoder, Encoder};
+use crate::store::{BadRow, Decoder, Encoder, Row};
 
 use super::Repeated;
 
@@ -85,21 +86,21 @@ impl Counts {
         // If all are alike, none tells more than another, and all but the most frequent go.
         self.blocks.retain(|_, count| *count > rare || (*count == most && rare < most));
     }
+}
 
-    /// Makes the row of a host.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+/// What a row counts must fit together, and be no more than is ever counted.
+impl Row for Counts {
+    fn encode(&self) -> Cow<'_, [u8]> {
         let mut blocks: Vec<_> = self.blocks.iter().collect();
         blocks.sort_unstable();
         let row = Encoder::new(1).number(self.pages).number(blocks.len() as u64);
         let row = blocks.iter().fold(row, |row, (block, count)| row.fixed(**block).number(**count));
         let row = row.number(self.last.len() as u64);
-        self.last.iter().fold(row, |row, page| row.fixed(*page)).finish()
+        Cow::Owned(self.last.iter().fold(row, |row, page| row.fixed(*page)).finish())
     }
 
-    /// Reads a row.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("boilerplate", 1, row)?;
+    fn decode(bytes: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("boilerplate", 1, bytes)?;
         let pages = row.narrow()?;
         if pages > WINDOW {
             return Err(row.bad("it counts too many pages"));

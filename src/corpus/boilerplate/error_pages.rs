@@ -1,13 +1,17 @@
 //! Error pages that are sent as pages: what a host answers for an address that it cannot have is
 //! learned with one probe, and pages that are like it are not stored.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use redb::ReadableTable as _;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::corpus::tables::ERROR_PAGES;
+use crate::store::{
+    BadRow, Batch, Blob, Decoder, Encoder, Error, Fixed, Part as _, Row, Update as _, View as _,
+    Wide, row,
+};
 use crate::text::sketch::Sketch;
 use crate::urls::PageUrl;
 
@@ -23,12 +27,14 @@ const PROBE_END: &str = "-no-such-page";
 /// Hosts whose error pages are in memory.
 const HOSTS_MAX: usize = 4_096;
 
-/// What a host answered, as far as it is compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    hash: u128,
-    title: u64,
-    sketch: Sketch,
+row! {
+    /// What a host answered, as far as it is compared.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Answer: part {
+        hash: u128 = Wide;
+        title: u64 = Fixed;
+        sketch: Sketch = Blob;
+    }
 }
 
 /// What is known of a host's error page.
@@ -64,33 +70,26 @@ fn hash_of(title: &str) -> u64 {
     xxh3_64(title.trim().as_bytes())
 }
 
-impl ErrorPage {
-    fn encode(&self) -> Vec<u8> {
+/// Its fields are those of its kind, whose number comes first.
+impl Row for ErrorPage {
+    fn encode(&self) -> Cow<'_, [u8]> {
         let row = Encoder::new(1);
-        match self {
-            Self::Asked => row.number(0u8).finish(),
-            Self::Page(page) => {
-                let Answer { hash, title, sketch } = &**page;
-                let row = row.number(1u8).wide(*hash).fixed(*title);
-                row.bytes(sketch.0.as_slice()).finish()
-            }
-            Self::Target(target) => row.number(2u8).text(target).finish(),
-        }
+        let row = match self {
+            Self::Asked => row.number(0u8),
+            Self::Page(page) => page.put(row.number(1u8)),
+            Self::Target(target) => row.number(2u8).text(target),
+        };
+        Cow::Owned(row.finish())
     }
 
-    /// Reads a row.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("error page", 1, row)?;
+    fn decode(bytes: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::new("error page", 1, bytes)?;
         match row.number()? {
-            0 => return Ok(Self::Asked),
-            1 => {}
-            2 => return Ok(Self::Target(row.text()?.to_owned())),
-            _ => return Err(row.bad("its kind is unknown")),
+            0 => Ok(Self::Asked),
+            1 => Ok(Self::Page(Box::new(Answer::take(&mut row)?))),
+            2 => Ok(Self::Target(row.text()?.to_owned())),
+            _ => Err(row.bad("its kind is unknown")),
         }
-        let (hash, title) = (row.wide()?, row.fixed()?);
-        let slots: Box<[u8]> = row.bytes()?.into();
-        let sketch = Sketch(slots.try_into().map_err(|_| row.bad("its sketch is cut short"))?);
-        Ok(Self::Page(Box::new(Answer { hash, title, sketch })))
     }
 }
 
@@ -99,74 +98,55 @@ impl ErrorPage {
 pub struct ErrorPages(HashMap<u32, Option<ErrorPage>>);
 
 impl ErrorPages {
-    fn of(&mut self, tables: &Tables<'_>, host: u32) -> Result<Option<&ErrorPage>, Error> {
+    fn of(&mut self, batch: &Batch, host: u32) -> Result<Option<&ErrorPage>, Error> {
         if self.0.len() >= HOSTS_MAX {
             self.0.clear();
         }
         Ok(match self.0.entry(host) {
             Entry::Occupied(known) => known.into_mut().as_ref(),
-            Entry::Vacant(place) => {
-                let row = tables.error_pages.get(host)?;
-                let known = row.map(|row| ErrorPage::decode(row.value())).transpose()?;
-                place.insert(known).as_ref()
-            }
+            Entry::Vacant(place) => place.insert(batch.get(ERROR_PAGES, host)?).as_ref(),
         })
     }
 
-    fn set(&mut self, tables: &mut Tables<'_>, host: u32, known: ErrorPage) -> Result<(), Error> {
-        tables.error_pages.insert(host, known.encode().as_slice())?;
+    fn set(&mut self, batch: &mut Batch, host: u32, known: ErrorPage) -> Result<(), Error> {
+        batch.put(ERROR_PAGES, host, &known)?;
         self.0.insert(host, Some(known));
         Ok(())
     }
 
     /// Tells whether a host is to be probed now, and notes that it is.
-    pub fn ask(&mut self, tables: &mut Tables<'_>, host: u32) -> Result<bool, Error> {
-        if self.of(tables, host)?.is_some() {
+    pub fn ask(&mut self, batch: &mut Batch, host: u32) -> Result<bool, Error> {
+        if self.of(batch, host)?.is_some() {
             return Ok(false);
         }
-        self.set(tables, host, ErrorPage::Asked)?;
+        self.set(batch, host, ErrorPage::Asked)?;
         Ok(true)
     }
 
     /// Learns the error page of a host from the answer to the probe.
-    pub fn learn(
-        &mut self,
-        tables: &mut Tables<'_>,
-        host: u32,
-        answer: Answer,
-    ) -> Result<(), Error> {
-        self.set(tables, host, ErrorPage::Page(Box::new(answer)))
+    pub fn learn(&mut self, batch: &mut Batch, host: u32, answer: Answer) -> Result<(), Error> {
+        self.set(batch, host, ErrorPage::Page(Box::new(answer)))
     }
 
     /// Learns where a host sends addresses that it does not have.
     pub fn learn_target(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         host: u32,
         target: &PageUrl,
     ) -> Result<(), Error> {
-        self.set(tables, host, ErrorPage::Target(target.as_str().to_owned()))
+        self.set(batch, host, ErrorPage::Target(target.as_str().to_owned()))
     }
 
     /// Tells whether a host sends addresses that it does not have to this one.
-    pub fn is_target(
-        &mut self,
-        tables: &Tables<'_>,
-        host: u32,
-        target: &PageUrl,
-    ) -> Result<bool, Error> {
-        let known = self.of(tables, host)?;
+    pub fn is_target(&mut self, batch: &Batch, host: u32, target: &PageUrl) -> Result<bool, Error> {
+        let known = self.of(batch, host)?;
         Ok(matches!(known, Some(ErrorPage::Target(known)) if known == target.as_str()))
     }
 
     /// Tells whether a page is the error page of its host.
-    pub fn is_error(
-        &mut self,
-        tables: &Tables<'_>,
-        host: u32,
-        answer: &Answer,
-    ) -> Result<bool, Error> {
-        Ok(match self.of(tables, host)? {
+    pub fn is_error(&mut self, batch: &Batch, host: u32, answer: &Answer) -> Result<bool, Error> {
+        Ok(match self.of(batch, host)? {
             Some(ErrorPage::Page(page)) => page.is_like(answer),
             _ => false,
         })

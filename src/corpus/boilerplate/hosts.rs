@@ -4,9 +4,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use redb::ReadableTable as _;
-
-use crate::store::{Error, Tables};
+use crate::corpus::tables::BOILERPLATE;
+use crate::store::{Batch, Error, Update as _, View as _};
 
 use super::Counts;
 
@@ -57,13 +56,11 @@ impl Hosts {
     }
 
     /// Reads what is stored of a host, before a page of it is fetched or counted.
-    pub fn load(&mut self, tables: &Tables<'_>, host: u32) -> Result<&mut Counts, Error> {
+    pub fn load(&mut self, batch: &Batch, host: u32) -> Result<&mut Counts, Error> {
         self.uses += 1;
         if !self.counts.contains_key(&host) {
             self.make_room();
-            let row = tables.boilerplate.get(host)?;
-            let counts =
-                row.map(|row| Counts::decode(row.value())).transpose()?.unwrap_or_default();
+            let counts = batch.get(BOILERPLATE, host)?.unwrap_or_default();
             self.known.set(host, counts.repeated());
             self.counts.insert(host, (counts, self.uses));
         }
@@ -73,18 +70,18 @@ impl Hosts {
     }
 
     /// Counts a page, given the hashes of its blocks.
-    pub fn count(&mut self, tables: &Tables<'_>, host: u32, blocks: &[u64]) -> Result<(), Error> {
-        if self.load(tables, host)?.add(blocks) {
+    pub fn count(&mut self, batch: &Batch, host: u32, blocks: &[u64]) -> Result<(), Error> {
+        if self.load(batch, host)?.add(blocks) {
             self.changed.insert(host);
         }
         Ok(())
     }
 
     /// Writes what has changed, and tells it to all threads.
-    pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub fn flush(&mut self, batch: &mut Batch) -> Result<(), Error> {
         for host in std::mem::take(&mut self.changed) {
             let Some((counts, _)) = self.counts.get(&host) else { continue };
-            tables.boilerplate.insert(host, counts.encode().as_slice())?;
+            batch.put(BOILERPLATE, host, counts)?;
             self.known.set(host, counts.repeated());
         }
         Ok(())

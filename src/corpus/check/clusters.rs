@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use redb::ReadableTable as _;
-
-use super::{Findings, hex};
+use super::{Findings, hex, row_of};
 use crate::corpus::clusters::{defers, rank};
-use crate::corpus::documents::{Content, Copy, Document};
-use crate::store::{BadRow, Decoder, Error, ReadTables};
+use crate::corpus::documents::{Copy, DocId, Document};
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, HISTORY, SEARCH_CHANGES};
+use crate::store::{Error, Snapshot, View as _};
 
 /// The copies of one document.
 #[derive(Default)]
@@ -20,24 +19,21 @@ struct Copies {
 }
 
 /// Documents: identifiers lead back, copies are counted, the canonical copy is the best one.
-pub(super) fn documents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn documents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut copies: HashMap<u64, Copies> = HashMap::new();
-    for row in tables.copies.iter()? {
-        let (key, row) = row?;
+    for entry in snapshot.rows(COPIES)? {
+        let entry = entry?;
         findings.look("copies");
-        let Some((number, address)) =
-            findings.read("copies", hex(key.value()), split_copy_key(key.value()))
-        else {
-            continue;
-        };
+        let key = findings.read("copies", hex(entry.key_bytes()), entry.key());
+        let Some((number, address)) = key else { continue };
         let copies = copies.entry(number).or_default();
         copies.count += 1;
         let name = format_args!("{number} {address}");
-        let Some(copy) = findings.read("copies", name, Copy::decode(row.value())) else {
+        let Some(copy) = findings.read("copies", name, entry.row()) else {
             copies.unread = true;
             continue;
         };
-        let defers = defers(&tables.copies, number, &copy)?;
+        let defers = defers(snapshot, number, &copy)?;
         let better = copies.best.as_ref().is_none_or(|(other, held, best)| {
             rank(copy.popularity, defers, address) < rank(best.popularity, *held, other)
         });
@@ -45,18 +41,15 @@ pub(super) fn documents(tables: &ReadTables, findings: &mut Findings) -> Result<
             copies.best = Some((address.to_owned(), defers, copy));
         }
     }
-    for row in tables.documents.iter()? {
-        let (number, row) = row?;
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let entry = entry?;
         findings.look("documents");
-        let copies = copies.remove(&number.value());
-        let Some(document) =
-            findings.read("documents", number.value(), Document::decode(row.value()))
-        else {
-            continue;
-        };
+        let number = entry.key()?;
+        let copies = copies.remove(&number);
+        let Some(document) = findings.read("documents", number, entry.row()) else { continue };
         agree(&document, copies, findings);
         let id = document.id;
-        if tables.doc_ids.get(id.0)?.map(|row| row.value()) != Some(number.value()) {
+        if snapshot.get(DOC_IDS, id)? != Some(number) {
             findings.fault("documents", || format!("{id} leads to another document"));
         }
     }
@@ -93,26 +86,24 @@ fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
 }
 
 /// Identifiers and histories are of documents that are there.
-pub(super) fn names(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.doc_ids.iter()? {
-        let (id, number) = row?;
+pub(super) fn names(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(DOC_IDS)? {
+        let entry = entry?;
         findings.look("doc_ids");
-        let (id, number) = (id.value(), number.value());
-        if tables.documents.get(number)?.is_none() {
+        let (DocId(id), number) = (entry.key()?, entry.row()?);
+        if !snapshot.has(DOCUMENTS, number)? {
             findings.fault("doc_ids", || {
                 format!("doc_ids, row {id:032x}: document {number} is missing")
             });
         }
     }
-    for row in tables.history.iter()? {
-        let (key, row) = row?;
+    for entry in snapshot.rows(HISTORY)? {
+        let entry = entry?;
         findings.look("history");
-        let name = hex(key.value());
-        findings.read("history", &name, change(row.value()));
-        let Some(document) = findings.read("history", &name, history_key(key.value())) else {
-            continue;
-        };
-        if tables.documents.get(document)?.is_none() {
+        let name = hex(entry.key_bytes());
+        findings.read("history", &name, entry.row());
+        let Some((document, _)) = findings.read("history", &name, entry.key()) else { continue };
+        if !snapshot.has(DOCUMENTS, document)? {
             findings.fault("history", || {
                 format!("history, row {name}: document {document} is missing")
             });
@@ -122,14 +113,14 @@ pub(super) fn names(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
 }
 
 /// What is noted for the search is what its documents show now.
-pub(super) fn search(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.search_changes.iter()? {
-        let (number, noted) = row?;
+pub(super) fn search(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(SEARCH_CHANGES)? {
+        let entry = entry?;
         findings.look("search_changes");
-        let number = number.value();
-        let row = tables.documents.get(number)?;
-        let shown = row.map_or(Ok(0), |row| Document::decode(row.value()).map(|row| row.shown()));
-        if shown.is_ok_and(|shown| shown != noted.value()) {
+        let (number, noted) = (entry.key()?, entry.row()?);
+        let document = row_of(snapshot.get(DOCUMENTS, number))?;
+        let shown = document.map(|row| row.map_or(0, |row| row.shown()));
+        if shown.is_ok_and(|shown| shown != noted) {
             findings.fault("search_changes", || {
                 format!("search_changes, row {number}: the document shows something else")
             });
@@ -138,53 +129,27 @@ pub(super) fn search(tables: &ReadTables, findings: &mut Findings) -> Result<(),
     Ok(())
 }
 
-/// Reads a change of a canonical copy as [`documents::changes_of`](crate::corpus::documents) does,
-/// which reads those of a document all at once.
-fn change(row: &[u8]) -> Result<(), BadRow> {
-    let mut row = Decoder::new("history", 1, row)?;
-    row.signed()?;
-    row.text()?;
-    row.text().map(drop)
-}
-
-/// Returns the document of a row of `history`.
-fn history_key(key: &[u8]) -> Result<u64, BadRow> {
-    let bad = BadRow { kind: "history key", detail: "it has not 16 bytes" };
-    let key: [u8; 16] = key.try_into().map_err(|_| bad)?;
-    Ok((u128::from_be_bytes(key) >> 64) as u64)
-}
-
-/// Takes the key of a copy apart: document, address.
-fn split_copy_key(key: &[u8]) -> Result<(u64, &str), BadRow> {
-    let bad = |detail| BadRow { kind: "copy key", detail };
-    let (number, address) = key.split_first_chunk().ok_or_else(|| bad("it has no number"))?;
-    let address = std::str::from_utf8(address).map_err(|_| bad("its address is not UTF-8"))?;
-    Ok((u64::from_be_bytes(*number), address))
-}
-
 /// The parent forest: every root is a content of its own tree, and every copy carries a content of
 /// the tree it hangs on. Rows that cannot be read were listed before.
-pub(super) fn forest(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn forest(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     // Whether a content is there and, as far as it can be read, in the tree of a document.
     let in_tree = |content: u64, document: u64| -> Result<bool, Error> {
-        let row = tables.contents.get(content)?;
-        let decoded = row.map(|row| Content::decode(row.value()));
-        Ok(decoded.is_some_and(|row| row.map_or(true, |row| row.document == document)))
+        let row = row_of(snapshot.get(CONTENTS, content))?.transpose();
+        Ok(row.is_some_and(|row| row.map_or(true, |row| row.document == document)))
     };
-    for row in tables.documents.iter()? {
-        let (number, row) = row?;
-        let Ok(document) = Document::decode(row.value()) else { continue };
-        if !in_tree(document.root, number.value())? {
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let entry = entry?;
+        let Ok(document) = entry.row() else { continue };
+        if !in_tree(document.root, entry.key()?)? {
             findings
                 .fault("documents", || format!("the root of {} is not in its tree", document.id));
         }
     }
     let mut carriers: HashMap<u64, u64> = HashMap::new();
     let mut unread = false;
-    for row in tables.copies.iter()? {
-        let (key, row) = row?;
-        let (Ok((number, _)), Ok(copy)) = (split_copy_key(key.value()), Copy::decode(row.value()))
-        else {
+    for entry in snapshot.rows(COPIES)? {
+        let entry = entry?;
+        let (Ok((number, _)), Ok(copy)) = (entry.key(), entry.row()) else {
             unread = true;
             continue;
         };
@@ -196,10 +161,11 @@ pub(super) fn forest(tables: &ReadTables, findings: &mut Findings) -> Result<(),
             });
         }
     }
-    for row in tables.contents.iter()? {
-        let (number, row) = row?;
-        let (number, found) = (number.value(), carriers.remove(&number.value()).unwrap_or(0));
-        let Ok(content) = Content::decode(row.value()) else { continue };
+    for entry in snapshot.rows(CONTENTS)? {
+        let entry = entry?;
+        let number = entry.key()?;
+        let found = carriers.remove(&number).unwrap_or(0);
+        let Ok(content) = entry.row() else { continue };
         // A copy that cannot be read may carry any content.
         if found != content.copies && !(unread && found < content.copies) {
             let counted = content.copies;

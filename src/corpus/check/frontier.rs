@@ -2,17 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use redb::ReadableTable as _;
-
-use super::{Findings, hex, row_of};
+use super::{Findings, Spot, hex};
 use crate::base::clock::Timestamp;
-use crate::corpus::boilerplate::Counts;
-use crate::corpus::documents::copy_key;
+use crate::corpus::tables::{BOILERPLATE, COPIES};
 use crate::frontier::{
-    Address, Host, LINKS_BEYOND, List, Purpose, Request, RobotsCopy, State, UNSTORED,
-    split_queue_key, split_revisit_key, split_time_key,
+    ADDRESSES, DOMAINS, HOST_NUMBERS, HOSTS, INLINKS, LATER, LINKS_BEYOND, LISTS, PATTERNS,
+    Purpose, QUEUE, REVISITS, ROBOTS, Request, SCHEDULE, State, UNSTORED,
 };
-use crate::store::{BadRow, Error, ReadTables, read_number};
+use crate::store::{BadRow, COUNTERS, Entry, Error, Key, META, Snapshot, View as _, read_number};
 use crate::urls::{HostKey, Normalize};
 
 /// Facts about the store that are numbers, beside those whose names begin with `next_`.
@@ -26,38 +23,32 @@ pub(super) struct Waiting {
 }
 
 /// Queues: every request is of a known host, host rows count them. Returns what waits.
-pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Waiting, Error> {
+pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<Waiting, Error> {
     let mut waiting = Waiting { addresses: HashSet::new(), unread: false };
     let mut by_host: HashMap<u32, (u64, u64)> = HashMap::new();
-    for row in tables.queue.iter()? {
-        let (key, value) = row?;
+    for entry in snapshot.rows(QUEUE)? {
+        let entry = entry?;
         findings.look("queue");
-        let key = key.value();
-        if let Some((host, _)) = findings.read("queue", hex(key), split_queue_key(key)) {
+        if let Some((host, _)) = findings.read("queue", hex(entry.key_bytes()), entry.key()) {
             let (requests, bytes) = by_host.entry(host).or_default();
             *requests += 1;
-            *bytes += Request::decode(value.value()).map_or(0, |request| request.url.len() as u64);
+            *bytes += entry.row().map_or(0, |request| request.url.len() as u64);
         }
-        waiting.add(findings, ("queue", key), value.value());
+        waiting.add(findings, "queue", &entry);
     }
-    for row in tables.later.iter()? {
-        let (key, value) = row?;
+    for entry in snapshot.rows(LATER)? {
+        let entry = entry?;
         findings.look("later");
-        let key = key.value();
-        let short = BadRow { kind: "later key", detail: "it has no time" };
-        let place = key.split_at_checked(8).ok_or(short).and_then(|(_, key)| split_queue_key(key));
-        findings.read("later", hex(key), place);
-        waiting.add(findings, ("later", key), value.value());
+        findings.read("later", hex(entry.key_bytes()), entry.key());
+        waiting.add(findings, "later", &entry);
     }
     let mut unstored = 0;
-    for row in tables.hosts.iter()? {
-        let (number, row) = row?;
-        let number = number.value();
+    for entry in snapshot.rows(HOSTS)? {
+        let entry = entry?;
+        let number = entry.key()?;
         findings.look("hosts");
         let (counted, bytes) = by_host.remove(&number).unwrap_or_default();
-        let Some(host) = findings.read("hosts", number, Host::decode(row.value())) else {
-            continue;
-        };
+        let Some(host) = findings.read("hosts", number, entry.row()) else { continue };
         if counted != host.queued {
             findings.fault("hosts", || {
                 format!("{} counts {} in its queue of {counted}", host.key, host.queued)
@@ -69,16 +60,15 @@ pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Wai
             });
         }
         unstored += host.unstored;
-        let number_of = tables.host_numbers.get(host.key.as_str())?.map(|row| row.value());
-        if number_of != Some(number) {
+        if snapshot.get(HOST_NUMBERS, &host.key)? != Some(number) {
             findings.fault("hosts", || format!("{} has another number than its row", host.key));
         }
     }
-    let told = tables.counters.get(UNSTORED)?.map_or(0, |row| row.value());
+    let told = snapshot.get(COUNTERS, UNSTORED)?.unwrap_or(0);
     if told != unstored {
         findings.fault("counters", || format!("counter {UNSTORED} is {told}, not {unstored}"));
     }
-    budgets(tables, findings)?;
+    budgets(snapshot, findings)?;
     for host in by_host.into_keys() {
         findings.fault("queue", || format!("a queue is of host {host}, which has no row"));
     }
@@ -86,21 +76,19 @@ pub(super) fn queues(tables: &ReadTables, findings: &mut Findings) -> Result<Wai
 }
 
 /// Counted patterns are of known hosts, and as many as their rows say; so are hosts of domains.
-fn budgets(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+fn budgets(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut patterns: HashMap<u32, u64> = HashMap::new();
-    for row in tables.patterns.iter()? {
-        let key = row?.0;
+    for entry in snapshot.rows(PATTERNS)? {
+        let entry = entry?;
         findings.look("patterns");
-        let bad = BadRow { kind: "pattern", detail: "its key has not 12 bytes" };
-        let host = <[u8; 12]>::try_from(key.value()).map_err(|_| bad);
-        if let Some([a, b, c, d, ..]) = findings.read("patterns", hex(key.value()), host) {
-            *patterns.entry(u32::from_be_bytes([a, b, c, d])).or_default() += 1;
+        if let Some((host, _)) = findings.read("patterns", hex(entry.key_bytes()), entry.key()) {
+            *patterns.entry(host).or_default() += 1;
         }
     }
-    for row in tables.hosts.iter()? {
-        let (number, row) = row?;
-        let counted = patterns.remove(&number.value()).unwrap_or(0);
-        let Ok(host) = Host::decode(row.value()) else { continue };
+    for entry in snapshot.rows(HOSTS)? {
+        let entry = entry?;
+        let counted = patterns.remove(&entry.key()?).unwrap_or(0);
+        let Ok(host) = entry.row() else { continue };
         if counted != host.patterns {
             findings.fault("patterns", || {
                 format!("{} counts {} patterns of {counted}", host.key, host.patterns)
@@ -111,18 +99,17 @@ fn budgets(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
         findings.fault("patterns", || format!("patterns are of host {host}, which has no row"));
     }
     let mut domains: HashMap<String, u64> = HashMap::new();
-    for row in tables.host_numbers.iter()? {
-        let key = HostKey::from_stored(row?.0.value());
+    for entry in snapshot.rows(HOST_NUMBERS)? {
+        let key = HostKey::from_stored(entry?.key()?);
         *domains.entry(key.domain()).or_default() += 1;
     }
-    for row in tables.domains.iter()? {
-        let (domain, count) = row?;
+    for entry in snapshot.rows(DOMAINS)? {
+        let entry = entry?;
         findings.look("domains");
-        let found = domains.remove(domain.value()).unwrap_or(0);
-        if found != count.value() {
-            findings.fault("domains", || {
-                format!("{} counts {} hosts, not {found}", domain.value(), count.value())
-            });
+        let (domain, count) = (entry.key()?, entry.row()?);
+        let found = domains.remove(domain).unwrap_or(0);
+        if found != count {
+            findings.fault("domains", || format!("{domain} counts {count} hosts, not {found}"));
         }
     }
     for domain in domains.into_keys() {
@@ -132,8 +119,13 @@ fn budgets(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
 }
 
 impl Waiting {
-    fn add(&mut self, findings: &mut Findings, (table, key): (&'static str, &[u8]), row: &[u8]) {
-        match findings.read(table, hex(key), Request::decode(row)) {
+    fn add<K: Key>(
+        &mut self,
+        findings: &mut Findings,
+        table: &'static str,
+        entry: &Entry<'_, K, Request>,
+    ) {
+        match findings.read(table, hex(entry.key_bytes()), entry.row()) {
             Some(Request { purpose: Purpose::Page | Purpose::Sitemap, url }) => {
                 if let Some(url) = self.addresses.replace(url) {
                     findings.fault(table, || format!("{url} waits twice"));
@@ -146,62 +138,61 @@ impl Waiting {
 }
 
 /// What is stored of hosts besides their rows names hosts that have one.
-pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.host_numbers.iter()? {
-        let (key, number) = row?;
+pub(super) fn hosts(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(HOST_NUMBERS)? {
+        let entry = entry?;
         findings.look("host_numbers");
-        known(tables, findings, ("host_numbers", key.value()), number.value())?;
+        known(snapshot, findings, Spot { table: "host_numbers", key: entry.key()? }, entry.row()?)?;
     }
-    for row in tables.robots.iter()? {
-        let host = row?.0.value();
+    for entry in snapshot.rows(ROBOTS)? {
+        let entry = entry?;
+        let host = entry.key()?;
         findings.look("robots");
-        let copy = row_of(RobotsCopy::read(&tables.robots, host))?;
-        findings.read("robots", host, copy);
-        known(tables, findings, ("robots", &host.to_string()), host)?;
+        findings.read("robots", host, entry.row());
+        known(snapshot, findings, Spot { table: "robots", key: &host.to_string() }, host)?;
     }
-    for row in tables.lists.iter()? {
-        let (url, row) = row?;
-        let url = url.value();
+    for entry in snapshot.rows(LISTS)? {
+        let entry = entry?;
+        let url = entry.key()?;
         findings.look("lists");
-        findings.read("lists", url, List::decode(row.value()));
-        if tables.addresses.get(url)?.is_none() {
+        findings.read("lists", url, entry.row());
+        if !snapshot.has(ADDRESSES, url)? {
             findings.fault("lists", || format!("{url} is a list and has no address row"));
         }
     }
-    for row in tables.boilerplate.iter()? {
-        let (host, row) = row?;
-        let host = host.value();
+    for entry in snapshot.rows(BOILERPLATE)? {
+        let entry = entry?;
+        let host = entry.key()?;
         findings.look("boilerplate");
-        findings.read("boilerplate", host, Counts::decode(row.value()));
-        known(tables, findings, ("boilerplate", &host.to_string()), host)?;
+        findings.read("boilerplate", host, entry.row());
+        known(snapshot, findings, Spot { table: "boilerplate", key: &host.to_string() }, host)?;
     }
-    for row in tables.schedule.iter()? {
-        let key = row?.0;
+    for entry in snapshot.rows(SCHEDULE)? {
+        let entry = entry?;
         findings.look("schedule");
-        let name = hex(key.value());
-        if let Some((_, host)) = findings.read("schedule", &name, split_time_key(key.value())) {
-            known(tables, findings, ("schedule", &name), host)?;
+        let name = hex(entry.key_bytes());
+        if let Some((_, host)) = findings.read("schedule", &name, entry.key()) {
+            known(snapshot, findings, Spot { table: "schedule", key: &name }, host)?;
         }
     }
-    for row in tables.inlinks.iter()? {
-        let key = row?.0;
+    for entry in snapshot.rows(INLINKS)? {
+        let entry = entry?;
         findings.look("inlinks");
-        let short = BadRow { kind: "link", detail: "its key has not 12 bytes" };
-        let whole = if key.value().len() == 12 { Ok(()) } else { Err(short) };
-        findings.read("inlinks", hex(key.value()), whole);
+        findings.read("inlinks", hex(entry.key_bytes()), entry.key());
     }
-    for row in tables.meta.iter()? {
-        let (name, row) = row?;
+    for entry in snapshot.rows(META)? {
+        let entry = entry?;
         findings.look("meta");
-        let name = name.value();
+        let name = entry.key()?;
         let not_utf8 = BadRow { kind: "meta", detail: "its text is not UTF-8" };
+        let text = std::str::from_utf8(entry.bytes());
         let read = if NUMBERS.contains(&name) || name.starts_with("next_") {
-            read_number(row.value()).map(drop)
+            read_number(entry.bytes()).map(drop)
         } else if name == "urls" {
-            let rules = std::str::from_utf8(row.value()).ok().and_then(Normalize::from_stored);
+            let rules = text.ok().and_then(Normalize::from_stored);
             rules.map(drop).ok_or(BadRow { kind: "meta", detail: "it has no rules of addresses" })
         } else {
-            std::str::from_utf8(row.value()).map(drop).map_err(|_| not_utf8)
+            text.map(drop).map_err(|_| not_utf8)
         };
         findings.read("meta", name, read);
     }
@@ -210,31 +201,28 @@ pub(super) fn hosts(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
 
 /// Notes that a row names a host without row.
 fn known(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     findings: &mut Findings,
-    (table, key): (&'static str, &str),
+    spot: Spot<'_>,
     host: u32,
 ) -> Result<(), Error> {
-    if tables.hosts.get(host)?.is_none() {
-        findings.fault(table, || format!("{table}, row {key}: host {host} has no row"));
+    if !snapshot.has(HOSTS, host)? {
+        findings.fault(spot.table, || format!("{spot}: host {host} has no row"));
     }
     Ok(())
 }
 
 /// The addresses that are to be visited again, each with the moment.
 fn planned(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     findings: &mut Findings,
 ) -> Result<HashMap<String, Timestamp>, Error> {
     let mut planned = HashMap::new();
-    for row in tables.revisits.iter()? {
-        let key = row?.0;
+    for entry in snapshot.rows(REVISITS)? {
+        let entry = entry?;
         findings.look("revisits");
-        let name = hex(key.value());
-        let Some((due, url)) = findings.read("revisits", &name, split_revisit_key(key.value()))
-        else {
-            continue;
-        };
+        let name = hex(entry.key_bytes());
+        let Some((due, url)) = findings.read("revisits", &name, entry.key()) else { continue };
         if planned.insert(url.to_owned(), due).is_some() {
             findings.fault("revisits", || format!("revisits, row {name}: {url} is there twice"));
         }
@@ -244,23 +232,21 @@ fn planned(
 
 /// Addresses: a queued one waits and no other does; a stored one has its copy; counters are right.
 pub(super) fn addresses(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     waiting: &Waiting,
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     let mut still_waiting = waiting.addresses.len();
-    let mut planned = planned(tables, findings)?;
-    for row in tables.addresses.iter()? {
-        let (url, row) = row?;
-        let url = url.value();
+    let mut planned = planned(snapshot, findings)?;
+    for entry in snapshot.rows(ADDRESSES)? {
+        let entry = entry?;
+        let url = entry.key()?;
         findings.look("addresses");
         let waits = waiting.addresses.contains(url);
         still_waiting -= usize::from(waits);
         let due = planned.remove(url);
-        let Some(address) = findings.read("addresses", url, Address::decode(row.value())) else {
-            continue;
-        };
+        let Some(address) = findings.read("addresses", url, entry.row()) else { continue };
         *counted.entry(address.state.counter()).or_default() += 1;
         if address.links_beyond > 0 {
             *counted.entry(LINKS_BEYOND.to_owned()).or_default() += address.links_beyond;
@@ -269,9 +255,7 @@ pub(super) fn addresses(
             State::Queued if !waits && !waiting.unread => {
                 findings.fault("addresses", || format!("{url} is queued and in no queue"));
             }
-            State::Stored(document)
-                if tables.copies.get(copy_key(*document, url).as_slice())?.is_none() =>
-            {
+            State::Stored(document) if !snapshot.has(COPIES, (*document, url))? => {
                 findings.fault("addresses", || format!("{url} is stored and has no copy row"));
             }
             _ => {}
@@ -295,15 +279,14 @@ pub(super) fn addresses(
     for url in planned.into_keys() {
         findings.fault("revisits", || format!("revisits, row {url}: it is no address"));
     }
-    for row in tables.counters.iter()? {
-        let (name, count) = row?;
+    for entry in snapshot.rows(COUNTERS)? {
+        let entry = entry?;
         findings.look("counters");
-        let found = counted.remove(name.value()).unwrap_or(0);
-        let is_checked = name.value().starts_with("addresses.") || name.value() == LINKS_BEYOND;
-        if is_checked && found != count.value() {
-            findings.fault("counters", || {
-                format!("counter {} is {}, not {found}", name.value(), count.value())
-            });
+        let (name, count) = (entry.key()?, entry.row()?);
+        let found = counted.remove(name).unwrap_or(0);
+        let is_checked = name.starts_with("addresses.") || name == LINKS_BEYOND;
+        if is_checked && found != count {
+            findings.fault("counters", || format!("counter {name} is {count}, not {found}"));
         }
     }
     for (name, count) in counted {

@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 
-use redb::ReadableTable as _;
-
-use super::{Findings, row_of};
-use crate::corpus::documents::{Content, read_body};
+use super::{Findings, Spot, row_of};
+use crate::corpus::documents::read_body;
 use crate::corpus::keys;
-use crate::store::{BadRow, Error, ReadTables, read_number};
+use crate::corpus::tables::{BODIES, CONTENTS, DOCUMENTS, EXACT, NEAR_LOG, REVIEWS, TWINS, UNSURE};
+use crate::store::{BadRow, Error, META, Snapshot, View as _, read_number};
 use crate::text::simhash::Fingerprint;
 
 /// Contents: each is in a document, under its hash, with its text and in the index.
-pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    let entries = keys::load_sound(&tables.near, &tables.near_log)?;
+pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    let entries = keys::load_sound(snapshot)?;
     let mut texts: HashMap<u32, Fingerprint> = HashMap::new();
     for (fingerprint, content) in &entries.contents {
         findings.look("near");
@@ -22,23 +21,23 @@ pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(
     }
     let mut titles: HashMap<u32, Fingerprint> =
         entries.titles.iter().map(|(print, content)| (*content, *print)).collect();
-    for row in tables.contents.iter()? {
-        let (number, row) = row?;
-        let number = number.value();
+    for entry in snapshot.rows(CONTENTS)? {
+        let entry = entry?;
+        let number = entry.key()?;
         findings.look("contents");
         // Texts that were too short for near-duplicates have no fingerprint in the index.
         let (print, title) = (texts.remove(&(number as u32)), titles.remove(&(number as u32)));
-        if tables.bodies.get(number)?.is_none() {
+        if !snapshot.has(BODIES, number)? {
             findings.fault("contents", || format!("content {number} has no text"));
         }
-        let Some(content) = findings.read("contents", number, Content::decode(row.value())) else {
+        let Some(content) = findings.read("contents", number, entry.row()) else {
             continue;
         };
-        if tables.documents.get(content.document)?.is_none() {
+        if !snapshot.has(DOCUMENTS, content.document)? {
             findings.fault("contents", || format!("content {number} is in no document"));
         }
-        let first = tables.exact.get(content.hash)?.map(|row| row.value());
-        if first != Some(number) && tables.twins.get((content.hash, number))?.is_none() {
+        let first = snapshot.get(EXACT, content.hash)?;
+        if first != Some(number) && !snapshot.has(TWINS, (content.hash, number))? {
             findings.fault("contents", || format!("content {number} is not found by its hash"));
         }
         if print.is_some() && print != Some(content.fingerprint) {
@@ -56,40 +55,46 @@ pub(super) fn contents(tables: &ReadTables, findings: &mut Findings) -> Result<(
 }
 
 /// The index agrees with itself; texts, hashes and second looks are of contents that are there.
-pub(super) fn index(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.near_log.iter()? {
-        row?;
+pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(NEAR_LOG)? {
+        entry?;
         findings.look("near_log");
     }
-    for (table, fault) in keys::faults(&tables.near, &tables.near_log)? {
+    for (table, fault) in keys::faults(snapshot)? {
         findings.fault(table, || format!("{table}, {fault}"));
     }
-    for row in tables.bodies.iter()? {
-        let number = row?.0.value();
+    for entry in snapshot.rows(BODIES)? {
+        let number = entry?.key()?;
         findings.look("bodies");
-        let text = row_of(read_body(&tables.bodies, number))?.map(drop);
+        let text = row_of(read_body(snapshot, number))?.map(drop);
         findings.read("bodies", number, text);
-        known(tables, findings, ("bodies", &number.to_string()), number)?;
+        known(snapshot, findings, Spot { table: "bodies", key: &number.to_string() }, number)?;
     }
-    hashes(tables, findings)?;
-    looks(tables, findings)
+    hashes(snapshot, findings)?;
+    looks(snapshot, findings)
 }
 
 /// Hashes of texts lead to contents that have them, each by one way: the first one of a text by
 /// `exact`, those that follow it by `twins`.
-fn hashes(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.exact.iter()? {
-        let (hash, number) = row?;
+fn hashes(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(EXACT)? {
+        let entry = entry?;
         findings.look("exact");
-        let (hash, number) = (hash.value(), number.value());
-        of_hash(tables, findings, ("exact", &format!("{hash:032x}")), (hash, number))?;
+        let (hash, number) = (entry.key()?, entry.row()?);
+        of_hash(
+            snapshot,
+            findings,
+            Spot { table: "exact", key: &format!("{hash:032x}") },
+            hash,
+            number,
+        )?;
     }
-    for row in tables.twins.iter()? {
-        let (hash, number) = row?.0.value();
+    for entry in snapshot.rows(TWINS)? {
+        let (hash, number) = entry?.key()?;
         findings.look("twins");
         let key = format!("{hash:032x} {number}");
-        of_hash(tables, findings, ("twins", &key), (hash, number))?;
-        let first = tables.exact.get(hash)?.map(|row| row.value());
+        of_hash(snapshot, findings, Spot { table: "twins", key: &key }, hash, number)?;
+        let first = snapshot.get(EXACT, hash)?;
         if first.is_none_or(|first| first == number) {
             findings.fault("twins", || format!("twins, row {key}: it follows no other content"));
         }
@@ -99,32 +104,32 @@ fn hashes(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
 
 /// Notes that a row leads to a content that is missing, or has another text.
 fn of_hash(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     findings: &mut Findings,
-    (table, key): (&'static str, &str),
-    (hash, content): (u128, u64),
+    spot: Spot<'_>,
+    hash: u128,
+    content: u64,
 ) -> Result<(), Error> {
-    known(tables, findings, (table, key), content)?;
-    let row = tables.contents.get(content)?;
+    known(snapshot, findings, spot, content)?;
     // One that cannot be read was listed before.
-    let read = row.and_then(|row| Content::decode(row.value()).ok());
-    if read.is_some_and(|read| read.hash != hash) {
-        findings.fault(table, || format!("{table}, row {key}: content {content} has another text"));
+    let row = row_of(snapshot.get(CONTENTS, content))?.ok().flatten();
+    if row.is_some_and(|row| row.hash != hash) {
+        findings.fault(spot.table, || format!("{spot}: content {content} has another text"));
     }
     Ok(())
 }
 
 /// Second looks are due at contents and documents that are there, and done at none that is to come.
-fn looks(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.unsure.iter()? {
-        let number = row?.0.value();
+fn looks(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(UNSURE)? {
+        let number = entry?.key()?;
         findings.look("unsure");
-        known(tables, findings, ("unsure", &number.to_string()), number)?;
+        known(snapshot, findings, Spot { table: "unsure", key: &number.to_string() }, number)?;
     }
-    for row in tables.reviews.iter()? {
-        let number = row?.0.value();
+    for entry in snapshot.rows(REVIEWS)? {
+        let number = entry?.key()?;
         findings.look("reviews");
-        if tables.documents.get(number)?.is_none() {
+        if !snapshot.has(DOCUMENTS, number)? {
             findings.fault("reviews", || {
                 format!("reviews, row {number}: document {number} is missing")
             });
@@ -132,7 +137,7 @@ fn looks(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
     }
     // Numbers that cannot be read were listed before.
     let number = |name| -> Result<Result<u64, BadRow>, Error> {
-        Ok(tables.meta.get(name)?.map_or(Ok(0), |row| read_number(row.value())))
+        Ok(snapshot.bytes(META, name)?.map_or(Ok(0), |row| read_number(&row)))
     };
     if let (Ok(settled), Ok(newest)) = (number("settled")?, number("next_content")?)
         && settled > newest
@@ -146,13 +151,13 @@ fn looks(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
 
 /// Notes that a row names a content that is missing.
 fn known(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     findings: &mut Findings,
-    (table, key): (&'static str, &str),
+    spot: Spot<'_>,
     content: u64,
 ) -> Result<(), Error> {
-    if tables.contents.get(content)?.is_none() {
-        findings.fault(table, || format!("{table}, row {key}: content {content} is missing"));
+    if !snapshot.has(CONTENTS, content)? {
+        findings.fault(spot.table, || format!("{spot}: content {content} is missing"));
     }
     Ok(())
 }

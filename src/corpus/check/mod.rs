@@ -11,11 +11,11 @@ mod rules;
 mod tallies;
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Display, Write as _};
 
 use serde::Serialize;
 
-use crate::store::{BadRow, Error, ReadTables};
+use crate::store::{BadRow, Error, Snapshot};
 
 /// Faults that are listed of each table; the others are only counted.
 const FAULTS_MAX: usize = 100;
@@ -63,29 +63,43 @@ impl Findings {
     }
 }
 
+/// A row, as faults name it.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    table: &'static str,
+    /// Its key, in words.
+    key: &'a str,
+}
+
+impl Display for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, row {}", self.table, self.key)
+    }
+}
+
 /// Checks every row of a store against every other that it must agree with.
 ///
 /// # Errors
 ///
 /// Only if the store cannot be read; a row that cannot be decoded is a fault, as any other.
-pub fn check(tables: &ReadTables) -> Result<Findings, Error> {
+pub fn check(snapshot: &Snapshot) -> Result<Findings, Error> {
     let mut findings = Findings::default();
-    let waiting = frontier::queues(tables, &mut findings)?;
-    frontier::hosts(tables, &mut findings)?;
-    frontier::addresses(tables, &waiting, &mut findings)?;
-    clusters::documents(tables, &mut findings)?;
-    clusters::names(tables, &mut findings)?;
-    clusters::search(tables, &mut findings)?;
-    clusters::forest(tables, &mut findings)?;
-    index::contents(tables, &mut findings)?;
-    index::index(tables, &mut findings)?;
-    tallies::ranking(tables, &mut findings)?;
-    tallies::times(tables, &mut findings)?;
-    tallies::sent(tables, &mut findings)?;
-    rules::rules(tables, &mut findings)?;
-    rules::error_pages(tables, &mut findings)?;
-    feeds::feeds(tables, &mut findings)?;
-    feeds::log(tables, &mut findings)?;
+    let waiting = frontier::queues(snapshot, &mut findings)?;
+    frontier::hosts(snapshot, &mut findings)?;
+    frontier::addresses(snapshot, &waiting, &mut findings)?;
+    clusters::documents(snapshot, &mut findings)?;
+    clusters::names(snapshot, &mut findings)?;
+    clusters::search(snapshot, &mut findings)?;
+    clusters::forest(snapshot, &mut findings)?;
+    index::contents(snapshot, &mut findings)?;
+    index::index(snapshot, &mut findings)?;
+    tallies::ranking(snapshot, &mut findings)?;
+    tallies::times(snapshot, &mut findings)?;
+    tallies::sent(snapshot, &mut findings)?;
+    rules::rules(snapshot, &mut findings)?;
+    rules::error_pages(snapshot, &mut findings)?;
+    feeds::feeds(snapshot, &mut findings)?;
+    feeds::log(snapshot, &mut findings)?;
     Ok(findings)
 }
 

@@ -2,65 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use redb::ReadableTable as _;
-
 use super::{Findings, hex, row_of};
-use crate::corpus::boilerplate::ErrorPage;
-use crate::frontier::rules::Rule;
-use crate::frontier::{Address, Family, Reason, State};
-use crate::store::{BadRow, Error, ReadTables};
+use crate::corpus::tables::ERROR_PAGES;
+use crate::frontier::{ADDRESSES, FAMILIES, HOSTS, RULE_KEYS, RULES, Reason, SKIPPED, State};
+use crate::store::{Error, Snapshot, View as _};
 
 /// Rules count what they skip, and every address that is skipped says so.
-pub(super) fn rules(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn rules(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut skipped: BTreeMap<u64, u64> = BTreeMap::new();
-    for row in tables.skipped.iter()? {
-        let (key, _) = row?;
+    for entry in snapshot.rows(SKIPPED)? {
+        let entry = entry?;
         findings.look("skipped");
-        let short = BadRow { kind: "skipped key", detail: "it has no number" };
-        let parts = key.value().split_first_chunk::<8>().ok_or(short);
-        let Some((cause, address)) = findings.read("skipped", hex(key.value()), parts) else {
-            continue;
-        };
-        *skipped.entry(u64::from_be_bytes(*cause)).or_default() += 1;
-        let address = String::from_utf8_lossy(address).into_owned();
-        let known = row_of(Address::read(&tables.addresses, &address))?;
+        let key = findings.read("skipped", hex(entry.key_bytes()), entry.key());
+        let Some((cause, address)) = key else { continue };
+        *skipped.entry(cause).or_default() += 1;
+        let known = row_of(snapshot.get(ADDRESSES, address))?;
         let state = known.ok().flatten().map(|known| known.state);
         let fits = matches!(state, Some(State::Skipped { .. } | State::Refused(Reason::NoYield)));
         if !fits {
             findings.fault("skipped", || format!("{address} is in the list and not skipped"));
         }
     }
-    for row in tables.rules.iter()? {
-        let (number, row) = row?;
-        let number = number.value();
+    for entry in snapshot.rows(RULES)? {
+        let entry = entry?;
+        let number = entry.key()?;
         findings.look("rules");
         let counted = skipped.remove(&number).unwrap_or(0);
-        let rule = findings.read("rules", number, Rule::decode(row.value()));
+        let rule = findings.read("rules", number, entry.row());
         if let Some(rule) = rule.filter(|rule| rule.skipped != counted) {
             findings.fault("rules", || {
                 format!("rule {number} counts {} skipped of {counted}", rule.skipped)
             });
         }
     }
-    for row in tables.rule_keys.iter()? {
-        let (key, _) = row?;
+    for entry in snapshot.rows(RULE_KEYS)? {
+        let entry = entry?;
         findings.look("rule_keys");
-        let bad = BadRow { kind: "rule key", detail: "it has not 16 bytes" };
-        let parts = key.value().split_first_chunk::<8>().filter(|(_, rest)| rest.len() == 8);
-        let Some((rule, _)) = findings.read("rule_keys", hex(key.value()), parts.ok_or(bad)) else {
-            continue;
-        };
-        let rule = u64::from_be_bytes(*rule);
-        if tables.rules.get(rule)?.is_none() {
+        let key = findings.read("rule_keys", hex(entry.key_bytes()), entry.key());
+        let Some((rule, _)) = key else { continue };
+        if !snapshot.has(RULES, rule)? {
             findings.fault("rule_keys", || format!("a key is of rule {rule}, which is missing"));
         }
     }
-    for row in tables.families.iter()? {
-        let (number, row) = row?;
-        let number = number.value();
+    for entry in snapshot.rows(FAMILIES)? {
+        let entry = entry?;
+        let number = entry.key()?;
         findings.look("families");
         let counted = skipped.remove(&number).unwrap_or(0);
-        let family = findings.read("families", number, Family::decode(row.value()));
+        let family = findings.read("families", number, entry.row());
         if let Some(family) = family.filter(|family| family.stopped != counted) {
             findings.fault("families", || {
                 format!("{} counts {} stopped of {counted}", family.pattern, family.stopped)
@@ -74,13 +63,13 @@ pub(super) fn rules(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
 }
 
 /// Error pages are of hosts that are known.
-pub(super) fn error_pages(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.error_pages.iter()? {
-        let (host, row) = row?;
-        let host = host.value();
+pub(super) fn error_pages(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(ERROR_PAGES)? {
+        let entry = entry?;
+        let host = entry.key()?;
         findings.look("error_pages");
-        findings.read("error_pages", host, ErrorPage::decode(row.value()));
-        if tables.hosts.get(host)?.is_none() {
+        findings.read("error_pages", host, entry.row());
+        if !snapshot.has(HOSTS, host)? {
             findings.fault("error_pages", || format!("host {host} is missing"));
         }
     }

@@ -1,31 +1,27 @@
 //! The order of copies, what came in each hour, and the articles that were sent.
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
-
-use super::{Findings, hex};
-use crate::corpus::documents::{Arrivals, Document, Sent, split_ranking_key};
-use crate::store::{BadRow, Error, ReadTables, read_number};
+use super::{Findings, Spot, hex, row_of};
+use crate::corpus::documents::Sent;
+use crate::corpus::tables::{ARRIVALS, DOCUMENTS, GROWTH, RANKING, SENT, SENT_URLS};
+use crate::store::{BadRow, Entry, Error, META, Snapshot, View as _, read_number};
 
 /// The order of copies names each document of two copies and more at its place, and no other.
-pub(super) fn ranking(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn ranking(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut ranked = 0;
-    for row in tables.documents.iter()? {
-        let row = row?.1;
-        ranked += u64::from(Document::decode(row.value()).is_ok_and(|row| row.copies > 1));
+    for entry in snapshot.rows(DOCUMENTS)? {
+        ranked += u64::from(entry?.row().is_ok_and(|row| row.copies > 1));
     }
-    for row in tables.ranking.iter()? {
-        let row = row?;
+    for entry in snapshot.rows(RANKING)? {
+        let entry = entry?;
         findings.look("ranking");
-        let name = hex(row.0.value());
-        let key = findings.read("ranking", &name, split_ranking_key(row.0.value()));
-        let Some((copies, number)) = key else { continue };
-        let document = tables.documents.get(number)?;
-        let Some(document) = document else {
+        let name = hex(entry.key_bytes());
+        let Some((copies, number)) = findings.read("ranking", &name, entry.key()) else { continue };
+        let Some(document) = row_of(snapshot.get(DOCUMENTS, number))?.transpose() else {
             findings.fault("ranking", || format!("ranking, row {name}: its document is missing"));
             continue;
         };
         // One that cannot be read was listed before.
-        if let Ok(document) = Document::decode(document.value())
+        if let Ok(document) = document
             && document.copies != copies
         {
             let counted = document.copies;
@@ -34,7 +30,7 @@ pub(super) fn ranking(tables: &ReadTables, findings: &mut Findings) -> Result<()
             });
         }
     }
-    let rows = tables.ranking.len()?;
+    let rows = snapshot.len(RANKING)?;
     if rows < ranked {
         findings.fault("ranking", || format!("{ranked} documents of several copies, {rows} rows"));
     }
@@ -42,21 +38,21 @@ pub(super) fn ranking(tables: &ReadTables, findings: &mut Findings) -> Result<()
 }
 
 /// What came in each hour can be read.
-pub(super) fn times(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    for row in tables.arrivals.iter()? {
-        let (hour, row) = row?;
+pub(super) fn times(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    for entry in snapshot.rows(ARRIVALS)? {
+        let entry = entry?;
         findings.look("arrivals");
-        let arrivals = findings.read("arrivals", hour.value(), Arrivals::decode(row.value()));
+        let hour = entry.key()?;
+        let arrivals = findings.read("arrivals", hour, entry.row());
         if arrivals.is_some_and(|arrivals| arrivals.documents > arrivals.copies) {
-            let hour = hour.value();
             findings.fault("arrivals", || format!("hour {hour} has more documents than copies"));
         }
     }
-    for row in tables.growth.iter()? {
-        let (key, copies) = row?;
+    for entry in snapshot.rows(GROWTH)? {
+        let entry = entry?;
         findings.look("growth");
-        if key.value().len() != 16 || copies.value() == 0 {
-            let name = hex(key.value());
+        if entry.key().is_err() || entry.row()? == 0 {
+            let name = hex(entry.key_bytes());
             findings.fault("growth", || format!("growth, row {name} tells nothing"));
         }
     }
@@ -65,36 +61,36 @@ pub(super) fn times(tables: &ReadTables, findings: &mut Findings) -> Result<(), 
 
 /// Articles that were sent can be read, and name contents that are or have been there: their
 /// documents may have ended since.
-pub(super) fn sent(tables: &ReadTables, findings: &mut Findings) -> Result<(), Error> {
-    let last = match tables.meta.get("next_content")? {
-        Some(row) => findings.read("meta", "next_content", read_number(row.value())),
+pub(super) fn sent(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    let last = match snapshot.bytes(META, "next_content")? {
+        Some(row) => findings.read("meta", "next_content", read_number(&row)),
         None => Some(0),
     };
     let last = last.unwrap_or(u64::MAX);
-    for row in tables.sent.iter()? {
-        let (nid, row) = row?;
+    for entry in snapshot.rows(SENT)? {
+        let entry = entry?;
         findings.look("sent");
-        let sent = sent_row(nid.value(), row.value());
-        let Some(sent) = findings.read("sent", nid.value(), sent) else { continue };
-        never_was(findings, ("sent", nid.value()), sent.content, last);
+        let nid = entry.key()?;
+        let Some(sent) = findings.read("sent", nid, sent_row(&entry)) else { continue };
+        never_was(findings, Spot { table: "sent", key: nid }, sent.content, last);
     }
-    for row in tables.sent_urls.iter()? {
-        let (url, content) = row?;
+    for entry in snapshot.rows(SENT_URLS)? {
+        let entry = entry?;
         findings.look("sent_urls");
-        never_was(findings, ("sent_urls", url.value()), content.value(), last);
+        never_was(findings, Spot { table: "sent_urls", key: entry.key()? }, entry.row()?, last);
     }
     Ok(())
 }
 
-fn sent_row(nid: &str, row: &[u8]) -> Result<Sent, BadRow> {
-    if nid.is_empty() {
+fn sent_row(entry: &Entry<'_, &'static str, Sent>) -> Result<Sent, BadRow> {
+    if entry.key_bytes().is_empty() {
         return Err(BadRow { kind: "sent", detail: "it has no name" });
     }
-    Sent::decode(row)
+    entry.row()
 }
 
-fn never_was(findings: &mut Findings, (table, key): (&'static str, &str), content: u64, last: u64) {
+fn never_was(findings: &mut Findings, spot: Spot<'_>, content: u64, last: u64) {
     if content == 0 || content > last {
-        findings.fault(table, || format!("{table}, row {key}: content {content} never was"));
+        findings.fault(spot.table, || format!("{spot}: content {content} never was"));
     }
 }

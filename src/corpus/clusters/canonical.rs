@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use redb::ReadableTable;
-
-use crate::corpus::documents::{Copy, Document, copy_key, read_copy};
-use crate::store::{Error, Tables};
+use crate::corpus::documents::{Copy, Document};
+use crate::corpus::tables::COPIES;
+use crate::store::{Batch, Error, View};
 
 /// Orders copies: the better one is the smaller. Most popular first, then those that do not defer
 /// to another copy, then the shorter address, then the order of the addresses; none of it depends
@@ -21,13 +20,8 @@ pub fn rank(popularity: u64, defers: bool, address: &str) -> impl Ord + use<'_> 
 ///
 /// Only one step is looked at: what the named page itself names changes nothing, so that there
 /// are no chains or cycles to follow.
-pub fn defers(
-    copies: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    document: u64,
-    copy: &Copy,
-) -> Result<bool, Error> {
-    let named = copy_key(document, &copy.declared);
-    Ok(!copy.declared.is_empty() && copies.get(named.as_slice())?.is_some())
+pub fn defers(view: &impl View, document: u64, copy: &Copy) -> Result<bool, Error> {
+    Ok(!copy.declared.is_empty() && view.has(COPIES, (document, &copy.declared))?)
 }
 
 /// Returns the copies of a document, in the order of their addresses, each with its place in the
@@ -44,15 +38,16 @@ pub fn ranked(
 
 /// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
 pub(super) fn elect(
-    tables: &Tables<'_>,
-    (document, row): (u64, &mut Document),
+    batch: &Batch,
+    document: u64,
+    row: &mut Document,
     address: &str,
     copy: &Copy,
 ) -> Result<bool, Error> {
     if row.canonical != address {
-        let mine = rank(copy.popularity, defers(&tables.copies, document, copy)?, address);
-        let held = match read_copy(&tables.copies, document, &row.canonical)? {
-            Some(held) => defers(&tables.copies, document, &held)?,
+        let mine = rank(copy.popularity, defers(batch, document, copy)?, address);
+        let held = match batch.get(COPIES, (document, &row.canonical))? {
+            Some(held) => defers(batch, document, &held)?,
             None => false,
         };
         if mine >= rank(row.popularity, held, &row.canonical) {

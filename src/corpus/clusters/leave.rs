@@ -5,15 +5,13 @@
 //! it comes back when another page turns out to carry it.
 
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{
-    Copy, copy_key, read_content, read_copy, take_back_arrival, write_content, write_copy,
-    write_document,
-};
+use crate::corpus::documents::{Copy, take_back_arrival, write_document};
+use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
 use crate::neardup::Change;
-use crate::store::{Error, Tables};
+use crate::store::{Batch, Error, Update as _, View as _};
 
 use super::moves::{recount, remove_content};
-use super::{Article, Joined, Place, add_content, join, must_read, note, stand};
+use super::{Arrival, Article, Joined, Place, add_content, join, must_read, note, stand};
 
 /// What a copy has left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,68 +28,69 @@ pub struct Left {
 
 /// Removes the copy of `document` at `address`, and elects the canonical copy anew.
 pub fn leave(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
     address: &str,
     now: Timestamp,
 ) -> Result<Left, Error> {
-    let was_canonical = must_read(tables, document)?.canonical == address;
-    let mut left = take_out(tables, document, address)?;
-    recount(tables, document, now)?;
-    let row = must_read(tables, document)?;
+    let was_canonical = must_read(batch, document)?.canonical == address;
+    let mut left = take_out(batch, document, address)?;
+    recount(batch, document, now)?;
+    let row = must_read(batch, document)?;
     left.gone = row.gone.0 != 0;
     left.heir = (was_canonical && !left.gone).then_some(row.canonical);
     Ok(left)
 }
 
-/// Gives the copy of `document` at `article.address` another text, which belongs at `place`.
+/// Gives the copy of `document` at the address of an article another text, which belongs at
+/// `place`.
 ///
 /// A document with this copy only follows its page and keeps its identifier, unless the text has
 /// another document already. Otherwise the copy stays, or goes where it belongs, and the document
 /// that it leaves elects its canonical copy anew.
 pub fn change(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
-    (article, place): (&Article, &Place),
-    links: u64,
-    now: Timestamp,
+    arrival: Arrival<'_>,
+    place: &Place,
 ) -> Result<(Joined, Left), Error> {
-    let lone = must_read(tables, document)?.copies == 1;
+    let Arrival { article, links, now } = arrival;
+    let lone = must_read(batch, document)?.copies == 1;
     let stays = match place {
         Place::New => lone,
         Place::Tree(joint) => joint.document == document,
     };
     if stays && lone && !matches!(place, Place::Tree(joint) if joint.same.is_some()) {
-        return renew(tables, document, (article, links), now);
+        return renew(batch, document, arrival);
     }
     let left = if stays {
-        let left = take_out(tables, document, &article.address)?;
-        let mut row = must_read(tables, document)?;
+        let left = take_out(batch, document, &article.address)?;
+        let mut row = must_read(batch, document)?;
         row.copies = row.copies.saturating_sub(1);
-        write_document(tables, document, &row)?;
+        write_document(batch, document, &row)?;
         left
     } else {
-        leave(tables, document, &article.address, now)?
+        leave(batch, document, &article.address, now)?
     };
-    let mut joined = join(tables, article, place, links, now)?;
+    let mut joined = join(batch, article, place, links, now)?;
     if stays {
         // It is a copy as it was before.
-        take_back_arrival(tables, document, now)?;
-        recount(tables, document, now)?;
-        joined.canonical = must_read(tables, document)?.canonical == article.address;
+        take_back_arrival(batch, document, now)?;
+        recount(batch, document, now)?;
+        joined.canonical = must_read(batch, document)?.canonical == article.address;
     }
     Ok((joined, left))
 }
 
 /// Notes what the page of a copy says of itself while its text is the same.
 pub fn refresh(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
     article: &Article,
     links: u64,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Some(was) = read_copy(&tables.copies, document, &article.address)? else { return Ok(()) };
+    let Some(was) = batch.get(COPIES, (document, &article.address))? else { return Ok(()) };
     let copy = Copy {
         popularity: article.score.unwrap_or(links),
         scored: article.score.is_some(),
@@ -105,72 +104,66 @@ pub fn refresh(
     if copy == was {
         return Ok(());
     }
-    write_copy(&mut tables.copies, document, &article.address, &copy)?;
+    batch.put(COPIES, (document, &article.address), &copy)?;
     if (copy.popularity, &copy.declared) != (was.popularity, &was.declared) {
-        return recount(tables, document, now);
+        return recount(batch, document, now);
     }
-    let mut row = must_read(tables, document)?;
+    let mut row = must_read(batch, document)?;
     if row.canonical == article.address {
         stand(&mut row, &article.address, &copy);
     }
-    write_document(tables, document, &row)
+    write_document(batch, document, &row)
 }
 
 /// Gives the only copy of a document another text, which becomes the root of its tree.
 fn renew(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
-    (article, links): (&Article, u64),
-    now: Timestamp,
+    Arrival { article, links, now }: Arrival<'_>,
 ) -> Result<(Joined, Left), Error> {
-    let root = must_read(tables, document)?.root;
-    let content = add_content(tables, article, document, (None, true), now)?;
-    let mut row = must_read(tables, document)?;
+    let root = must_read(batch, document)?.root;
+    let content = add_content(batch, article, document, None, now)?;
+    let mut row = must_read(batch, document)?;
     row.root = content;
-    write_document(tables, document, &row)?;
-    let mut left = take_out(tables, document, &article.address)?;
-    put_down(tables, root, document, &mut left)?;
+    write_document(batch, document, &row)?;
+    let mut left = take_out(batch, document, &article.address)?;
+    put_down(batch, root, document, &mut left)?;
     let copy = article.copy(content, None, links, now);
-    write_copy(&mut tables.copies, document, &article.address, &copy)?;
+    batch.put(COPIES, (document, &article.address), &copy)?;
     let was = row.canonical.clone();
     stand(&mut row, &article.address, &copy);
     row.last_arrival = now;
-    note(tables, document, was, &row, now)?;
-    write_document(tables, document, &row)?;
+    note(batch, document, was, &row, now)?;
+    write_document(batch, document, &row)?;
     let joined = Joined { document, id: row.id, canonical: true, content: Some(content) };
     Ok((joined, left))
 }
 
 /// Removes a copy; its document is not counted anew.
-fn take_out(tables: &mut Tables<'_>, document: u64, address: &str) -> Result<Left, Error> {
+fn take_out(batch: &mut Batch, document: u64, address: &str) -> Result<Left, Error> {
     let mut left = Left::default();
-    if let Some(copy) = read_copy(&tables.copies, document, address)? {
-        tables.copies.remove(copy_key(document, address).as_slice())?;
-        if let Some(mut content) = read_content(&tables.contents, copy.content)? {
+    if let Some(copy) = batch.get(COPIES, (document, address))? {
+        batch.remove(COPIES, (document, address))?;
+        if let Some(mut content) = batch.get(CONTENTS, copy.content)? {
             content.copies = content.copies.saturating_sub(1);
-            write_content(&mut tables.contents, copy.content, &content)?;
+            batch.put(CONTENTS, copy.content, &content)?;
         }
-        put_down(tables, copy.content, document, &mut left)?;
+        put_down(batch, copy.content, document, &mut left)?;
     }
     Ok(left)
 }
 
 /// Removes a content that nothing needs any more.
-fn put_down(
-    tables: &mut Tables<'_>,
-    number: u64,
-    document: u64,
-    left: &mut Left,
-) -> Result<(), Error> {
-    let Some(content) = read_content(&tables.contents, number)? else { return Ok(()) };
+fn put_down(batch: &mut Batch, number: u64, document: u64, left: &mut Left) -> Result<(), Error> {
+    let Some(content) = batch.get(CONTENTS, number)? else { return Ok(()) };
     if content.copies > 0 {
         return Ok(());
     }
-    tables.unsure.remove(number)?;
-    let row = must_read(tables, document)?;
+    batch.remove(UNSURE, number)?;
+    let row = must_read(batch, document)?;
     // Of merged documents, texts may be packed against the root that one of them had.
     if number != row.root && row.merged.is_empty() {
-        left.changes.extend(remove_content(tables, number)?);
+        left.changes.extend(remove_content(batch, number)?);
         left.contents.push(number);
     }
     Ok(())

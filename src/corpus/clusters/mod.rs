@@ -12,15 +12,14 @@ mod leave;
 mod moves;
 mod unsettled;
 
-use redb::ReadableTable;
-
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
-    Change, Content, Copy, DocId, Document, Facts, copy_key, note_arrival, note_change, read_copy,
-    read_document, write_body, write_content, write_copy, write_document,
+    Change, Content, Copy, DocId, Document, Facts, note_arrival, note_change, write_body,
+    write_document,
 };
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Key;
-use crate::store::{BadRow, Error, Tables};
+use crate::store::{BadRow, Batch, Error, Update as _, View};
 use crate::text::features::Signed;
 use crate::web::robots::meta::Terms;
 
@@ -79,6 +78,17 @@ impl Article {
     }
 }
 
+/// An article as it comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// The article.
+    pub article: &'a Article,
+    /// Distinct hosts that link to it: its popularity if it has no score.
+    pub links: u64,
+    /// When it comes.
+    pub now: Timestamp,
+}
+
 /// Where an article belongs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
@@ -109,10 +119,10 @@ pub struct Joint {
 pub const DUPLICATES: &str = "duplicates.";
 
 /// Counts an article that was judged, if it is a duplicate.
-pub fn count_found(tables: &mut Tables<'_>, place: &Place) -> Result<(), Error> {
+pub fn count_found(batch: &mut Batch, place: &Place) -> Result<(), Error> {
     match place {
         Place::New => Ok(()),
-        Place::Tree(joint) => tables.count(&format!("{DUPLICATES}{}", joint.key.as_str()), 1),
+        Place::Tree(joint) => batch.count(&format!("{DUPLICATES}{}", joint.key.as_str()), 1),
     }
 }
 
@@ -142,7 +152,7 @@ pub struct Joined {
 ///
 /// `links` is the number of distinct hosts that link to it, its popularity if it has no score.
 pub fn join(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     article: &Article,
     place: &Place,
     links: u64,
@@ -150,32 +160,35 @@ pub fn join(
 ) -> Result<Joined, Error> {
     let (document, content, joint) = match place {
         Place::New => {
-            let document = tables.next_number("next_document")?;
-            (document, add_content(tables, article, document, (None, true), now)?, None)
+            let document = batch.next_number("next_document")?;
+            (document, add_content(batch, article, document, None, now)?, None)
         }
         Place::Tree(joint) => {
             let content = if let Some(content) = joint.same {
-                carry(tables, content)?
+                carry(batch, content)?
             } else {
-                let root = must_read(tables, joint.document)?.root;
-                add_content(tables, article, joint.document, (Some(root), joint.sure), now)?
+                let root = must_read(batch, joint.document)?.root;
+                let content = add_content(batch, article, joint.document, Some(root), now)?;
+                if !joint.sure {
+                    batch.put(UNSURE, content, &article.address)?;
+                }
+                content
             };
             (joint.document, content, Some(joint))
         }
     };
     let copy = article.copy(content, joint, links, now);
-    write_copy(&mut tables.copies, document, &article.address, &copy)?;
+    batch.put(COPIES, (document, &article.address), &copy)?;
     if joint.is_none() {
-        let id =
-            free_id(&tables.doc_ids, &article.address, &article.title, article.signed.text.hash)?;
+        let id = free_id(batch, &article.address, &article.title, article.signed.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
-        tables.doc_ids.insert(first.id.0, document)?;
-        write_document(tables, document, &first)?;
-        note_arrival(tables, document, true, now)?;
+        batch.put(DOC_IDS, first.id, &document)?;
+        write_document(batch, document, &first)?;
+        note_arrival(batch, document, true, now)?;
         return Ok(Joined { document, id: first.id, canonical: true, content: Some(content) });
     }
-    note_arrival(tables, document, false, now)?;
-    let mut row = must_read(tables, document)?;
+    note_arrival(batch, document, false, now)?;
+    let mut row = must_read(batch, document)?;
     row.copies += 1;
     row.last_arrival = row.last_arrival.max(now);
     let was = row.canonical.clone();
@@ -184,14 +197,14 @@ pub fn join(
         row.gone = Timestamp(0);
         article.address.clone_into(&mut row.canonical);
     }
-    let mut canonical = elect(tables, (document, &mut row), &article.address, &copy)?;
-    let held = read_copy(&tables.copies, document, &was)?;
-    note(tables, document, was, &row, now)?;
-    write_document(tables, document, &row)?;
+    let mut canonical = elect(batch, document, &mut row, &article.address, &copy)?;
+    let held = batch.get(COPIES, (document, &was))?;
+    note(batch, document, was, &row, now)?;
+    write_document(batch, document, &row)?;
     if held.is_some_and(|held| held.declared == article.address) {
         // The copy that was canonical defers from here on: any other one may be better.
-        recount(tables, document, now)?;
-        canonical = must_read(tables, document)?.canonical == article.address;
+        recount(batch, document, now)?;
+        canonical = must_read(batch, document)?.canonical == article.address;
     }
     let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
     Ok(Joined { document, id: row.id, canonical, content })
@@ -202,17 +215,14 @@ const NEIGHBOURS_MAX: usize = 3;
 
 /// Returns the addresses of copies of a document that stand next to one in the order of addresses,
 /// and its canonical copy: those that are most likely written alike.
-pub fn neighbours(tables: &Tables<'_>, document: u64, address: &str) -> Result<Vec<String>, Error> {
-    let (own, last) = (copy_key(document, address), (document + 1).to_be_bytes());
-    let first = document.to_be_bytes();
+pub fn neighbours(batch: &Batch, document: u64, address: &str) -> Result<Vec<String>, Error> {
+    let before = batch.range(COPIES, (document, "")..(document, address))?.rev();
+    let after = batch.range(COPIES, (document, address)..(document + 1, ""))?;
     let mut found = Vec::new();
-    for row in tables.copies.range(first.as_slice()..own.as_slice())?.rev().take(NEIGHBOURS_MAX) {
-        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    for entry in before.take(NEIGHBOURS_MAX).chain(after.take(NEIGHBOURS_MAX + 1)) {
+        found.push(entry?.key()?.1.to_owned());
     }
-    for row in tables.copies.range(own.as_slice()..last.as_slice())?.take(NEIGHBOURS_MAX + 1) {
-        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
-    }
-    found.extend(read_document(&tables.documents, document)?.map(|row| row.canonical));
+    found.extend(batch.get(DOCUMENTS, document)?.map(|row| row.canonical));
     found.retain(|other| other != address);
     Ok(found)
 }
@@ -220,65 +230,66 @@ pub fn neighbours(tables: &Tables<'_>, document: u64, address: &str) -> Result<V
 /// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,
 /// and elects anew. Returns true if the copy became canonical by that.
 pub fn set_links(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
     address: &str,
     links: u64,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let Some(mut copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    let Some(mut copy) = batch.get(COPIES, (document, address))? else { return Ok(false) };
     if copy.scored || copy.popularity == links {
         return Ok(false);
     }
     copy.popularity = links;
-    write_copy(&mut tables.copies, document, address, &copy)?;
-    elect_again(tables, (document, address), &copy, now)
+    batch.put(COPIES, (document, address), &copy)?;
+    elect_again(batch, document, address, &copy, now)
 }
 
 /// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
 /// if another copy is canonical by that.
 pub fn set_score(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
     address: &str,
     popularity: u64,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(false) };
+    let Some(copy) = batch.get(COPIES, (document, address))? else { return Ok(false) };
     if copy.scored && copy.popularity == popularity {
         return Ok(false);
     }
-    let was = must_read(tables, document)?.canonical;
+    let was = must_read(batch, document)?.canonical;
     let falls = was == address && popularity < copy.popularity;
     let copy = Copy { popularity, scored: true, ..copy };
-    write_copy(&mut tables.copies, document, address, &copy)?;
+    batch.put(COPIES, (document, address), &copy)?;
     if !falls {
-        return elect_again(tables, (document, address), &copy, now);
+        return elect_again(batch, document, address, &copy, now);
     }
     // Any other copy may be better.
-    recount(tables, document, now)?;
-    Ok(must_read(tables, document)?.canonical != was)
+    recount(batch, document, now)?;
+    Ok(must_read(batch, document)?.canonical != was)
 }
 
 /// Makes a copy canonical whose popularity is another one now, if it is better than the present
 /// one. Returns true if it became so by that.
 fn elect_again(
-    tables: &mut Tables<'_>,
-    (document, address): (u64, &str),
+    batch: &mut Batch,
+    document: u64,
+    address: &str,
     copy: &Copy,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let mut row = must_read(tables, document)?;
+    let mut row = must_read(batch, document)?;
     let was = row.canonical.clone();
-    elect(tables, (document, &mut row), address, copy)?;
-    note(tables, document, was.clone(), &row, now)?;
-    write_document(tables, document, &row)?;
+    elect(batch, document, &mut row, address, copy)?;
+    note(batch, document, was.clone(), &row, now)?;
+    write_document(batch, document, &row)?;
     Ok(row.canonical != was)
 }
 
 /// Notes that another copy than `was` is canonical, if that is so.
 fn note(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     document: u64,
     was: String,
     row: &Document,
@@ -286,25 +297,20 @@ fn note(
 ) -> Result<(), Error> {
     if was != row.canonical {
         if row.content != row.root {
-            tables.reviews.insert(document, ())?;
+            batch.put(REVIEWS, document, &())?;
         }
         let change = Change { time: now, from: was, to: row.canonical.clone() };
-        note_change(&mut tables.history, document, &change)?;
+        note_change(batch, document, &change)?;
     }
     Ok(())
 }
 
 /// The identifier of a new document. A page may say again what it said when another document that
 /// has followed it since was made.
-fn free_id(
-    doc_ids: &impl ReadableTable<u128, u64>,
-    address: &str,
-    title: &str,
-    mut hash: u128,
-) -> Result<DocId, Error> {
+fn free_id(view: &impl View, address: &str, title: &str, mut hash: u128) -> Result<DocId, Error> {
     loop {
         let id = DocId::of(address, title, hash);
-        if doc_ids.get(id.0)?.is_none() {
+        if !view.has(DOC_IDS, id)? {
             return Ok(id);
         }
         hash = hash.wrapping_add(1);
@@ -312,13 +318,13 @@ fn free_id(
 }
 
 fn add_content(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     article: &Article,
     document: u64,
-    (root, sure): (Option<u64>, bool),
+    root: Option<u64>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let number = tables.next_number("next_content")?;
+    let number = batch.next_number("next_content")?;
     let text = &article.signed.text;
     let content = Content {
         document,
@@ -334,25 +340,23 @@ fn add_content(
         arrival: now,
         sketch: text.sketch.clone(),
     };
-    write_content(&mut tables.contents, number, &content)?;
-    write_body(&mut tables.bodies, number, &article.text, root)?;
-    equal::add(tables, text.hash, number)?;
-    if !sure {
-        tables.unsure.insert(number, article.address.as_str())?;
-    }
+    batch.put(CONTENTS, number, &content)?;
+    write_body(batch, number, &article.text, root)?;
+    equal::add(batch, text.hash, number)?;
     Ok(number)
 }
 
 /// Counts one more copy that carries `content`.
-fn carry(tables: &mut Tables<'_>, content: u64) -> Result<u64, Error> {
-    let mut row = crate::corpus::documents::read_content(&tables.contents, content)?
+fn carry(batch: &mut Batch, content: u64) -> Result<u64, Error> {
+    let mut row = batch
+        .get(CONTENTS, content)?
         .ok_or(BadRow { kind: "content", detail: "an exact hash names one that is missing" })?;
     row.copies += 1;
-    write_content(&mut tables.contents, content, &row)?;
+    batch.put(CONTENTS, content, &row)?;
     Ok(content)
 }
 
-fn must_read(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+fn must_read(batch: &Batch, document: u64) -> Result<Document, Error> {
     let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
-    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
+    Ok(batch.get(DOCUMENTS, document)?.ok_or(missing)?)
 }

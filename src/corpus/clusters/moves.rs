@@ -1,19 +1,17 @@
 //! Contents that go from one document to another, documents that become one, and documents that
 //! end.
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
-    Content, Copy, Document, copies_of, copy_key, forget_changes, note_again, note_change,
-    read_body, read_content, read_document, remove_document, write_body, write_content, write_copy,
-    write_document,
+    Content, Copy, DocId, Document, copies_of, forget_changes, note_again, note_change, read_body,
+    remove_document, write_body, write_document,
 };
 use crate::corpus::keys;
+use crate::corpus::tables::{BODIES, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Change;
 use crate::neardup::Field;
 use crate::neardup::Key;
-use crate::store::{BadRow, Error, Tables};
+use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 
 use super::{Joint, Left, Place, equal, free_id, must_read, note, ranked, stand};
 
@@ -50,32 +48,32 @@ pub struct Unsure {
 
 /// Returns the contents whose joints were less than certain and that came after `after`, in the
 /// order of their numbers.
-pub fn unsure(tables: &Tables<'_>, after: u64) -> Result<Vec<Unsure>, Error> {
-    let rows = tables.unsure.range(after + 1..)?;
-    let rows = rows.map(|row| {
-        let (content, address) = row?;
-        Ok(Unsure { content: content.value(), address: address.value().to_owned() })
+pub fn unsure(batch: &Batch, after: u64) -> Result<Vec<Unsure>, Error> {
+    let rows = batch.range(UNSURE, after + 1..)?;
+    let rows = rows.map(|entry| {
+        let entry = entry?;
+        Ok(Unsure { content: entry.key()?, address: entry.row()? })
     });
     rows.collect()
 }
 
 /// Moves a content that is a leaf to the tree that would take it now; none if that is its own.
 pub fn replace(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     content: u64,
     place: &Place,
     now: Timestamp,
 ) -> Result<Option<Moved>, Error> {
-    let document = must_content(tables, content)?.document;
-    let is_root = must_read(tables, document)?.root == content;
+    let document = must_content(batch, content)?.document;
+    let is_root = must_read(batch, document)?.root == content;
     let stays = matches!(place, Place::Tree(joint) if joint.document == document);
     if is_root || matches!(place, Place::New) || matches!(place, Place::Tree(joint) if joint.sure) {
-        tables.unsure.remove(content)?;
+        batch.remove(UNSURE, content)?;
     }
     if is_root || stays {
         return Ok(None);
     }
-    move_content(tables, content, place, now).map(Some)
+    move_content(batch, content, place, now).map(Some)
 }
 
 /// Moves a content that is a leaf, with all copies that carry it, to another tree or to a document
@@ -83,62 +81,62 @@ pub fn replace(
 ///
 /// The document that it leaves is not counted anew: see [`recount`].
 fn move_content(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     content: u64,
     place: &Place,
     now: Timestamp,
 ) -> Result<Moved, Error> {
-    let mut row = must_content(tables, content)?;
+    let mut row = must_content(batch, content)?;
     let from = row.document;
-    let mut mine = copies_of(&tables.copies, from)?;
-    let last = must_read(tables, from)?.last_arrival;
+    let mut mine = copies_of(batch, from)?;
+    let last = must_read(batch, from)?.last_arrival;
     let came_again = mine.iter().all(|(_, copy)| copy.arrival < last);
     mine.retain(|(_, copy)| copy.content == content);
-    let text = read_body(&tables.bodies, content)?.ok_or_else(|| gone("its text is missing"))?;
+    let text = read_body(batch, content)?.ok_or_else(|| gone("its text is missing"))?;
     let (document, base, joint) = match place {
         Place::Tree(joint) => {
-            (joint.document, Some(must_read(tables, joint.document)?.root), Some(joint))
+            (joint.document, Some(must_read(batch, joint.document)?.root), Some(joint))
         }
-        Place::New => (tables.next_number("next_document")?, None, None),
+        Place::New => (batch.next_number("next_document")?, None, None),
     };
     // A text is packed against the root of its own tree, which may end before this one; a base is
     // always older.
     let base = base.filter(|base| *base < content);
-    write_body(&mut tables.bodies, content, &text, base)?;
+    write_body(batch, content, &text, base)?;
     row.document = document;
-    write_content(&mut tables.contents, content, &row)?;
+    batch.put(CONTENTS, content, &row)?;
     let mut moved = Moved { from, document, addresses: Vec::new() };
     for (address, mut copy) in mine {
-        tables.copies.remove(copy_key(from, &address).as_slice())?;
+        batch.remove(COPIES, (from, &address))?;
         hang(&mut copy, joint);
-        write_copy(&mut tables.copies, document, &address, &copy)?;
+        batch.put(COPIES, (document, &address), &copy)?;
         moved.addresses.push(address);
     }
     if joint.is_none() {
-        let first = copies_of(&tables.copies, document)?;
+        let first = copies_of(batch, document)?;
         let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
-        let id = free_id(&tables.doc_ids, address, &copy.title, row.hash)?;
-        tables.doc_ids.insert(id.0, document)?;
+        let id = free_id(batch, address, &copy.title, row.hash)?;
+        batch.put(DOC_IDS, id, &document)?;
         let empty = Document::first(id, content, address, copy);
-        write_document(tables, document, &empty)?;
+        write_document(batch, document, &empty)?;
     }
     if came_again {
         // Which copy it was is not known: it may be one that has moved.
-        note_again(tables, document, last)?;
+        note_again(batch, document, last)?;
     } else {
         // The newest copy may have moved: the newest of those that are left will be found.
-        let mut left = must_read(tables, from)?;
+        let mut left = must_read(batch, from)?;
         left.last_arrival = left.first_arrival;
-        write_document(tables, from, &left)?;
+        write_document(batch, from, &left)?;
     }
-    recount(tables, document, now)?;
+    recount(batch, document, now)?;
     Ok(moved)
 }
 
 /// Makes the document `from` a part of the document `into`: its contents become leaves there, its
 /// identifier leads there. Returns the addresses of the copies that moved.
 pub fn merge(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     from: u64,
     into: u64,
     now: Timestamp,
@@ -146,13 +144,13 @@ pub fn merge(
     if from == into {
         return Err(gone("it cannot be merged with itself").into());
     }
-    let target = must_read(tables, into)?;
-    let root = must_content(tables, target.root)?;
-    let source = must_read(tables, from)?;
+    let target = must_read(batch, into)?;
+    let root = must_content(batch, target.root)?;
+    let source = must_read(batch, from)?;
     let mut addresses = Vec::new();
     let mut contents: Vec<u64> = Vec::new();
-    for (address, mut copy) in copies_of(&tables.copies, from)? {
-        let content = must_content(tables, copy.content)?;
+    for (address, mut copy) in copies_of(batch, from)? {
+        let content = must_content(batch, copy.content)?;
         let joint = Joint {
             document: into,
             same: None,
@@ -162,30 +160,30 @@ pub fn merge(
             sure: true,
         };
         contents.push(copy.content);
-        tables.copies.remove(copy_key(from, &address).as_slice())?;
+        batch.remove(COPIES, (from, &address))?;
         hang(&mut copy, Some(&joint));
-        write_copy(&mut tables.copies, into, &address, &copy)?;
+        batch.put(COPIES, (into, &address), &copy)?;
         addresses.push(address);
     }
-    for number in all_contents(tables, (from, &source), contents)? {
-        let mut content = must_content(tables, number)?;
+    for number in all_contents(batch, from, &source, contents)? {
+        let mut content = must_content(batch, number)?;
         content.document = into;
-        write_content(&mut tables.contents, number, &content)?;
-        tables.unsure.remove(number)?;
+        batch.put(CONTENTS, number, &content)?;
+        batch.remove(UNSURE, number)?;
     }
-    let mut target = must_read(tables, into)?;
-    for id in ids_of(tables, from)? {
-        tables.doc_ids.insert(id, into)?;
+    let mut target = must_read(batch, into)?;
+    for id in ids_of(batch, from)? {
+        batch.put(DOC_IDS, id, &into)?;
         target.merged.push(id);
     }
     target.last_arrival = target.last_arrival.max(source.last_arrival);
-    write_document(tables, into, &target)?;
-    remove_document(tables, from)?;
-    tables.reviews.remove(from)?;
-    for change in forget_changes(&mut tables.history, from)? {
-        note_change(&mut tables.history, into, &change)?;
+    write_document(batch, into, &target)?;
+    remove_document(batch, from)?;
+    batch.remove(REVIEWS, from)?;
+    for change in forget_changes(batch, from)? {
+        note_change(batch, into, &change)?;
     }
-    recount(tables, into, now)?;
+    recount(batch, into, now)?;
     Ok(addresses)
 }
 
@@ -193,39 +191,35 @@ pub fn merge(
 ///
 /// Source: the text on near-duplicates of a public-opinion platform (a root lives as long as its
 /// youngest leaf, so that a tree expires as a whole).
-pub fn expire(tables: &mut Tables<'_>, before: Timestamp) -> Result<Ended, Error> {
-    let numbers = tables.documents.iter()?.map(|row| Ok(row?.0.value()));
+pub fn expire(batch: &mut Batch, before: Timestamp) -> Result<Ended, Error> {
+    let numbers = batch.rows(DOCUMENTS)?.map(|entry| Ok(entry?.key()?));
     let numbers = numbers.collect::<Result<Vec<u64>, Error>>()?;
-    expire_some(tables, &numbers, before)
+    expire_some(batch, &numbers, before)
 }
 
 /// Does the same with some documents only, as far as they are still there.
-pub fn expire_some(
-    tables: &mut Tables<'_>,
-    numbers: &[u64],
-    before: Timestamp,
-) -> Result<Ended, Error> {
+pub fn expire_some(batch: &mut Batch, numbers: &[u64], before: Timestamp) -> Result<Ended, Error> {
     let mut ended = Ended::default();
     let mut changes = Vec::new();
     for number in numbers {
-        let document = read_document(&tables.documents, *number)?;
+        let document = batch.get(DOCUMENTS, *number)?;
         let Some(document) = document.filter(|row| row.last_arrival < before) else { continue };
-        for (address, _) in copies_of(&tables.copies, *number)? {
+        for (address, _) in copies_of(batch, *number)? {
             ended.addresses.push(address);
         }
-        let (contents, removed) = end_one(tables, *number, &document)?;
+        let (contents, removed) = end_one(batch, *number, &document)?;
         ended.contents.extend(contents);
         changes.extend(removed);
         ended.documents += 1;
     }
-    keys::append(&mut tables.near_log, changes)?;
+    keys::append(batch, changes)?;
     Ok(ended)
 }
 
 /// Ends a document that no address carries any more, as if it had never been.
-pub fn end(tables: &mut Tables<'_>, number: u64, left: &mut Left) -> Result<(), Error> {
-    let document = must_read(tables, number)?;
-    let (contents, changes) = end_one(tables, number, &document)?;
+pub fn end(batch: &mut Batch, number: u64, left: &mut Left) -> Result<(), Error> {
+    let document = must_read(batch, number)?;
+    let (contents, changes) = end_one(batch, number, &document)?;
     left.contents.extend(contents);
     left.changes.extend(changes);
     Ok(())
@@ -233,42 +227,43 @@ pub fn end(tables: &mut Tables<'_>, number: u64, left: &mut Left) -> Result<(), 
 
 /// Removes a document with all its copies and contents, and tells the contents.
 fn end_one(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     number: u64,
     document: &Document,
 ) -> Result<(Vec<u64>, Vec<Change>), Error> {
     let mut carried = Vec::new();
-    for (address, copy) in copies_of(&tables.copies, number)? {
-        tables.copies.remove(copy_key(number, &address).as_slice())?;
+    for (address, copy) in copies_of(batch, number)? {
+        batch.remove(COPIES, (number, &address))?;
         carried.push(copy.content);
     }
-    let contents = all_contents(tables, (number, document), carried)?;
+    let contents = all_contents(batch, number, document, carried)?;
     let mut changes = Vec::new();
     for content in &contents {
-        changes.extend(remove_content(tables, *content)?);
+        changes.extend(remove_content(batch, *content)?);
     }
-    for id in ids_of(tables, number)? {
-        tables.doc_ids.remove(id)?;
+    for id in ids_of(batch, number)? {
+        batch.remove(DOC_IDS, id)?;
     }
-    remove_document(tables, number)?;
-    tables.reviews.remove(number)?;
-    forget_changes(&mut tables.history, number)?;
+    remove_document(batch, number)?;
+    batch.remove(REVIEWS, number)?;
+    forget_changes(batch, number)?;
     Ok((contents, changes))
 }
 
 /// Returns every content of a document, of which some are carried by its copies.
 fn all_contents(
-    tables: &Tables<'_>,
-    (number, document): (u64, &Document),
+    batch: &Batch,
+    number: u64,
+    document: &Document,
     mut carried: Vec<u64>,
 ) -> Result<Vec<u64>, Error> {
     carried.push(document.root);
     if !document.merged.is_empty() {
         // Texts that no copy carries may have stayed because others are packed against them.
-        for row in tables.contents.iter()? {
-            let (content, row) = row?;
-            if Content::decode(row.value())?.document == number {
-                carried.push(content.value());
+        for entry in batch.rows(CONTENTS)? {
+            let entry = entry?;
+            if entry.row()?.document == number {
+                carried.push(entry.key()?);
             }
         }
     }
@@ -278,14 +273,14 @@ fn all_contents(
 }
 
 pub(super) fn remove_content(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     number: u64,
 ) -> Result<impl Iterator<Item = Change> + use<>, Error> {
-    let content = must_content(tables, number)?;
-    tables.contents.remove(number)?;
-    tables.bodies.remove(number)?;
-    equal::remove(tables, content.hash, number)?;
-    tables.unsure.remove(number)?;
+    let content = must_content(batch, number)?;
+    batch.remove(CONTENTS, number)?;
+    batch.remove(BODIES, number)?;
+    equal::remove(batch, content.hash, number)?;
+    batch.remove(UNSURE, number)?;
     let change = move |field, fingerprint| Change {
         field,
         fingerprint,
@@ -298,10 +293,10 @@ pub(super) fn remove_content(
 }
 
 /// The identifier of a document, and those of the documents that were merged into it.
-fn ids_of(tables: &Tables<'_>, document: u64) -> Result<Vec<u128>, Error> {
-    let row = must_read(tables, document)?;
+fn ids_of(batch: &Batch, document: u64) -> Result<Vec<DocId>, Error> {
+    let row = must_read(batch, document)?;
     let mut ids = row.merged.clone();
-    ids.push(row.id.0);
+    ids.push(row.id);
     Ok(ids)
 }
 
@@ -316,10 +311,10 @@ pub(super) fn hang(copy: &mut Copy, joint: Option<&Joint>) {
 
 /// Counts the copies of a document anew and elects the canonical one. A document without copies is
 /// marked as gone.
-pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
-    let mut document = must_read(tables, number)?;
+pub fn recount(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), Error> {
+    let mut document = must_read(batch, number)?;
     let was = document.canonical.clone();
-    let copies = copies_of(&tables.copies, number)?;
+    let copies = copies_of(batch, number)?;
     let best = ranked(&copies).min_by(|(one, ..), (other, ..)| one.cmp(other));
     let Some((_, address, copy)) = best else {
         document.copies = 0;
@@ -328,7 +323,7 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
         if document.gone.0 == 0 {
             document.gone = Timestamp(now.0.max(1));
         }
-        return write_document(tables, number, &document);
+        return write_document(batch, number, &document);
     };
     document.gone = Timestamp(0);
     document.copies = copies.len() as u64;
@@ -336,12 +331,12 @@ pub fn recount(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(
     let arrivals = || copies.iter().map(|(_, copy)| copy.arrival);
     document.last_arrival = arrivals().fold(document.last_arrival, Timestamp::max);
     document.first_arrival = arrivals().min().unwrap_or(document.first_arrival);
-    note(tables, number, was, &document, now)?;
-    write_document(tables, number, &document)
+    note(batch, number, was, &document, now)?;
+    write_document(batch, number, &document)
 }
 
-fn must_content(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {
-    Ok(read_content(&tables.contents, content)?.ok_or_else(|| gone("a content is missing"))?)
+fn must_content(batch: &Batch, content: u64) -> Result<Content, Error> {
+    Ok(batch.get(CONTENTS, content)?.ok_or_else(|| gone("a content is missing"))?)
 }
 
 fn gone(detail: &'static str) -> BadRow {

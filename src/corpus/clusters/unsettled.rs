@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use redb::ReadableTable;
-
-use crate::corpus::documents::{Copy, DocId, Document, copies_of, read_content};
-use crate::store::{BadRow, Error, ReadTables, read_number};
+use crate::corpus::documents::{Copy, DocId, Document, copies_of};
+use crate::corpus::tables::{CONTENTS, UNSURE};
+use crate::store::{BadRow, Error, META, Snapshot, View, read_number};
 
 use super::moves::hang;
 use super::{free_id, ranked, stand};
@@ -23,20 +22,17 @@ pub struct Part {
 }
 
 /// Returns the number of the text up to which all joints have had their second look.
-pub fn settled(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
-    number(meta, "settled")
+pub fn settled(view: &impl View) -> Result<u64, Error> {
+    number(view, "settled")
 }
 
 /// Returns the number of the text that came last.
-pub fn newest(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<u64, Error> {
-    number(meta, "next_content")
+pub fn newest(view: &impl View) -> Result<u64, Error> {
+    number(view, "next_content")
 }
 
-fn number(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    name: &str,
-) -> Result<u64, Error> {
-    Ok(meta.get(name)?.map(|row| read_number(row.value())).transpose()?.unwrap_or(0))
+fn number(view: &impl View, name: &str) -> Result<u64, Error> {
+    Ok(view.bytes(META, name)?.map(|row| read_number(&row)).transpose()?.unwrap_or(0))
 }
 
 /// Takes the copies out of a document whose joints wait for their second look, because their texts
@@ -48,17 +44,17 @@ fn number(
 ///
 /// Cost: one look-up for each copy of a text that came after `settled`.
 pub fn parts(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     number: u64,
     mut document: Document,
     settled: u64,
 ) -> Result<Vec<Part>, Error> {
     let mut left = Vec::new();
     let mut waiting: BTreeMap<u64, Vec<(String, Copy)>> = BTreeMap::new();
-    for (address, copy) in copies_of(&tables.copies, number)? {
+    for (address, copy) in copies_of(snapshot, number)? {
         let content = copy.content;
         let waits =
-            content > settled && content != document.root && tables.unsure.get(content)?.is_some();
+            content > settled && content != document.root && snapshot.has(UNSURE, content)?;
         let part = if waits { waiting.entry(content).or_default() } else { &mut left };
         part.push((address, copy));
     }
@@ -71,7 +67,7 @@ pub fn parts(
     }
     let mut parts = vec![Part { document, copies: left, unsettled_with: None }];
     for (content, copies) in waiting {
-        let (document, copies) = moved_out(tables, content, copies)?;
+        let (document, copies) = moved_out(snapshot, content, copies)?;
         parts.push(Part { document, copies, unsettled_with: Some(hangs_on) });
     }
     Ok(parts)
@@ -79,18 +75,18 @@ pub fn parts(
 
 /// What a text and its copies would be if it moved to a document of its own.
 fn moved_out(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     content: u64,
     mut copies: Vec<(String, Copy)>,
 ) -> Result<(Document, Vec<(String, Copy)>), Error> {
     let missing = |detail| BadRow { kind: "content", detail };
-    let row = read_content(&tables.contents, content)?;
+    let row = snapshot.get(CONTENTS, content)?;
     let row = row.ok_or_else(|| missing("a copy carries one that is missing"))?;
     for (_, copy) in &mut copies {
         hang(copy, None);
     }
     let (address, first) = copies.first().ok_or_else(|| missing("no copy carries it"))?;
-    let id = free_id(&tables.doc_ids, address, &first.title, row.hash)?;
+    let id = free_id(snapshot, address, &first.title, row.hash)?;
     let mut document = Document::first(id, content, address, first);
     count(&mut document, &copies);
     Ok((document, copies))

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::corpus::documents::{read_body, read_content, read_copy};
-use crate::store::{self, ReadTables};
+use crate::corpus::documents::read_body;
+use crate::corpus::tables::{CONTENTS, COPIES};
+use crate::store::{self, Snapshot, View as _};
 use crate::text::features::{Input, Signed, Signer};
 use crate::text::{normalize, words};
 
 use super::stored::signed_at;
-use crate::neardup::{Config, Document, Error, Pair};
+use crate::neardup::{ArticlePair, Config, Error, InputDocument};
 
 /// A word that one text has more often, and how many times.
 type Surplus = (String, u32);
@@ -69,8 +70,8 @@ pub struct Side<'a> {
 impl<'a> Side<'a> {
     /// Signs an article.
     #[must_use]
-    pub fn of(signer: &Signer, article: Document<'a>) -> Self {
-        let Document { title, text, language, url, fields, .. } = article;
+    pub fn of(signer: &Signer, article: InputDocument<'a>) -> Self {
+        let InputDocument { title, text, language, url, fields, .. } = article;
         let input = Input { title, text, language, url, fields };
         Self { signed: signer.sign_input(&input), text: text.into() }
     }
@@ -79,14 +80,14 @@ impl<'a> Side<'a> {
     ///
     /// `signer` must be the one of the store.
     pub fn stored(
-        tables: &ReadTables,
+        snapshot: &Snapshot,
         signer: &Signer,
         document: u64,
         address: &str,
     ) -> Result<Option<Self>, store::Error> {
-        let Some(copy) = read_copy(&tables.copies, document, address)? else { return Ok(None) };
-        let Some(content) = read_content(&tables.contents, copy.content)? else { return Ok(None) };
-        let text = read_body(&tables.bodies, copy.content)?.unwrap_or_default();
+        let Some(copy) = snapshot.get(COPIES, (document, address))? else { return Ok(None) };
+        let Some(content) = snapshot.get(CONTENTS, copy.content)? else { return Ok(None) };
+        let text = read_body(snapshot, copy.content)?.unwrap_or_default();
         // Its text may have come first under another title.
         let title = signer.sign_article(&copy.title, "", "").title;
         let keys = Signed { title, ..signed_at(content, address, &copy) };
@@ -100,8 +101,8 @@ impl<'a> Side<'a> {
 /// judge may keep apart what alone is the same, and a copy of both may join what alone is not.
 pub fn compare(
     config: &Config,
-    first: Document<'_>,
-    second: Document<'_>,
+    first: InputDocument<'_>,
+    second: InputDocument<'_>,
 ) -> Result<Comparison, Error> {
     let signer = Signer::new(config.features.clone())?;
     compare_sides(config, &Side::of(&signer, first), &Side::of(&signer, second))
@@ -114,7 +115,7 @@ pub fn compare_sides(
     second: &Side<'_>,
 ) -> Result<Comparison, Error> {
     let (one, other) = (&first.signed, &second.signed);
-    let pair = Pair::new(config, one, other)?;
+    let pair = ArticlePair::new(config, one, other)?;
     let (only_first, only_second) = differing(&first.text, &second.text);
     let bands = |signed: &Signed| -> Vec<u32> {
         signed.text.sketch.bands(config.bands, config.band_rows).collect()

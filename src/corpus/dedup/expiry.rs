@@ -1,19 +1,18 @@
 //! The end of documents that had no new copy for long, also while others write to the store.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters;
-use crate::corpus::documents::Document;
+use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::Frontier;
-use crate::store::{Error, ReadTables, Store, Tables};
+use crate::store::{Error, Snapshot, Store, View as _};
 
 use crate::neardup::{Config, Finder};
 
-use super::{catch_up, lock};
+use super::lock;
 
 /// Documents that end in one commit: others wait for it.
 const PART: usize = 256;
@@ -38,20 +37,20 @@ impl Expiry {
 }
 
 /// Counts the documents whose newest copy came before `before`.
-pub fn old(tables: &ReadTables, before: Timestamp) -> Result<Expiry, Error> {
-    look(tables, before, |_| {})
+pub fn old(snapshot: &Snapshot, before: Timestamp) -> Result<Expiry, Error> {
+    look(snapshot, before, |_| {})
 }
 
-fn look(tables: &ReadTables, before: Timestamp, mut old: impl FnMut(u64)) -> Result<Expiry, Error> {
+fn look(snapshot: &Snapshot, before: Timestamp, mut old: impl FnMut(u64)) -> Result<Expiry, Error> {
     let mut found = Expiry::default();
-    for row in tables.documents.iter()? {
-        let (number, row) = row?;
-        let document = Document::decode(row.value())?;
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let entry = entry?;
+        let document = entry.row()?;
         found.of += 1;
         if document.last_arrival < before {
             found.documents += 1;
             found.copies += document.copies;
-            old(number.value());
+            old(entry.key()?);
         }
     }
     Ok(found)
@@ -62,30 +61,25 @@ fn look(tables: &ReadTables, before: Timestamp, mut old: impl FnMut(u64)) -> Res
 /// What was ended before an error stays so.
 pub fn expire(
     store: &Store,
-    shared: Option<(&Mutex<Finder>, &Config)>,
+    shared: Option<(&Arc<Mutex<Finder>>, &Config)>,
     before: Timestamp,
 ) -> Result<Expiry, super::Error> {
     let mut numbers = Vec::new();
-    let of = look(&store.read()?, before, |number| numbers.push(number))?.of;
+    let of = look(&store.snapshot()?, before, |number| numbers.push(number))?.of;
     let mut done = Expiry { of, ..Expiry::default() };
     for part in numbers.chunks(PART) {
         let _turn = store.turn();
-        if let Some((finder, config)) = shared {
-            catch_up(store, finder, config)?;
-        }
-        let txn = store.db().begin_write().map_err(Error::from)?;
-        let mut tables = Tables::open(&txn)?;
-        let ended = clusters::expire_some(&mut tables, part, before)?;
-        Frontier::forget_expired(&mut tables, &ended.addresses)?;
-        drop(tables);
+        let mut batch = match shared {
+            Some((finder, config)) => super::begin(store, finder, config)?,
+            None => store.begin()?,
+        };
+        let ended = clusters::expire_some(&mut batch, part, before)?;
+        Frontier::forget_expired(&mut batch, &ended.addresses)?;
         if let Some((finder, _)) = shared {
             let mut finder = lock(finder);
             ended.contents.iter().for_each(|content| finder.forget(*content as u32));
         }
-        txn.commit().map_err(Error::from)?;
-        if let Some((finder, _)) = shared {
-            lock(finder).committed();
-        }
+        batch.commit()?;
         done.documents += ended.documents;
         done.copies += ended.addresses.len() as u64;
     }

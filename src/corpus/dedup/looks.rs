@@ -9,14 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use redb::ReadableTable as _;
-
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Article, Joined, Joint, Place, Unsure, newest, settled};
-use crate::corpus::documents::{Copy, Document, copies_of, read_content, read_copy, read_document};
+use crate::corpus::documents::{Copy, Document, copies_of};
+use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, REVIEWS, UNSURE};
 use crate::frontier::Address;
 use crate::neardup::{Config, Finder, Question};
-use crate::store::{Error, Tables};
+use crate::store::{Batch, Error, META, Update as _, View as _};
 use crate::text::features::{Signed, site_of};
 
 use super::lock;
@@ -63,9 +62,9 @@ pub struct Range {
 }
 
 /// The store with what a look needs.
-pub struct Desk<'a, 'txn> {
+pub struct Desk<'a> {
     /// All tables.
-    pub tables: &'a mut Tables<'txn>,
+    pub batch: &'a mut Batch,
     /// The index.
     pub finder: &'a Mutex<Finder>,
     /// The rule.
@@ -89,8 +88,8 @@ impl Default for Looks {
 impl Looks {
     /// Looks at the joints whose time has come. To be called before each commit; costs two look-ups
     /// if there is nothing to do.
-    pub fn step(&mut self, desk: &mut Desk<'_, '_>) -> Result<Looked, Error> {
-        let (settled, newest) = (settled(&desk.tables.meta)?, newest(&desk.tables.meta)?);
+    pub fn step(&mut self, desk: &mut Desk<'_>) -> Result<Looked, Error> {
+        let (settled, newest) = (settled(desk.batch)?, newest(desk.batch)?);
         let late = self.last.elapsed() >= TIME_MAX;
         if newest < settled + PAGES_MAX && !late {
             return Ok(Looked::default());
@@ -109,7 +108,7 @@ impl Looks {
     }
 }
 
-impl Desk<'_, '_> {
+impl Desk<'_> {
     /// Looks at joints, in the order of their texts, as long as `goes_on` says so; at least at one.
     /// Returns what has changed, and up to which text it came.
     pub fn look(
@@ -117,7 +116,7 @@ impl Desk<'_, '_> {
         range: Range,
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<(Looked, u64), Error> {
-        let mut unsure = clusters::unsure(self.tables, range.after)?;
+        let mut unsure = clusters::unsure(self.batch, range.after)?;
         unsure.retain(|one| one.content <= range.until);
         let asked = unsure.len();
         let loose = if range.apart { self.loose(&mut unsure)? } else { BTreeSet::new() };
@@ -134,15 +133,15 @@ impl Desk<'_, '_> {
         }
         looked.moved += left.len() as u64;
         self.recount(left)?;
-        if at > settled(&self.tables.meta)? {
-            self.tables.meta.insert("settled", at.to_be_bytes().as_slice())?;
+        if at > settled(self.batch)? {
+            self.batch.put(META, "settled", &at.to_be_bytes().to_vec())?;
         }
         Ok((looked, at))
     }
 
     /// Finds the place of an article among the stored ones.
     pub fn judge(&self, question: &Question<'_>) -> Result<Judged, Error> {
-        judge_stored(self.tables, &lock(self.finder), question, self.config)
+        judge_stored(self.batch, &lock(self.finder), question, self.config)
     }
 
     /// Does what follows when an article has been stored where it belongs: documents become one,
@@ -156,13 +155,13 @@ impl Desk<'_, '_> {
         if let Some(content) = joined.content
             && judged.refused
         {
-            self.tables.unsure.insert(content, article.address.as_str())?;
+            self.batch.put(UNSURE, content, &article.address)?;
         }
         for document in &judged.perhaps {
             // A page that is alone may have come before what it is a copy of.
-            let row = read_document(&self.tables.documents, *document)?;
+            let row = self.batch.get(DOCUMENTS, *document)?;
             if let Some(row) = row.filter(|row| row.copies == 1) {
-                self.tables.unsure.insert(row.root, row.canonical.as_str())?;
+                self.batch.put(UNSURE, row.root, &row.canonical)?;
             }
         }
         let mut left = BTreeSet::new();
@@ -184,7 +183,7 @@ impl Desk<'_, '_> {
         left: &mut BTreeSet<(u64, u64)>,
     ) -> Result<u64, Error> {
         let Some(carried) = self.carried(one)? else {
-            self.tables.unsure.remove(one.content)?;
+            self.batch.remove(UNSURE, one.content)?;
             return Ok(0);
         };
         let question = Question {
@@ -193,7 +192,7 @@ impl Desk<'_, '_> {
             ..Question::new(&carried.signed, &carried.address)
         };
         let finder = lock(self.finder);
-        let judged = judge_near(self.tables, &finder, &question, self.config)?;
+        let judged = judge_near(self.batch, &finder, &question, self.config)?;
         drop(finder);
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let mut place = if judged.evicts.is_empty() { judged.place } else { Place::New };
@@ -202,7 +201,7 @@ impl Desk<'_, '_> {
             place = Place::New;
         }
         let moved = if fits || why == Why::InTheWay {
-            clusters::replace(self.tables, one.content, &place, self.now)?
+            clusters::replace(self.batch, one.content, &place, self.now)?
         } else {
             None
         };
@@ -212,7 +211,7 @@ impl Desk<'_, '_> {
             left.insert((one.content, moved.from));
             document = moved.document;
             for address in moved.addresses {
-                Address::set_document(&mut self.tables.addresses, &address, document)?;
+                Address::set_document(self.batch, &address, document)?;
             }
         }
         let mut also = judged.also;
@@ -229,8 +228,8 @@ impl Desk<'_, '_> {
     fn recount(&mut self, left: BTreeSet<(u64, u64)>) -> Result<(), Error> {
         let documents: BTreeSet<u64> = left.into_iter().map(|(_, document)| document).collect();
         for document in documents {
-            if read_document(&self.tables.documents, document)?.is_some() {
-                clusters::recount(self.tables, document, self.now)?;
+            if self.batch.has(DOCUMENTS, document)? {
+                clusters::recount(self.batch, document, self.now)?;
             }
         }
         Ok(())
@@ -238,12 +237,12 @@ impl Desk<'_, '_> {
 
     /// Documents whose canonical copy is another one now are compared with others by it.
     pub fn review(&mut self) -> Result<u64, Error> {
-        let rows = self.tables.reviews.iter()?.take(REVIEWS_MAX);
-        let documents = rows.map(|row| Ok(row?.0.value())).collect::<Result<Vec<u64>, Error>>()?;
+        let rows = self.batch.rows(REVIEWS)?.take(REVIEWS_MAX);
+        let documents = rows.map(|entry| Ok(entry?.key()?)).collect::<Result<Vec<u64>, Error>>()?;
         let mut merged = 0;
         for number in documents {
-            self.tables.reviews.remove(number)?;
-            let Some(document) = read_document(&self.tables.documents, number)? else { continue };
+            self.batch.remove(REVIEWS, number)?;
+            let Some(document) = self.batch.get(DOCUMENTS, number)? else { continue };
             let one = Unsure { content: document.content, address: document.canonical };
             let Some(carried) = self.carried(&one)? else { continue };
             let question = Question {
@@ -251,7 +250,7 @@ impl Desk<'_, '_> {
                 ..Question::new(&carried.signed, &carried.address)
             };
             let finder = lock(self.finder);
-            let judged = judge_near(self.tables, &finder, &question, self.config)?;
+            let judged = judge_near(self.batch, &finder, &question, self.config)?;
             drop(finder);
             merged += self.unite(number, &judged.also)?.merged;
         }
@@ -263,10 +262,7 @@ impl Desk<'_, '_> {
     pub fn unite(&mut self, mut document: u64, also: &[u64]) -> Result<United, Error> {
         let mut merged = 0;
         for other in also.iter().copied() {
-            let rows = (
-                read_document(&self.tables.documents, document)?,
-                read_document(&self.tables.documents, other)?,
-            );
+            let rows = (self.batch.get(DOCUMENTS, document)?, self.batch.get(DOCUMENTS, other)?);
             let (Some(row), Some(other_row)) = rows else { continue };
             if document == other {
                 continue;
@@ -277,8 +273,8 @@ impl Desk<'_, '_> {
             if !self.may_merge(small, large)? {
                 continue;
             }
-            for address in clusters::merge(self.tables, small, large, self.now)? {
-                Address::set_document(&mut self.tables.addresses, &address, large)?;
+            for address in clusters::merge(self.batch, small, large, self.now)? {
+                Address::set_document(self.batch, &address, large)?;
             }
             tracing::trace!(from = small, document = large, "merged");
             document = large;
@@ -289,17 +285,17 @@ impl Desk<'_, '_> {
 
     /// Tells whether two documents may be one for all that is known of the sites of their pages.
     fn may_merge(&self, small: u64, large: u64) -> Result<bool, Error> {
-        self.allow(copies_of(&self.tables.copies, small)?.iter(), large)
+        self.allow(copies_of(self.batch, small)?.iter(), large)
     }
 
     /// Tells whether all pages of a text of a document may be pages of another one for all that is
     /// known of their sites.
     fn may_move(&self, content: u64, document: u64, place: &Place) -> Result<bool, Error> {
         let Place::Tree(Joint { document: to, .. }) = place else { return Ok(true) };
-        if *to == document || must_read(self.tables, content)?.copies < 2 {
+        if *to == document || must_read(self.batch, content)?.copies < 2 {
             return Ok(true);
         }
-        let copies = copies_of(&self.tables.copies, document)?;
+        let copies = copies_of(self.batch, document)?;
         self.allow(copies.iter().filter(|(_, copy)| copy.content == content), *to)
     }
 
@@ -309,9 +305,9 @@ impl Desk<'_, '_> {
         document: u64,
     ) -> Result<bool, Error> {
         for (address, copy) in pages.take(MERGED_MAX) {
-            let signed = signed_at(must_read(self.tables, copy.content)?, address, copy);
+            let signed = signed_at(must_read(self.batch, copy.content)?, address, copy);
             let page = Question { content: Some(copy.content), ..Question::new(&signed, address) };
-            if !page_is_allowed(self.tables, &page, document, self.config)? {
+            if !page_is_allowed(self.batch, &page, document, self.config)? {
                 return Ok(false);
             }
         }
@@ -321,8 +317,8 @@ impl Desk<'_, '_> {
     /// Finds a page that carries a content on the site of an address.
     fn carrier_on(&self, content: u64, address: &str) -> Result<Option<String>, Error> {
         let site = site_of(address);
-        let document = must_read(self.tables, content)?.document;
-        let copies = copies_of(&self.tables.copies, document)?.into_iter();
+        let document = must_read(self.batch, content)?.document;
+        let copies = copies_of(self.batch, document)?.into_iter();
         let mut found =
             copies.filter(|(other, copy)| copy.content == content && site_of(other) == site);
         Ok(found.next().map(|(address, _)| address))
@@ -333,37 +329,34 @@ impl Desk<'_, '_> {
     fn loose(&self, unsure: &mut Vec<Unsure>) -> Result<BTreeSet<u64>, Error> {
         let mut documents = BTreeSet::new();
         for one in unsure.iter() {
-            documents.extend(read_content(&self.tables.contents, one.content)?.map(|c| c.document));
+            documents.extend(self.batch.get(CONTENTS, one.content)?.map(|c| c.document));
         }
         for document in documents {
-            let (first, last) = (document.to_be_bytes(), (document + 1).to_be_bytes());
-            let copies = self.tables.copies.range(first.as_slice()..last.as_slice())?;
-            for row in copies.take(LEAVES_MAX) {
-                let (key, row) = row?;
-                let content = Copy::decode(row.value())?.content;
-                if self.tables.unsure.get(content)?.is_some() {
-                    let address = String::from_utf8_lossy(&key.value()[8..]).into_owned();
-                    unsure.push(Unsure { content, address });
+            for entry in self.batch.under(COPIES, document)?.take(LEAVES_MAX) {
+                let entry = entry?;
+                let content = entry.row()?.content;
+                if self.batch.has(UNSURE, content)? {
+                    unsure.push(Unsure { content, address: entry.key()?.1.to_owned() });
                 }
             }
         }
         let mut seen = BTreeSet::new();
         unsure.retain(|one| seen.insert(one.content));
         let contents: Vec<u64> = unsure.iter().map(|one| one.content).collect();
-        let loose = loose_contents(self.tables, &contents)?;
+        let loose = loose_contents(self.batch, &contents)?;
         Ok(contents.into_iter().zip(loose).filter(|(_, loose)| *loose).map(|(c, _)| c).collect())
     }
 
     /// Finds a page that carries a content; none if none does any more.
     fn carried(&self, one: &Unsure) -> Result<Option<Carried>, Error> {
-        let Some(content) = read_content(&self.tables.contents, one.content)? else {
+        let Some(content) = self.batch.get(CONTENTS, one.content)? else {
             return Ok(None);
         };
         let document = content.document;
-        let copy = read_copy(&self.tables.copies, document, &one.address)?;
+        let copy = self.batch.get(COPIES, (document, &one.address))?;
         let found = match copy.filter(|copy| copy.content == one.content) {
             Some(copy) => Some((one.address.clone(), copy)),
-            None => copies_of(&self.tables.copies, document)?
+            None => copies_of(self.batch, document)?
                 .into_iter()
                 .find(|(_, copy)| copy.content == one.content),
         };

@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use redb::ReadableTable as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::clusters::{self, Place, equal};
-use crate::corpus::documents::{Content, Copy, Document, copy_key, read_content, read_document};
+use crate::corpus::documents::{Content, Copy, Document};
 use crate::corpus::keys;
+use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::neardup::{
-    Allowed, Config, Field, Finder, Judgement, Key, Mate, Question, Text, Tree, Trees, judge,
-    loose_leaves, site_allows, takes_place,
+    Config, Field, Finder, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation,
+    Trees, judge, loose_leaves, site_allows, takes_place,
 };
-use crate::store::{BadRow, Error, Store, Tables};
+use crate::store::{BadRow, Batch, Error, Store, View as _};
 use crate::text::features::{Signature, Signed};
 use crate::text::sketch::Sketch;
 
@@ -43,7 +42,7 @@ pub struct Judged {
 
 /// Finds the place of an article among the stored ones. Reads only.
 pub fn judge_stored(
-    tables: &Tables<'_>,
+    batch: &Batch,
     finder: &Finder,
     question: &Question<'_>,
     config: &Config,
@@ -59,11 +58,11 @@ pub fn judge_stored(
     if question.signed.text.words == 0 {
         return Ok(judged);
     }
-    let trees = Stored(tables);
-    let mut best: Option<(Allowed, u64, u64)> = None;
+    let trees = Stored(batch);
+    let mut best: Option<(SiteRelation, u64, u64)> = None;
     let mut refused = None;
-    for content in equal::contents(tables, question.signed.text.hash)? {
-        let row = must_read(tables, content)?;
+    for content in equal::contents(batch, question.signed.text.hash)? {
+        let row = must_read(batch, content)?;
         let document = row.document;
         let mates = trees.mates(document, question)?;
         let allowed = site_allows(question, &mates, config);
@@ -84,7 +83,7 @@ pub fn judge_stored(
         (None, None) => None,
     };
     let Some((content, document)) = found else {
-        return judge_near(tables, finder, question, config);
+        return judge_near(batch, finder, question, config);
     };
     let (same, key, sure) = (Some(content), Key::Exact, true);
     let (distance, similarity) = (0, 1.0);
@@ -95,7 +94,7 @@ pub fn judge_stored(
 
 /// Finds the place of a content that is stored already, as if it came only now.
 pub(super) fn judge_near(
-    tables: &Tables<'_>,
+    batch: &Batch,
     finder: &Finder,
     question: &Question<'_>,
     config: &Config,
@@ -103,7 +102,7 @@ pub(super) fn judge_near(
     let mut candidates = finder.candidates(question.signed);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
     let Judgement { joint, also, perhaps, refused, repeats } =
-        judge(&Stored(tables), &candidates, question, config)?;
+        judge(&Stored(batch), &candidates, question, config)?;
     let mut evicts = Vec::new();
     let place = joint.map_or(Place::New, |joint| {
         evicts.extend(joint.evicts.iter().copied().map(u64::from));
@@ -122,26 +121,26 @@ pub(super) fn judge_near(
 /// Tells whether a page of one document may be a page of another one, for all that is known of its
 /// site.
 pub(super) fn page_is_allowed(
-    tables: &Tables<'_>,
+    batch: &Batch,
     page: &Question<'_>,
     document: u64,
     config: &Config,
 ) -> Result<bool, Error> {
-    let trees = Stored(tables);
+    let trees = Stored(batch);
     let mates = trees.mates(document, page)?;
     Ok(site_allows(page, &mates, config).is_some())
 }
 
 /// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
-pub(super) fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Vec<bool>, Error> {
+pub(super) fn loose_contents(batch: &Batch, contents: &[u64]) -> Result<Vec<bool>, Error> {
     let mut trees: BTreeMap<u64, Vec<(usize, Content)>> = BTreeMap::new();
     for (at, content) in contents.iter().enumerate() {
-        let row = must_read(tables, *content)?;
+        let row = must_read(batch, *content)?;
         trees.entry(row.document).or_default().push((at, row));
     }
     let mut all = vec![false; contents.len()];
     for (document, leaves) in trees {
-        let root = must_read(tables, must_read_document(tables, document)?.root)?;
+        let root = must_read(batch, must_read_document(batch, document)?.root)?;
         let all_leaves: Vec<(&Sketch, bool)> = leaves
             .iter()
             .map(|(_, leaf)| (&leaf.sketch, leaf.site != 0 && leaf.site == root.site))
@@ -160,22 +159,19 @@ pub(super) fn loose_contents(tables: &Tables<'_>, contents: &[u64]) -> Result<Ve
 /// a tenth of a second.
 pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
     let mut finder = Finder::new(config)?;
-    let tables = store.read()?;
-    let mut entries = keys::load(&tables.near, &tables.near_log)?;
+    let snapshot = store.snapshot()?;
+    let mut entries = keys::load(&snapshot)?;
     if entries.is_fold_due() {
-        let txn = store.db().begin_write().map_err(Error::from)?;
-        let mut tables = Tables::open(&txn)?;
-        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries)?;
-        drop(tables);
-        txn.commit().map_err(Error::from)?;
+        let mut batch = store.begin()?;
+        keys::fold(&mut batch, &mut entries)?;
+        batch.commit()?;
     }
     finder.insert_fingerprints(Field::Content, &entries.contents);
     finder.insert_fingerprints(Field::Title, &entries.titles);
     if config.sentences || config.bands > 0 {
-        let rows = tables.contents.iter().map_err(Error::from)?;
-        finder.insert_keys(rows.map(|row| {
-            let (number, row) = row?;
-            Ok::<_, Error>((number.value() as u32, Content::decode(row.value())?.signed()))
+        finder.insert_keys(snapshot.rows(CONTENTS)?.map(|entry| {
+            let entry = entry?;
+            Ok::<_, Error>((entry.key()? as u32, entry.row()?.signed()))
         }))?;
     }
     Ok(finder)
@@ -184,7 +180,7 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
 /// Makes an index that is shared by several writers ready for the next one, whose turn it is and
 /// who has not begun to write: if the last writer failed, or died, the index is read again, so that
 /// it names no content that the store does not have.
-pub fn catch_up(store: &Store, finder: &Mutex<Finder>, config: &Config) -> Result<(), DedupError> {
+fn catch_up(store: &Store, finder: &Mutex<Finder>, config: &Config) -> Result<(), DedupError> {
     if lock(finder).is_ahead() {
         let fresh = load(store, config)?;
         *lock(finder) = fresh;
@@ -192,22 +188,36 @@ pub fn catch_up(store: &Store, finder: &Mutex<Finder>, config: &Config) -> Resul
     Ok(())
 }
 
-/// Locks an index, also if a thread died while it had it: [`catch_up`] tells what that left.
+/// Starts the batch of a writer whose turn it is, on an index that names what the store has. When
+/// the batch is committed, the index knows that what it was given since is on the disk.
+pub fn begin(
+    store: &Store,
+    finder: &Arc<Mutex<Finder>>,
+    config: &Config,
+) -> Result<Batch, DedupError> {
+    catch_up(store, finder, config)?;
+    let mut batch = store.begin()?;
+    let finder = finder.clone();
+    batch.after_commit(move || lock(&finder).committed());
+    Ok(batch)
+}
+
+/// Locks an index, also if a thread died while it had it: [`begin`] tells what that left.
 pub fn lock(finder: &Mutex<Finder>) -> MutexGuard<'_, Finder> {
     finder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Stored<'a, 'txn>(&'a Tables<'txn>);
+struct Stored<'a>(&'a Batch);
 
-impl Trees for Stored<'_, '_> {
+impl Trees for Stored<'_> {
     type Error = Error;
 
-    fn text(&self, content: u32) -> Result<Text<'_>, Error> {
+    fn text(&self, content: u32) -> Result<KnownText<'_>, Error> {
         let row = must_read(self.0, u64::from(content))?;
-        Ok(Text { content, document: row.document, signed: Cow::Owned(row.signed()) })
+        Ok(KnownText { content, document: row.document, signed: Cow::Owned(row.signed()) })
     }
 
-    fn tree<'a>(&'a self, text: Text<'a>) -> Result<Tree<'a>, Error> {
+    fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Error> {
         let row = must_read_document(self.0, text.document)?;
         let read = |content| Ok::<_, Error>(Cow::Owned(must_read(self.0, content)?.signed()));
         let canonical = if row.content == row.root { None } else { Some(read(row.content)?) };
@@ -217,7 +227,7 @@ impl Trees for Stored<'_, '_> {
         } else {
             (read(row.root)?, Some(text.signed))
         };
-        Ok(Tree {
+        Ok(KnownTree {
             document: text.document,
             root_content: row.root as u32,
             root,
@@ -235,9 +245,9 @@ impl Trees for Stored<'_, '_> {
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let mut mates = Vec::new();
         for other in ["http", "https"] {
-            let folder = format!("{other}://{host}/");
+            let site = format!("{other}://{host}");
             let like = format!("{other}{}", &question.address[scheme.len()..]);
-            for (address, copy) in neighbours(self.0, document, &folder, &like)? {
+            for (address, copy) in neighbours(self.0, document, &site, &like)? {
                 let itself = Some(copy.content) == question.content || address == question.address;
                 if !itself {
                     mates.push(mate(self.0, &address, &copy)?);
@@ -248,44 +258,42 @@ impl Trees for Stored<'_, '_> {
     }
 }
 
-/// Copies of a document below `folder` that stand next to an address there.
+/// Copies of a document on the host of `site` that stand next to an address there.
 fn neighbours(
-    tables: &Tables<'_>,
+    batch: &Batch,
     document: u64,
-    folder: &str,
+    site: &str,
     address: &str,
 ) -> Result<Vec<(String, Copy)>, Error> {
-    let (first, at) = (copy_key(document, folder), copy_key(document, address));
-    // The character after `/`.
-    let mut last = first.clone();
-    last.pop();
-    last.push(b'0');
-    let at = at.clamp(first.clone(), last.clone());
-    let before = tables.copies.range(first.as_slice()..at.as_slice())?.rev().take(MATES_MAX);
-    let after = tables.copies.range(at.as_slice()..last.as_slice())?.take(MATES_MAX);
+    // `0` is the character after `/`.
+    let (first, end) = (format!("{site}/"), format!("{site}0"));
+    let (first, end) = (first.as_str(), end.as_str());
+    let at = address.clamp(first, end);
+    let before = batch.range(COPIES, (document, first)..(document, at))?.rev().take(MATES_MAX);
+    let after = batch.range(COPIES, (document, at)..(document, end))?.take(MATES_MAX);
     let mut found = Vec::new();
-    for row in before.chain(after) {
-        let (key, row) = row?;
-        let address = String::from_utf8_lossy(&key.value()[8..]).into_owned();
-        found.push((address, Copy::decode(row.value())?));
+    for entry in before.chain(after) {
+        let entry = entry?;
+        let (_, address) = entry.key()?;
+        found.push((address.to_owned(), entry.row()?));
     }
     Ok(found)
 }
 
-fn mate<'a>(tables: &Tables<'_>, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
-    let text: Signature = must_read(tables, copy.content)?.signed().text;
+fn mate<'a>(batch: &Batch, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
+    let text: Signature = must_read(batch, copy.content)?.signed().text;
     let content = copy.content as u32;
     Ok(Mate { content, standing: copy.standing(address), text: Cow::Owned(text) })
 }
 
-fn must_read_document(tables: &Tables<'_>, document: u64) -> Result<Document, Error> {
+fn must_read_document(batch: &Batch, document: u64) -> Result<Document, Error> {
     let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
-    Ok(read_document(&tables.documents, document)?.ok_or(missing)?)
+    Ok(batch.get(DOCUMENTS, document)?.ok_or(missing)?)
 }
 
-pub(super) fn must_read(tables: &Tables<'_>, content: u64) -> Result<Content, Error> {
+pub(super) fn must_read(batch: &Batch, content: u64) -> Result<Content, Error> {
     let missing = BadRow { kind: "content", detail: "the index names one that is missing" };
-    Ok(read_content(&tables.contents, content)?.ok_or(missing)?)
+    Ok(batch.get(CONTENTS, content)?.ok_or(missing)?)
 }
 
 /// The keys of a content, with what a page that carries it says of itself.

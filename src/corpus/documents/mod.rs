@@ -4,29 +4,30 @@
 //! address that carries it. A *content* is one distinct text: the node of the parent forest.
 
 mod bodies;
+mod codecs;
 mod facts;
 mod history;
 mod rows;
 mod sent;
 mod tallies;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use redb::{ReadableTable, Table};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::clock::Timestamp;
-use crate::store::{Error, Tables};
+use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERDICT_PLACES};
+use crate::store::{BadRow, Batch, Error, Key, Update as _, View};
 
-pub use bodies::{read_body, write_body};
+pub use bodies::{Body, read_body, write_body};
 pub use facts::Facts;
 pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document};
 pub use sent::{Found, Sent, sent_content};
 pub use tallies::{
-    Arrivals, GROWTH_KEPT, HOUR, Place, by_copies, growth_since, note_arrival, split_ranking_key,
-    take_back_arrival,
+    Arrivals, GROWTH_KEPT, HOUR, Place, by_copies, growth_since, note_arrival, take_back_arrival,
 };
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.
@@ -82,119 +83,61 @@ impl FromStr for DocId {
     }
 }
 
-/// Reads the document with the given number.
-pub fn read_document(
-    documents: &impl ReadableTable<u64, &'static [u8]>,
-    number: u64,
-) -> Result<Option<Document>, Error> {
-    let row = documents.get(number)?;
-    Ok(row.map(|row| Document::decode(row.value())).transpose()?)
+impl Key for DocId {
+    type Ref<'a> = Self;
+
+    fn encode(key: Self::Ref<'_>) -> Cow<'_, [u8]> {
+        u128::encode(key.0)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self::Ref<'_>, BadRow> {
+        u128::decode(bytes).map(Self)
+    }
 }
 
 /// Writes the document with the given number, and its place in the order of copies. If search shows
 /// something else of it than before, that is noted in the same transaction.
-pub fn write_document(
-    tables: &mut Tables<'_>,
-    number: u64,
-    document: &Document,
-) -> Result<(), Error> {
-    let was = {
-        let row = tables.documents.insert(number, document.encode().as_slice())?;
-        row.map(|row| Document::decode(row.value())).transpose()?
-    };
+pub fn write_document(batch: &mut Batch, number: u64, document: &Document) -> Result<(), Error> {
+    let was = batch.replace(DOCUMENTS, number, document)?;
     let shown = document.shown();
     if was.as_ref().map(Document::shown) != Some(shown) {
-        tables.search_changes.insert(number, shown)?;
+        batch.put(SEARCH_CHANGES, number, &shown)?;
     }
     if document.copies > 1 || was.as_ref().is_some_and(|was| was.copies > 1) {
-        tallies::note_verdicts(tables, number)?;
+        tallies::note_verdicts(batch, number)?;
     }
-    tallies::place(tables, number, was.map_or(0, |was| was.copies), document.copies)
+    tallies::place(batch, number, was.map_or(0, |was| was.copies), document.copies)
 }
 
 /// Notes that a copy of the document with the given number came again.
-pub fn note_again(tables: &mut Tables<'_>, number: u64, now: Timestamp) -> Result<(), Error> {
-    if let Some(document) = read_document(&tables.documents, number)?
+pub fn note_again(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), Error> {
+    if let Some(document) = batch.get(DOCUMENTS, number)?
         && document.last_arrival < now
     {
         // Neither the search nor the order of copies or verdicts knows this moment.
-        let document = Document { last_arrival: now, ..document };
-        tables.documents.insert(number, document.encode().as_slice())?;
+        batch.put(DOCUMENTS, number, &Document { last_arrival: now, ..document })?;
     }
     Ok(())
 }
 
 /// Removes the document with the given number, and its place in the order of copies, and notes
 /// that for the search.
-pub fn remove_document(tables: &mut Tables<'_>, number: u64) -> Result<(), Error> {
-    let was = {
-        let row = tables.documents.remove(number)?;
-        row.map(|row| Document::decode(row.value())).transpose()?
-    };
-    tables.search_changes.insert(number, 0)?;
-    if let Some(place) = tables.verdict_places.remove(number)?.map(|place| place.value()) {
-        tables.verdict_log.remove(place)?;
+pub fn remove_document(batch: &mut Batch, number: u64) -> Result<(), Error> {
+    let was = batch.take(DOCUMENTS, number)?;
+    batch.put(SEARCH_CHANGES, number, &0)?;
+    if let Some(place) = batch.take(VERDICT_PLACES, number)? {
+        batch.remove(VERDICT_LOG, place)?;
     }
-    tallies::place(tables, number, was.map_or(0, |was| was.copies), 0)
-}
-
-/// Reads the content with the given number.
-pub fn read_content(
-    contents: &impl ReadableTable<u64, &'static [u8]>,
-    number: u64,
-) -> Result<Option<Content>, Error> {
-    let row = contents.get(number)?;
-    Ok(row.map(|row| Content::decode(row.value())).transpose()?)
-}
-
-/// Writes the content with the given number.
-pub fn write_content(
-    contents: &mut Table<u64, &'static [u8]>,
-    number: u64,
-    content: &Content,
-) -> Result<(), Error> {
-    contents.insert(number, content.encode().as_slice())?;
-    Ok(())
-}
-
-/// Reads the copy of `document` at `address`.
-pub fn read_copy(
-    copies: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    document: u64,
-    address: &str,
-) -> Result<Option<Copy>, Error> {
-    let row = copies.get(copy_key(document, address).as_slice())?;
-    Ok(row.map(|row| Copy::decode(row.value())).transpose()?)
-}
-
-/// Writes the copy of `document` at `address`.
-pub fn write_copy(
-    copies: &mut Table<&'static [u8], &'static [u8]>,
-    document: u64,
-    address: &str,
-    copy: &Copy,
-) -> Result<(), Error> {
-    copies.insert(copy_key(document, address).as_slice(), copy.encode().as_slice())?;
-    Ok(())
+    tallies::place(batch, number, was.map_or(0, |was| was.copies), 0)
 }
 
 /// Returns all copies of a document with their addresses, in the order of the addresses.
-pub fn copies_of(
-    copies: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    document: u64,
-) -> Result<Vec<(String, Copy)>, Error> {
-    let (first, last) = (document.to_be_bytes(), (document + 1).to_be_bytes());
+pub fn copies_of(view: &impl View, document: u64) -> Result<Vec<(String, Copy)>, Error> {
     let mut found = Vec::new();
-    for row in copies.range(first.as_slice()..last.as_slice())? {
-        let (key, value) = row?;
-        let address = String::from_utf8_lossy(&key.value()[8..]).into_owned();
-        found.push((address, Copy::decode(value.value())?));
+    for entry in view.under(COPIES, document)? {
+        let entry = entry?;
+        let (_, address) = entry.key()?;
+        found.push((address.to_owned(), entry.row()?));
     }
     Ok(found)
-}
-
-pub(crate) fn copy_key(document: u64, address: &str) -> Vec<u8> {
-    let mut key = document.to_be_bytes().to_vec();
-    key.extend_from_slice(address.as_bytes());
-    key
 }

@@ -1,25 +1,28 @@
 //! What became of the address that a page names as canonical.
 
-use crate::corpus::documents::{Copy, Document, read_copy};
-use crate::frontier::{Address, State};
-use crate::store::{Error, ReadTables};
+use crate::corpus::documents::{Copy, Document};
+use crate::corpus::tables::COPIES;
+use crate::frontier::{ADDRESSES, State};
+use crate::store::{Error, Snapshot, View as _};
 
 use super::words::{self, Language, Said, said};
 
 /// Says which address the page of a copy names as canonical, and whether that is followed; none if
 /// it names no other one.
 pub fn declared(
-    tables: &ReadTables,
-    of: (u64, &Document),
+    snapshot: &Snapshot,
+    number: u64,
+    document: &Document,
     copy: &Copy,
 ) -> Result<Option<String>, Error> {
-    Ok(named(tables, of, copy)?.map(|said| said.in_language(Language::English)))
+    Ok(named(snapshot, number, document, copy)?.map(|said| said.in_language(Language::English)))
 }
 
 /// The same in all languages.
 pub(super) fn named(
-    tables: &ReadTables,
-    (number, document): (u64, &Document),
+    snapshot: &Snapshot,
+    number: u64,
+    document: &Document,
     copy: &Copy,
 ) -> Result<Option<Said>, Error> {
     let named = &copy.declared;
@@ -27,7 +30,7 @@ pub(super) fn named(
         return Ok(None);
     }
     let canonical = &document.canonical;
-    let Said { en, zh } = if let Some(other) = read_copy(&tables.copies, number, named)? {
+    let Said { en, zh } = if let Some(other) = snapshot.get(COPIES, (number, named))? {
         if named == canonical {
             said!("followed", "已遵循")
         } else if other.popularity < document.popularity {
@@ -42,14 +45,14 @@ pub(super) fn named(
             )
         }
     } else {
-        let Said { en, zh } = why_not(tables, named)?;
+        let Said { en, zh } = why_not(snapshot, named)?;
         said!("not followed: {en}", "未遵循：{zh}")
     };
     Ok(Some(said!("{named} ({en})", "{named}（{zh}）")))
 }
 
-fn why_not(tables: &ReadTables, named: &str) -> Result<Said, Error> {
-    let Some(address) = Address::read(&tables.addresses, named)? else {
+fn why_not(snapshot: &Snapshot, named: &str) -> Result<Said, Error> {
+    let Some(address) = snapshot.get(ADDRESSES, named)? else {
         return Ok(said!("it was never found as a link", "从未作为链接出现"));
     };
     Ok(match address.state {

@@ -1,26 +1,22 @@
 //! What feeds of verdicts say of an address, and how far they are believed.
 
-use crate::corpus::documents::{DocId, read_document};
-use crate::frontier::verdicts::{DAY_MS, Feed, FeedHost, canonical_id, page_of, said_of};
-use crate::frontier::{Address, State};
-use crate::store::{Error, ReadTables};
+use crate::corpus::documents::DocId;
+use crate::corpus::tables::DOCUMENTS;
+use crate::frontier::verdicts::{DAY_MS, Feed, Role, said_of};
+use crate::frontier::{ADDRESSES, Address, FEED_HOSTS, FEEDS, KNOWN_PAGES, State, VERDICTS};
+use crate::store::{Error, Snapshot, View as _};
 use crate::urls::PageUrl;
 
 use crate::base::clock::Timestamp;
 
 use super::words::{Facts, Said, said};
 
-fn read_feed(tables: &ReadTables, number: u64) -> Result<Option<Feed>, Error> {
-    let row = tables.feeds.get(number)?;
-    Ok(row.map(|row| Feed::decode(row.value())).transpose()?)
-}
-
 /// Says why an address is not fetched.
-pub(super) fn by_feed(tables: &ReadTables, number: u64, of: &str) -> Result<Said, Error> {
-    let feed = read_feed(tables, number)?;
+pub(super) fn by_feed(snapshot: &Snapshot, number: u64, of: &str) -> Result<Said, Error> {
+    let feed = snapshot.get(FEEDS, number)?;
     let gone = || said!("{number}, which is gone", "{number}（已不存在）");
     let Said { en, zh } = feed.as_ref().map_or_else(gone, in_words);
-    let page = Address::read(&tables.addresses, of)?;
+    let page = snapshot.get(ADDRESSES, of)?;
     Ok(match page.map(|page| page.state) {
         Some(State::Queued) => said!(
             "not fetched: by the feed {en} it is a copy of the page that will be visited at {of}",
@@ -39,13 +35,13 @@ fn in_words(feed: &Feed) -> Said {
 }
 
 /// What each feed says of an address, and its evidence.
-pub(super) fn facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
-    for said in said_of(&tables.verdicts, url.as_str())? {
-        let Some((canonical, day)) = said.copy_of else { continue };
-        let Some(feed) = read_feed(tables, said.feed)? else { continue };
+pub(super) fn facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+    for said in said_of(snapshot, url.as_str())? {
+        let Role::Copy { of: canonical, day } = said.role else { continue };
+        let Some(feed) = snapshot.get(FEEDS, said.feed)? else { continue };
         let Said { en, zh } = in_words(&feed);
         facts.add("feed", said!("{}: {en}", "{}：{zh}", said.feed));
-        let page = page_of(&tables.known_pages, canonical, None)?;
+        let page = snapshot.get(KNOWN_PAGES, (canonical, None))?;
         let day = Timestamp((day.cast_signed()).saturating_mul(DAY_MS)).to_string();
         let day = day.split('T').next().unwrap_or_default().to_owned();
         facts.add(
@@ -58,10 +54,10 @@ pub(super) fn facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Re
                 ),
             },
         );
-        if let Some(id) = canonical_id(&tables.verdicts, canonical, said.feed)? {
-            facts.add("docId of the feed", DocId(id).to_string());
+        if let Some(Role::Canonical { doc_id }) = snapshot.get(VERDICTS, (canonical, said.feed))? {
+            facts.add("docId of the feed", DocId(doc_id).to_string());
         }
-        let host = FeedHost::read(&tables.feed_hosts, said.feed, url.host_key().as_str())?;
+        let host = snapshot.get(FEED_HOSTS, (said.feed, url.host_key().as_str()))?;
         let host = host.unwrap_or_default();
         let all = host.held + host.failed;
         let mut told = said!(
@@ -77,8 +73,8 @@ pub(super) fn facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Re
         facts.add("feed was right", told);
         if let Some(page) = page
             && let Some(Address { state: State::Stored(document), .. }) =
-                Address::read(&tables.addresses, &page)?
-            && let Some(document) = read_document(&tables.documents, document)?
+                snapshot.get(ADDRESSES, &page)?
+            && let Some(document) = snapshot.get(DOCUMENTS, document)?
         {
             facts.add("docId of that page", document.id.to_string());
         }

@@ -1,7 +1,7 @@
 //! What the filter of the last run says of an address.
 
 use crate::frontier::{Address, Place, Rank, State, patterns_for, stored_filter};
-use crate::store::{Error, ReadTables};
+use crate::store::{Error, Snapshot};
 use crate::urls::{KeptOut, PageUrl, Pattern};
 
 use super::words::{Facts, said};
@@ -11,7 +11,7 @@ const NAMED_MAX: usize = 5;
 
 /// Names the pattern that keeps an address out; none for one that nobody has found yet.
 pub(super) fn facts(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     url: &PageUrl,
     address: Option<&Address>,
     facts: &mut Facts,
@@ -29,7 +29,7 @@ pub(super) fn facts(
     if !is_kept_out && !is_waiting {
         return Ok(());
     }
-    let Some(filter) = stored_filter(&tables.meta)? else { return Ok(()) };
+    let Some(filter) = stored_filter(snapshot)? else { return Ok(()) };
     let kept_out = patterns_for(place).and_then(|asked| filter.keeps_out(url, asked));
     let told = match kept_out {
         None if is_kept_out => {

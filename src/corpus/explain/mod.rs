@@ -10,12 +10,15 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{read_content, read_copy, read_document};
-use crate::frontier::rules::Rule;
-use crate::frontier::{Address, Family, Host, List, Reason, RobotsCopy, State, pattern_key};
-use crate::store::{Error, ReadTables};
+use crate::corpus::documents::sent_content;
+use crate::corpus::tables::{COPIES, DOCUMENTS};
+use crate::frontier::{
+    ADDRESSES, Address, DOMAINS, Family, HOST_NUMBERS, HOSTS, LISTS, PATTERNS, ROBOTS, RULES,
+    Reason, State, pattern_hash,
+};
+use crate::store::{Error, Snapshot, View as _};
 use crate::urls::{PageUrl, pattern};
-use crate::web::discover::Kind;
+use crate::web::discover::ListKind;
 use crate::web::robots::meta::Terms;
 
 pub use canonical::declared;
@@ -42,34 +45,34 @@ pub struct Explanation {
 }
 
 /// Explains an address in English.
-pub fn explain(tables: &ReadTables, url: &PageUrl) -> Result<Explanation, Error> {
-    explain_in(tables, url, Language::English)
+pub fn explain(snapshot: &Snapshot, url: &PageUrl) -> Result<Explanation, Error> {
+    explain_in(snapshot, url, Language::English)
 }
 
 /// Explains an address in a language.
 pub fn explain_in(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     url: &PageUrl,
     language: Language,
 ) -> Result<Explanation, Error> {
     let mut facts = Facts::default();
-    let (state, reason, summary) = tell(tables, url, &mut facts)?;
+    let (state, reason, summary) = tell(snapshot, url, &mut facts)?;
     let (url, summary) = (url.to_string(), summary.in_language(language));
     Ok(Explanation { url, state, reason, summary, facts: facts.in_language(language) })
 }
 
 type Told = (&'static str, Option<&'static str>, Said);
 
-fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, Error> {
-    let Some(address) = Address::read(&tables.addresses, url.as_str())? else {
-        if let Some(document) = sent(tables, url)? {
-            let (state, summary) = stored(tables, url, document, facts)?;
+fn tell(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<Told, Error> {
+    let Some(address) = snapshot.get(ADDRESSES, url.as_str())? else {
+        if let Some((_, document)) = sent_content(snapshot, url.as_str())? {
+            let (state, summary) = stored(snapshot, url, document, facts)?;
             facts.add("found", said!("it was sent, not crawled", "由请求送入，不是抓取得来"));
             return Ok((state, None, summary));
         }
-        filter::facts(tables, url, None, facts)?;
-        host_facts(tables, url, facts)?;
-        room_facts(tables, url, facts)?;
+        filter::facts(snapshot, url, None, facts)?;
+        host_facts(snapshot, url, facts)?;
+        room_facts(snapshot, url, facts)?;
         let summary = said!(
             "no page that was crawled links to it, and it is no seed",
             "抓取过的页面都没有链接到它，它也不是种子"
@@ -81,15 +84,15 @@ fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
         State::Queued => ("queued", waiting(&address)),
         State::Redirect(target) => {
             reason = None;
-            redirect(tables, (target, address.status), facts)?
+            redirect(snapshot, target, address.status, facts)?
         }
         State::Skipped { rule, of } => {
             reason = Some("skipped_by_rule");
-            ("skipped", by_rule(tables, *rule, of, facts)?)
+            ("skipped", by_rule(snapshot, *rule, of, facts)?)
         }
         State::Known { feed, of } => {
             reason = Some("skipped_by_feed");
-            ("skipped", feeds::by_feed(tables, *feed, of)?)
+            ("skipped", feeds::by_feed(snapshot, *feed, of)?)
         }
         State::Refused(why) => {
             reason = Some(why.as_str());
@@ -98,13 +101,13 @@ fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
         }
         State::Stored(document) => {
             reason = None;
-            stored(tables, url, *document, facts)?
+            stored(snapshot, url, *document, facts)?
         }
     };
-    filter::facts(tables, url, Some(&address), facts)?;
-    feeds::facts(tables, url, facts)?;
+    filter::facts(snapshot, url, Some(&address), facts)?;
+    feeds::facts(snapshot, url, facts)?;
     address_facts(&address, facts);
-    if let Some(family) = Family::of(&tables.families, url)? {
+    if let Some(family) = Family::of(snapshot, url)? {
         let Family { pattern, pages, new, since_new, alike, .. } = family;
         let mut told = said!(
             "{pattern}: {new} new of {pages} pages, none of the last {since_new}",
@@ -118,18 +121,10 @@ fn tell(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
         }
         facts.add("kind of address", told);
     }
-    list_facts(tables, url, facts)?;
-    host_facts(tables, url, facts)?;
-    room_facts(tables, url, facts)?;
+    list_facts(snapshot, url, facts)?;
+    host_facts(snapshot, url, facts)?;
+    room_facts(snapshot, url, facts)?;
     Ok((state, reason, summary))
-}
-
-/// The document of an article that was sent with this address.
-fn sent(tables: &ReadTables, url: &PageUrl) -> Result<Option<u64>, Error> {
-    let Some(content) = tables.sent_urls.get(url.as_str())?.map(|row| row.value()) else {
-        return Ok(None);
-    };
-    Ok(read_content(&tables.contents, content)?.map(|content| content.document))
 }
 
 fn waiting(address: &Address) -> Said {
@@ -145,17 +140,15 @@ fn waiting(address: &Address) -> Said {
     }
 }
 
-fn by_rule(tables: &ReadTables, number: u64, of: &str, facts: &mut Facts) -> Result<Said, Error> {
-    if let Some(row) = tables.rules.get(number)? {
-        let rule = Rule::decode(row.value())?;
+fn by_rule(snapshot: &Snapshot, number: u64, of: &str, facts: &mut Facts) -> Result<Said, Error> {
+    if let Some(rule) = snapshot.get(RULES, number)? {
         let Said { en, zh } = words::change(&rule.change);
         facts.add("rule", said!("{number}: {en}", "{number}：{zh}"));
         let all = rule.held + rule.failed;
         facts.add("pairs that held", said!("{} of {all}", "{all} 中的 {}", rule.held));
     }
-    if let Some(Address { state: State::Stored(document), .. }) =
-        Address::read(&tables.addresses, of)?
-        && let Some(document) = read_document(&tables.documents, document)?
+    if let Some(Address { state: State::Stored(document), .. }) = snapshot.get(ADDRESSES, of)?
+        && let Some(document) = snapshot.get(DOCUMENTS, document)?
     {
         facts.add("docId", document.id.to_string());
         facts.add("title", document.title);
@@ -169,8 +162,9 @@ fn by_rule(tables: &ReadTables, number: u64, of: &str, facts: &mut Facts) -> Res
 /// A permanent redirect makes the address another name of the document to which it leads.
 /// Source: RFC 9110, 15.4.
 fn redirect(
-    tables: &ReadTables,
-    (target, status): (&str, u16),
+    snapshot: &Snapshot,
+    target: &str,
+    status: u16,
     facts: &mut Facts,
 ) -> Result<(&'static str, Said), Error> {
     if !matches!(status, 301 | 308) {
@@ -179,12 +173,10 @@ fn redirect(
     }
     let mut next = target.to_owned();
     for _ in 0..HOPS_MAX {
-        match Address::read(&tables.addresses, &next)?
-            .map(|address| (address.state, address.status))
-        {
+        match snapshot.get(ADDRESSES, &next)?.map(|address| (address.state, address.status)) {
             Some((State::Redirect(target), 301 | 308)) => next = target,
             Some((State::Stored(number), _)) => {
-                if let Some(document) = read_document(&tables.documents, number)? {
+                if let Some(document) = snapshot.get(DOCUMENTS, number)? {
                     facts.add("alias of docId", document.id.to_string());
                 }
                 break;
@@ -198,12 +190,12 @@ fn redirect(
 }
 
 fn stored(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     url: &PageUrl,
     number: u64,
     facts: &mut Facts,
 ) -> Result<(&'static str, Said), Error> {
-    let Some(document) = read_document(&tables.documents, number)? else {
+    let Some(document) = snapshot.get(DOCUMENTS, number)? else {
         let summary = said!(
             "its document {number} is missing: run `crawl check`",
             "它的文档 {number} 缺失：请运行 `crawl check`"
@@ -213,7 +205,7 @@ fn stored(
     facts.add("docId", document.id.to_string());
     facts.add("title", document.title.clone());
     facts.add("copies", document.copies.to_string());
-    let copy = read_copy(&tables.copies, number, url.as_str())?;
+    let copy = snapshot.get(COPIES, (number, url.as_str()))?;
     if let Some(copy) = &copy {
         facts.add("popularity", copy.popularity.to_string());
         facts.add("recognised by", words::key(copy.key));
@@ -225,7 +217,7 @@ fn stored(
         if copy.left_out > 0 {
             facts.add("boilerplate removed", said!("{} blocks", "{} 个文本块", copy.left_out));
         }
-        if let Some(declared) = canonical::named(tables, (number, &document), copy)? {
+        if let Some(declared) = canonical::named(snapshot, number, &document, copy)? {
             facts.add("names as canonical", declared);
         }
     }
@@ -297,18 +289,16 @@ fn address_facts(address: &Address, facts: &mut Facts) {
 }
 
 /// What of its domain and its pattern was let in.
-fn room_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+fn room_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let key = url.host_key();
     let domain = key.domain();
-    if let Some(hosts) = tables.domains.get(domain.as_str())? {
-        let told = said!("{} of {domain}", "{domain} 有 {} 个", hosts.value());
+    if let Some(hosts) = snapshot.get(DOMAINS, &domain)? {
+        let told = said!("{hosts} of {domain}", "{domain} 有 {hosts} 个");
         facts.add("hosts of its domain", told);
     }
-    let Some(host) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
-        return Ok(());
-    };
-    if let Some(count) = tables.patterns.get(pattern_key(host, url).as_slice())? {
-        let told = said!("{} of {}", "{1} 有 {0} 个", count.value(), pattern(url));
+    let Some(host) = snapshot.get(HOST_NUMBERS, key.as_str())? else { return Ok(()) };
+    if let Some(count) = snapshot.get(PATTERNS, (host, pattern_hash(url)))? {
+        let told = said!("{} of {}", "{1} 有 {0} 个", count, pattern(url));
         facts.add("links of its pattern", told);
     }
     Ok(())
@@ -329,9 +319,9 @@ fn in_words(time: Duration) -> Said {
 }
 
 /// What is known of an address as a sitemap or feed.
-fn list_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
-    let Some(list) = List::read(&tables.lists, url.as_str())? else { return Ok(()) };
-    let is_feed = list.kind.is_some_and(Kind::is_feed);
+fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+    let Some(list) = snapshot.get(LISTS, url.as_str())? else { return Ok(()) };
+    let is_feed = list.kind.is_some_and(ListKind::is_feed);
     if list.admitted && list.hosts.is_empty() && list.level == 0 {
         facts.add("asked for", said!("as a sitemap at the usual place", "作为通常位置的站点地图"));
     } else if !is_feed {
@@ -364,14 +354,13 @@ fn list_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(
     Ok(())
 }
 
-fn host_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+fn host_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let key = url.host_key();
-    let Some(number) = tables.host_numbers.get(key.as_str())?.map(|row| row.value()) else {
+    let Some(number) = snapshot.get(HOST_NUMBERS, key.as_str())? else {
         facts.add("host", said!("{key} is not known", "{key} 未知"));
         return Ok(());
     };
-    let Some(row) = tables.hosts.get(number)? else { return Ok(()) };
-    let host = Host::decode(row.value())?;
+    let Some(host) = snapshot.get(HOSTS, number)? else { return Ok(()) };
     facts.add("host", host.key.clone());
     facts.add("host queue", host.queued.to_string());
     if host.unstored > 0 {
@@ -418,7 +407,7 @@ fn host_facts(tables: &ReadTables, url: &PageUrl, facts: &mut Facts) -> Result<(
     if let Some(address) = host.address {
         facts.add("host IP address", address.to_string());
     }
-    if let Some(copy) = RobotsCopy::read(&tables.robots, number)? {
+    if let Some(copy) = snapshot.get(ROBOTS, number)? {
         let mut told = match &copy.body {
             None => said!("unreachable", "无法取得"),
             Some(body) if body.is_empty() => said!("allows everything", "允许一切"),

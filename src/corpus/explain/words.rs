@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use crate::frontier::rules::Change;
 use crate::frontier::{PageCut, Reason};
 use crate::neardup::Key;
-use crate::web::discover::{Cut, Fault, Faults, Kind};
+use crate::web::discover::{Faults, ListCut, ListFault, ListKind};
 
 /// A language in which an address can be explained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -251,25 +251,25 @@ pub(super) fn key(key: Key) -> Said {
     Said { en: key.as_str().to_owned(), zh: zh.to_owned() }
 }
 
-pub(super) fn kind(kind: Kind) -> Said {
+pub(super) fn kind(kind: ListKind) -> Said {
     let zh = match kind {
-        Kind::Index => "站点地图索引",
-        Kind::Set => "站点地图",
-        Kind::Text => "纯文本站点地图",
-        Kind::Rss => "RSS 订阅源",
-        Kind::Atom => "Atom 订阅源",
-        Kind::Json => "JSON 订阅源",
+        ListKind::Index => "站点地图索引",
+        ListKind::Set => "站点地图",
+        ListKind::Text => "纯文本站点地图",
+        ListKind::Rss => "RSS 订阅源",
+        ListKind::Atom => "Atom 订阅源",
+        ListKind::Json => "JSON 订阅源",
     };
     Said { en: kind.as_str().to_owned(), zh: zh.to_owned() }
 }
 
-pub(super) fn cut(cut: Cut) -> Said {
+pub(super) fn cut(cut: ListCut) -> Said {
     let zh = match cut {
-        Cut::Bytes => "字节数超过上限",
-        Cut::Entries => "条目数超过上限",
-        Cut::Syntax => "语法错误",
-        Cut::Broken => "中途断开",
-        Cut::Bomb => "解压后过大",
+        ListCut::Bytes => "字节数超过上限",
+        ListCut::Entries => "条目数超过上限",
+        ListCut::Syntax => "语法错误",
+        ListCut::Broken => "中途断开",
+        ListCut::Bomb => "解压后过大",
     };
     Said { en: cut.as_str().to_owned(), zh: zh.to_owned() }
 }
@@ -278,11 +278,11 @@ pub(super) fn cut(cut: Cut) -> Said {
 pub(super) fn faults(faults: &Faults) -> Option<Said> {
     let each = faults.counts().map(|(fault, count)| {
         let zh = match fault {
-            Fault::StrayEnd => "多余的结束标签",
-            Fault::Unclosed => "没有结束的元素",
-            Fault::Misplaced => "位置不对的地址",
-            Fault::Entity => "未知的实体",
-            Fault::Markup => "损坏的标记",
+            ListFault::StrayEnd => "多余的结束标签",
+            ListFault::Unclosed => "没有结束的元素",
+            ListFault::Misplaced => "位置不对的地址",
+            ListFault::Entity => "未知的实体",
+            ListFault::Markup => "损坏的标记",
         };
         Said { en: format!("{count} {}", fault.as_str()), zh: format!("{count} 个{zh}") }
     });

@@ -8,16 +8,14 @@ mod verdicts;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use redb::ReadableTable as _;
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
 use crate::base::outputs::{self, Outputs};
 use crate::corpus::clusters::{self, Part, ranked};
-use crate::corpus::documents::{
-    Content, Copy, Document, copies_of, read_body, read_content, read_copy,
-};
-use crate::store::{self, BadRow, ReadTables, Store};
+use crate::corpus::documents::{Content, Copy, Document, copies_of, read_body};
+use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
+use crate::store::{self, BadRow, Snapshot, Store, View as _};
 use crate::web::robots::meta::Honour;
 
 use files::{Mark, Writer};
@@ -38,6 +36,15 @@ pub enum Unsettled {
     Apart,
     /// They are copies like others.
     Trusted,
+}
+
+/// Where an export is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// Form of the documents.
+    pub format: Format,
+    /// Folder of the files.
+    pub folder: &'a Path,
 }
 
 /// One document of the corpus.
@@ -170,7 +177,7 @@ impl Error {
     }
 }
 
-/// Writes `documents.jsonl` (or `.csv`), `duplicates.jsonl` and `withheld.jsonl` into `folder`.
+/// Writes `documents.jsonl` (or `.csv`), `duplicates.jsonl` and `withheld.jsonl` into a folder.
 ///
 /// Of each document the best copy is written whose page allows it at the moment `now`, as far as
 /// `honour` asks for that; without its text if no page allows that, and not at all if none allows
@@ -182,33 +189,34 @@ impl Error {
 /// would have, and marked: nothing is lost by an export that comes early.
 pub fn export(
     store: &Store,
-    (format, folder): (Format, &Path),
+    to: Target<'_>,
     honour: &Honour,
     now: Timestamp,
 ) -> Result<Summary, Error> {
-    export_with(store, (format, folder), honour, now, Unsettled::Apart)
+    export_with(store, to, honour, now, Unsettled::Apart)
 }
 
 /// Does the same, with a choice of what becomes of unsettled copies.
 pub fn export_with(
     store: &Store,
-    (format, folder): (Format, &Path),
+    to: Target<'_>,
     honour: &Honour,
     now: Timestamp,
     unsettled: Unsettled,
 ) -> Result<Summary, Error> {
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let settled = match unsettled {
-        Unsettled::Apart => clusters::settled(&tables.meta)?,
+        Unsettled::Apart => clusters::settled(&snapshot)?,
         Unsettled::Trusted => u64::MAX,
     };
-    let mut corpus = Corpus::create(&tables, (format, folder), honour, now)?;
-    for row in tables.documents.iter().map_err(store::Error::from)? {
-        let (number, row) = row.map_err(store::Error::from)?;
-        let document = Document::decode(row.value()).map_err(store::Error::from)?;
+    let mut corpus = Corpus::create(&snapshot, to, honour, now)?;
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let entry = entry?;
+        let number = entry.key().map_err(store::Error::from)?;
+        let document = entry.row().map_err(store::Error::from)?;
         let canonical = document.canonical.clone();
-        for part in clusters::parts(&tables, number.value(), document, settled)? {
-            corpus.take(number.value(), &canonical, part)?;
+        for part in clusters::parts(&snapshot, number, document, settled)? {
+            corpus.take(number, &canonical, part)?;
         }
     }
     corpus.finish()
@@ -217,7 +225,7 @@ pub fn export_with(
 /// The files of an export on their way.
 struct Corpus<'a> {
     outputs: Outputs,
-    tables: &'a ReadTables,
+    snapshot: &'a Snapshot,
     honour: &'a Honour,
     now: Timestamp,
     kept: Writer,
@@ -240,11 +248,12 @@ struct Shown {
 
 impl<'a> Corpus<'a> {
     fn create(
-        tables: &'a ReadTables,
-        (format, folder): (Format, &Path),
+        snapshot: &'a Snapshot,
+        to: Target<'_>,
         honour: &'a Honour,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        let Target { format, folder } = to;
         let summary = Summary {
             documents: 0,
             duplicates: 0,
@@ -260,7 +269,7 @@ impl<'a> Corpus<'a> {
         let dropped = Writer::new(outputs.create(DUPLICATES)?, Format::Jsonl);
         let withheld = Writer::new(outputs.create(WITHHELD)?, Format::Jsonl);
         let shown = Shown::default();
-        Ok(Self { outputs, tables, honour, now, kept, dropped, withheld, shown, summary })
+        Ok(Self { outputs, snapshot, honour, now, kept, dropped, withheld, shown, summary })
     }
 
     /// Writes a document, or what is withheld of it. `canonical` is its canonical copy in the
@@ -287,7 +296,7 @@ impl<'a> Corpus<'a> {
             Ok(hidden) => hidden,
             Err(reason) => return self.withhold(&document, reason),
         };
-        let mut row = row_of(self.tables, &document)?;
+        let mut row = row_of(self.snapshot, &document)?;
         if hidden {
             (row.text, row.withheld) = (String::new(), "noarchive");
             *self.summary.withheld.entry(row.withheld).or_default() += 1;
@@ -301,7 +310,7 @@ impl<'a> Corpus<'a> {
         self.summary.documents += 1;
         self.summary.unsettled += u64::from(mark.unsettled);
         tracing::trace!(url = document.canonical, "exported");
-        for lost in dropped(self.tables, &document, copies)? {
+        for lost in dropped(self.snapshot, &document, copies)? {
             let path = &self.summary.duplicates_path;
             self.dropped.write(&lost).map_err(Error::io(path))?;
             self.summary.duplicates += 1;
@@ -319,7 +328,7 @@ impl<'a> Corpus<'a> {
 
     /// Adds what was not fetched, and gives the files their names.
     fn finish(mut self) -> Result<Summary, Error> {
-        for skipped in skipped::all(self.tables, &self.shown)? {
+        for skipped in skipped::all(self.snapshot, &self.shown)? {
             let path = &self.summary.duplicates_path;
             self.dropped.write(&skipped?).map_err(Error::io(path))?;
             self.summary.duplicates += 1;
@@ -371,20 +380,21 @@ fn allowed<'a>(
 /// Makes `document` show the best copy whose page allows it at the moment `now`. Returns whether
 /// the text must stay hidden; or the reason, if nothing of it may be shown.
 pub fn show(
-    tables: &ReadTables,
-    (number, document): (u64, &mut Document),
+    snapshot: &Snapshot,
+    number: u64,
+    document: &mut Document,
     honour: &Honour,
     now: Timestamp,
 ) -> Result<Result<bool, &'static str>, store::Error> {
     if document.gone.0 != 0 {
         return Ok(Err("gone"));
     }
-    let canonical = read_copy(&tables.copies, number, &document.canonical)?;
+    let canonical = snapshot.get(COPIES, (number, &document.canonical))?;
     let free = |copy: &Copy| copy.terms.forbids(honour, now).is_none();
     if canonical.is_none_or(|copy| free(&copy) && !copy.terms.hides_text(honour)) {
         return Ok(Ok(false));
     }
-    let copies = copies_of(&tables.copies, number)?;
+    let copies = copies_of(snapshot, number)?;
     Ok(match allowed(document, &copies, honour, now) {
         Allowed::Canonical => Ok(false),
         Allowed::Nothing(reason) => Err(reason),
@@ -406,13 +416,13 @@ fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
 }
 
 /// Returns a document as it is exported.
-pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Error> {
+pub fn row_of(snapshot: &Snapshot, document: &Document) -> Result<Row, store::Error> {
     let facts = document.facts.clone();
     Ok(Row {
         doc_id: document.id.to_string(),
         url: document.canonical.clone(),
         title: document.title.clone(),
-        text: read_body(&tables.bodies, document.content)?.unwrap_or_default(),
+        text: read_body(snapshot, document.content)?.unwrap_or_default(),
         language: document.language.clone(),
         author: facts.author,
         published: facts.published,
@@ -431,22 +441,22 @@ pub fn row_of(tables: &ReadTables, document: &Document) -> Result<Row, store::Er
 
 /// Returns the copies of a document that are not canonical, in the order of their addresses.
 pub fn dropped_of(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     number: u64,
     document: &Document,
 ) -> Result<Vec<Dropped>, store::Error> {
-    dropped(tables, document, copies_of(&tables.copies, number)?)
+    dropped(snapshot, document, copies_of(snapshot, number)?)
 }
 
 /// Returns those of some copies that are not canonical. Reads each of their texts' keys once.
 fn dropped(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     document: &Document,
     mut copies: Vec<(String, Copy)>,
 ) -> Result<Vec<Dropped>, store::Error> {
     copies.retain(|(address, _)| *address != document.canonical);
     let mut likeness =
-        LikenessTo { tables, content: document.content, text: None, known: HashMap::new() };
+        LikenessTo { snapshot, content: document.content, text: None, known: HashMap::new() };
     let mut lost = Vec::new();
     for (address, copy) in copies {
         let (similarity, distance) = likeness.of(copy.content)?;
@@ -471,7 +481,7 @@ fn dropped(
 
 /// How alike texts are to one of them.
 struct LikenessTo<'a> {
-    tables: &'a ReadTables,
+    snapshot: &'a Snapshot,
     content: u64,
     /// Its keys, when the first other text was asked for.
     text: Option<Content>,
@@ -489,7 +499,7 @@ impl LikenessTo<'_> {
         }
         let missing = BadRow { kind: "content", detail: "a copy carries one that is missing" };
         let read = |content| -> Result<Content, store::Error> {
-            Ok(read_content(&self.tables.contents, content)?.ok_or_else(|| missing.clone())?)
+            Ok(self.snapshot.get(CONTENTS, content)?.ok_or_else(|| missing.clone())?)
         };
         let other = read(content)?;
         let text = match &mut self.text {

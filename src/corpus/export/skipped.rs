@@ -1,44 +1,37 @@
 //! Addresses that were not fetched, because by a rule learned from duplicates, or by a feed of
 //! verdicts, they are pages that are stored: they stand in the list of dropped copies too.
 
-use redb::ReadableTable as _;
-
-use crate::corpus::documents::read_document;
-use crate::frontier::{Address, State};
-use crate::store::{Error, ReadTables};
+use crate::corpus::tables::DOCUMENTS;
+use crate::frontier::{ADDRESSES, Address, KNOWN_SKIPPED, SKIPPED, State};
+use crate::store::{Error, Snapshot, View as _};
 
 use super::{Dropped, Shown};
 
 /// Returns them in the order of their rules and addresses; those of feeds come last.
 pub(super) fn all<'a>(
-    tables: &'a ReadTables,
+    snapshot: &'a Snapshot,
     shown: &'a Shown,
 ) -> Result<impl Iterator<Item = Result<Dropped, Error>> + 'a, Error> {
-    // Before the address stands the number of the rule, or the hash of the page.
-    let address =
-        |key: &[u8], from: usize| Some(String::from_utf8_lossy(key.get(from..)?).into_owned());
-    let by_rules = tables.skipped.iter()?.map(move |row| Ok(address(row?.0.value(), 8)));
-    let by_feeds = tables.known_skipped.iter()?.map(move |row| Ok(address(row?.0.value(), 16)));
-    Ok(by_rules.chain(by_feeds).filter_map(move |row: Result<_, redb::StorageError>| match row {
-        Ok(address) => one(tables, shown, address?).transpose(),
-        Err(error) => Some(Err(error.into())),
+    let by_rules = snapshot.rows(SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
+    let by_feeds = snapshot.rows(KNOWN_SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
+    Ok(by_rules.chain(by_feeds).filter_map(move |address: Result<String, Error>| {
+        address.and_then(|address| one(snapshot, shown, address)).transpose()
     }))
 }
 
 /// None for an address of a kind that was stopped, which stands in the same table, and for one
 /// whose document is not in the corpus.
-fn one(tables: &ReadTables, shown: &Shown, url: String) -> Result<Option<Dropped>, Error> {
-    let Some(address) = Address::read(&tables.addresses, &url)? else { return Ok(None) };
+fn one(snapshot: &Snapshot, shown: &Shown, url: String) -> Result<Option<Dropped>, Error> {
+    let Some(address) = snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
     let (reason, rule, feed, of) = match address.state {
         State::Skipped { rule, of } => ("skipped_by_rule", Some(rule), None, of),
         State::Known { feed, of } => ("skipped_by_feed", None, Some(feed), of),
         _ => return Ok(None),
     };
-    let Some(Address { state: State::Stored(number), .. }) = Address::read(&tables.addresses, &of)?
-    else {
+    let Some(Address { state: State::Stored(number), .. }) = snapshot.get(ADDRESSES, &of)? else {
         return Ok(None);
     };
-    let Some((doc_id, canonical)) = shown_as(tables, shown, (number, &of))? else {
+    let Some((doc_id, canonical)) = shown_as(snapshot, shown, number, &of)? else {
         return Ok(None);
     };
     Ok(Some(Dropped {
@@ -61,14 +54,15 @@ fn one(tables: &ReadTables, shown: &Shown, url: String) -> Result<Option<Dropped
 /// The identifier and the address under which the page at an address is in the corpus; none if it
 /// is not.
 fn shown_as(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     shown: &Shown,
-    (number, address): (u64, &str),
+    number: u64,
+    address: &str,
 ) -> Result<Option<(String, String)>, Error> {
     if let Some(own) = shown.unsettled.get(address) {
         return Ok(own.clone());
     }
-    let Some(document) = read_document(&tables.documents, number)? else { return Ok(None) };
+    let Some(document) = snapshot.get(DOCUMENTS, number)? else { return Ok(None) };
     let canonical = match shown.documents.get(&number) {
         None => Some(document.canonical),
         Some(shown) => shown.clone(),

@@ -6,21 +6,21 @@
 
 use std::io::Write;
 
-use redb::ReadableTable as _;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{copies_of, read_document};
+use crate::corpus::documents::copies_of;
+use crate::corpus::tables::{DOCUMENTS, VERDICT_LOG};
 use crate::frontier::verdicts::{FeedWriter, Header, Verdict};
-use crate::frontier::{Address, State};
-use crate::store::{Error, ReadTables};
+use crate::frontier::{ADDRESSES, LEADS, State};
+use crate::store::{Error, Snapshot, View as _};
 use crate::web::robots::meta::Honour;
 
 use super::show;
 
 /// When a crawled address was last visited, if it carries the document.
-fn visited(tables: &ReadTables, url: &str, number: u64) -> Result<Option<Timestamp>, Error> {
-    let address = Address::read(&tables.addresses, url)?;
+fn visited(snapshot: &Snapshot, url: &str, number: u64) -> Result<Option<Timestamp>, Error> {
+    let address = snapshot.get(ADDRESSES, url)?;
     Ok(address
         .filter(|address| address.state == State::Stored(number))
         .map(|address| address.visited))
@@ -28,27 +28,27 @@ fn visited(tables: &ReadTables, url: &str, number: u64) -> Result<Option<Timesta
 
 /// Returns the verdicts on the copies of a document, in the order of their addresses.
 pub fn verdicts(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     number: u64,
     honour: &Honour,
     now: Timestamp,
 ) -> Result<Vec<Verdict>, Error> {
     let mut found = Vec::new();
-    let Some(mut document) = read_document(&tables.documents, number)? else { return Ok(found) };
+    let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { return Ok(found) };
     let shown = document.copies > 1
-        && show(tables, (number, &mut document), honour, now)? == Ok(false)
-        && visited(tables, &document.canonical, number)?.is_some();
+        && show(snapshot, number, &mut document, honour, now)? == Ok(false)
+        && visited(snapshot, &document.canonical, number)?.is_some();
     if !shown {
         return Ok(found);
     }
     let doc_id = document.id.to_string();
-    for (url, copy) in copies_of(&tables.copies, number)? {
+    for (url, copy) in copies_of(snapshot, number)? {
         let free = copy.terms.forbids(honour, now).is_none() && !copy.terms.hides_text(honour);
-        let leads = || tables.leads.get(xxh3_64(url.as_bytes())).map(|row| row.is_some());
+        let leads = || snapshot.has(LEADS, xxh3_64(url.as_bytes()));
         if url == document.canonical || !free || leads()? {
             continue;
         }
-        if let Some(visited) = visited(tables, &url, number)? {
+        if let Some(visited) = visited(snapshot, &url, number)? {
             let (doc_id, canonical) = (doc_id.clone(), document.canonical.clone());
             found.push(Verdict { url, doc_id, canonical, visited });
         }
@@ -59,15 +59,16 @@ pub fn verdicts(
 /// Writes all verdicts of a store, in the order of their documents. Returns what was written to,
 /// and the number of verdicts.
 pub fn write_verdicts<W: Write>(
-    tables: &ReadTables,
-    (out, header): (W, &Header),
+    snapshot: &Snapshot,
+    out: W,
+    header: &Header,
     honour: &Honour,
     now: Timestamp,
 ) -> Result<(W, u64), WriteError> {
     let mut feed = FeedWriter::new(out, header)?;
-    for row in tables.documents.iter().map_err(Error::from)? {
-        let number = row.map_err(Error::from)?.0.value();
-        for verdict in verdicts(tables, number, honour, now)? {
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let number = entry?.key().map_err(Error::from)?;
+        for verdict in verdicts(snapshot, number, honour, now)? {
             feed.verdict(&verdict)?;
         }
     }
@@ -114,21 +115,22 @@ const LOOKED_AT_MAX: usize = 5_000;
 /// Returns verdicts after a place: at most `most`. A document whose copies change goes to the end,
 /// with all of its verdicts, so that who goes on from a place misses nothing.
 pub fn changes(
-    tables: &ReadTables,
+    snapshot: &Snapshot,
     from: &Place,
     most: usize,
-    (honour, now): (&Honour, Timestamp),
+    honour: &Honour,
+    now: Timestamp,
 ) -> Result<Changes, Error> {
-    let log = tables.verdict_log.range(from.after.saturating_add(1)..)?;
+    let log = snapshot.range(VERDICT_LOG, from.after.saturating_add(1)..)?;
     let mut part = Changes { next: from.clone(), ..Changes::default() };
-    for (looked_at, row) in log.enumerate() {
-        let (place, number) = row?;
-        let place = place.value();
+    for (looked_at, entry) in log.enumerate() {
+        let entry = entry?;
+        let place = entry.key()?;
         if looked_at == LOOKED_AT_MAX || part.verdicts.len() == most {
             part.more = true;
             break;
         }
-        let mut all = verdicts(tables, number.value(), honour, now)?;
+        let mut all = verdicts(snapshot, entry.row()?, honour, now)?;
         if from.partly == place {
             all.retain(|verdict| verdict.url > from.told);
         }

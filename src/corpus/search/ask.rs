@@ -104,6 +104,14 @@ struct Question {
     asked: Vec<Keyword>,
 }
 
+/// Keywords that are asked for.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    words: &'a [Keyword],
+    /// How many of them a candidate must have.
+    least: usize,
+}
+
 /// A document that may be like a text.
 struct Found {
     address: DocAddress,
@@ -120,12 +128,11 @@ impl Search {
             let searcher = self.reader.searcher();
             let question = self.question(&searcher, text)?;
             let mut found = Vec::new();
-            let first = self.first(&question);
-            self.alike(&searcher, &question, (first, self.least(first)), &mut found)?;
+            self.alike(&searcher, &question, self.first(&question), &mut found)?;
             let Config { asked, cosine_enough, .. } = self.config;
             let has_more = (1..question.asked.len()).contains(&asked) && cosine_enough > 0.0;
             if has_more && found.iter().all(|found| found.hit.cosine < cosine_enough) {
-                let all = (question.asked.as_slice(), question.asked.len() / 2);
+                let all = Wanted { words: &question.asked, least: question.asked.len() / 2 };
                 self.alike(&searcher, &question, all, &mut found)?;
             }
             found.retain(|found| found.hit.cosine >= self.config.cosine_min);
@@ -143,11 +150,11 @@ impl Search {
         &self,
         searcher: &Searcher,
         question: &Question,
-        (asked, least): (&[Keyword], usize),
+        asked: Wanted<'_>,
         found: &mut Vec<Found>,
     ) -> Result<(), Error> {
         let known: HashSet<DocAddress> = found.iter().map(|found| found.address).collect();
-        for address in self.candidates(searcher, (asked, least), self.config.candidates)? {
+        for address in self.candidates(searcher, asked, self.config.candidates)? {
             if known.contains(&address) {
                 continue;
             }
@@ -158,7 +165,7 @@ impl Search {
                     cosine,
                     title: row.names.title.to_owned(),
                     url: row.names.url.to_owned(),
-                    keywords: shared(asked, row),
+                    keywords: shared(asked.words, row),
                 };
                 found.push(Found { address, hit, pairs: 0 });
             })?;
@@ -197,7 +204,7 @@ impl Search {
             let question = self.question(&searcher, sentence)?;
             let (mut hits, most) = (Vec::new(), self.config.sentence_candidates);
             let asked = self.first(&question);
-            for address in self.candidates(&searcher, (asked, self.least(asked)), most)? {
+            for address in self.candidates(&searcher, asked, most)? {
                 self.row(&searcher, address, &mut |row| {
                     let found = row.best_sentence(&question.counts, question.square);
                     let Some((cosine, at, sentence)) = found else { return };
@@ -209,7 +216,7 @@ impl Search {
                             number: at + 1,
                             title: row.names.title.to_owned(),
                             url: row.names.url.to_owned(),
-                            keywords: shared(asked, row),
+                            keywords: shared(asked.words, row),
                         });
                     }
                 })?;
@@ -306,32 +313,24 @@ impl Search {
     }
 
     /// The keywords that are asked for first.
-    fn first<'q>(&self, question: &'q Question) -> &'q [Keyword] {
-        &question.asked[..question.asked.len().min(self.config.asked)]
+    fn first<'q>(&self, question: &'q Question) -> Wanted<'q> {
+        let words = &question.asked[..question.asked.len().min(self.config.asked)];
+        Wanted { words, least: words.len() * self.config.match_min / self.config.asked.max(1) }
     }
 
-    /// How many of the first keywords a candidate must have.
-    fn least(&self, asked: &[Keyword]) -> usize {
-        asked.len() * self.config.match_min / self.config.asked.max(1)
-    }
-
-    /// Returns the documents that have at least so many of the keywords, best match first.
+    /// Returns the documents that have enough of the keywords, best match first.
     fn candidates(
         &self,
         searcher: &Searcher,
-        (asked, least): (&[Keyword], usize),
+        Wanted { words, least }: Wanted<'_>,
         most: usize,
     ) -> Result<Vec<DocAddress>, Error> {
-        if asked.is_empty() || most == 0 {
+        if words.is_empty() || most == 0 {
             return Ok(Vec::new());
         }
-        let words: Vec<&str> = asked.iter().map(|word| word.word.as_str()).collect();
-        let best = matching::best(
-            searcher,
-            self.fields.words,
-            (&words, least.clamp(1, asked.len())),
-            most,
-        );
+        let words: Vec<&str> = words.iter().map(|word| word.word.as_str()).collect();
+        let least = least.clamp(1, words.len());
+        let best = matching::best(searcher, self.fields.words, &words, least, most);
         let best = best.map_err(|error| self.damaged(error))?;
         Ok(best.into_iter().map(|scored| scored.address).collect())
     }

@@ -10,6 +10,7 @@
 
 use std::cmp::Ordering;
 
+use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings as _, SegmentPostings};
 use tantivy::query::Bm25Weight;
 use tantivy::schema::{Field, IndexRecordOption};
@@ -25,6 +26,15 @@ pub(super) struct Scored {
     pub address: DocAddress,
 }
 
+/// A part of the index.
+struct Segment<'a> {
+    reader: &'a SegmentReader,
+    /// Its number among all.
+    number: u32,
+    /// Lengths of its texts.
+    norms: FieldNormReader,
+}
+
 /// One word in one segment.
 struct Word {
     postings: SegmentPostings,
@@ -36,7 +46,8 @@ struct Word {
 pub(super) fn best(
     searcher: &Searcher,
     field: Field,
-    (words, least): (&[&str], usize),
+    words: &[&str],
+    least: usize,
     most: usize,
 ) -> tantivy::Result<Vec<Scored>> {
     let terms = words.iter().map(|word| Term::from_field_text(field, word));
@@ -46,8 +57,8 @@ pub(super) fn best(
     });
     let terms = terms.collect::<tantivy::Result<Vec<_>>>()?;
     let mut found = Vec::new();
-    for (number, segment) in searcher.segment_readers().iter().enumerate() {
-        let inverted = segment.inverted_index(field)?;
+    for (number, reader) in searcher.segment_readers().iter().enumerate() {
+        let inverted = reader.inverted_index(field)?;
         let mut here = Vec::with_capacity(terms.len());
         for (term, weight) in &terms {
             if let Some(postings) = inverted.read_postings(term, IndexRecordOption::WithFreqs)? {
@@ -55,7 +66,12 @@ pub(super) fn best(
             }
         }
         if here.len() >= least.max(1) {
-            in_segment((segment, number as u32, field), here, least.max(1), most, &mut found)?;
+            let segment = Segment {
+                reader,
+                number: number as u32,
+                norms: reader.get_fieldnorms_reader(field)?,
+            };
+            in_segment(&segment, here, least.max(1), most, &mut found)?;
         }
     }
     cut(&mut found, most);
@@ -64,14 +80,13 @@ pub(super) fn best(
 }
 
 fn in_segment(
-    (segment, number, field): (&SegmentReader, u32, Field),
+    segment: &Segment<'_>,
     mut words: Vec<Word>,
     least: usize,
     most: usize,
     found: &mut Vec<Scored>,
 ) -> tantivy::Result<()> {
-    let norms = segment.get_fieldnorms_reader(field)?;
-    let alive = segment.alive_bitset();
+    let alive = segment.reader.alive_bitset();
     words.sort_by_key(|word| word.postings.doc_freq());
     let leaders = words.len() - least + 1;
     loop {
@@ -94,10 +109,10 @@ fn in_segment(
         }
         // Where the look-up ended early, there are not enough of them.
         if have >= least && alive.is_none_or(|alive| alive.is_alive(doc)) {
-            let norm = norms.fieldnorm_id(doc);
+            let norm = segment.norms.fieldnorm_id(doc);
             let there = words.iter().filter(|word| word.postings.doc() == doc);
             let score = there.map(|word| word.weight.score(norm, word.postings.term_freq())).sum();
-            let address = DocAddress::new(number, doc);
+            let address = DocAddress::new(segment.number, doc);
             found.push(Scored { words: have, score, address });
             if found.len() >= most.saturating_mul(8) {
                 cut(found, most);
@@ -157,7 +172,7 @@ mod tests {
         for first in 0..20 {
             let words: Vec<&str> = words[first..first + 10].iter().map(String::as_str).collect();
             for least in 1..=10 {
-                let ours = best(&searcher, field, (&words, least), 50).unwrap();
+                let ours = best(&searcher, field, &words, least, 50).unwrap();
                 let any = words.iter().map(|word| {
                     let term = Term::from_field_text(field, word);
                     Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)) as Box<dyn Query>
@@ -179,7 +194,7 @@ mod tests {
                 // Nobody who was left out has a better score with as many words as the last.
                 if let Some(last) = ours.last().filter(|last| last.words == words.len()) {
                     let kept: HashSet<_> = ours.iter().map(|one| one.address).collect();
-                    let all = best(&searcher, field, (&words, words.len()), 1_000).unwrap();
+                    let all = best(&searcher, field, &words, words.len(), 1_000).unwrap();
                     for one in all.iter().filter(|one| !kept.contains(&one.address)) {
                         assert!(one.score <= last.score, "{one:?} {last:?}");
                     }

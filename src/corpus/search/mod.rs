@@ -177,27 +177,28 @@ impl Search {
     pub fn open_as_is(store: &Path, config: &Config) -> Result<Option<Self>, Error> {
         let path = store.join(folder::NAME);
         let Ok((index, fields)) = folder::open_made(&path) else { return Ok(None) };
-        Self::new(index, fields, (path, None), config).map(Some)
+        Self::new(index, fields, path, None, config).map(Some)
     }
 
     /// Opens an index that belongs to no store: in `folder`, or in a temporary one.
     pub fn open_at(folder: Option<&Path>, config: &Config) -> Result<Self, Error> {
         let Some(folder) = folder else {
             let (index, fields) = folder::temporary()?;
-            return Self::new(index, fields, (PathBuf::from("(temporary)"), None), config);
+            return Self::new(index, fields, PathBuf::from("(temporary)"), None, config);
         };
         Self::open_folder(folder, false, config)
     }
 
     fn open_folder(path: &Path, ours: bool, config: &Config) -> Result<Self, Error> {
         let folder::Opened { index, fields, made_anew } = folder::open(path, ours)?;
-        Self::new(index, fields, (path.to_owned(), made_anew), config)
+        Self::new(index, fields, path.to_owned(), made_anew, config)
     }
 
     fn new(
         index: Index,
         fields: Fields,
-        (folder, made_anew): (PathBuf, Option<String>),
+        folder: PathBuf,
+        made_anew: Option<String>,
         config: &Config,
     ) -> Result<Self, Error> {
         let made = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();

@@ -7,12 +7,10 @@
 //! indexed once more. An index whose number does not fit was lost, or is of another state of the
 //! store: all documents are indexed anew.
 
-use std::ops::Bound;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use serde::Serialize;
 use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
 
@@ -20,8 +18,9 @@ use super::folder::Payload;
 use super::row::{Names, encode};
 use super::terms::{analyse, joined};
 use super::{Error, Search};
-use crate::corpus::documents::{Document, read_body, read_document};
-use crate::store::{self, META, ReadTables, SEARCH_CHANGES, Store, read_number};
+use crate::corpus::documents::{Document, read_body};
+use crate::corpus::tables::{DOCUMENTS, SEARCH_CHANGES};
+use crate::store::{self, META, Snapshot, Store, Update as _, View as _, read_number};
 
 /// Name of the number of the last update in the table `meta`.
 const UPDATE: &str = "search_update";
@@ -106,8 +105,8 @@ impl Search {
 
     fn bring(&self, store: &Store, all: bool, documents_max: usize) -> Result<Updated, Error> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let tables = store.read()?;
-        let seen = seen(&tables)?;
+        let snapshot = store.snapshot()?;
+        let seen = seen(&snapshot)?;
         let own = self.payload()?.filter(|payload| payload.source.is_empty());
         let own = own.map(|payload| payload.update);
         let fits = own.is_some_and(|own| own == seen || own == seen + 1);
@@ -115,44 +114,43 @@ impl Search {
         let most = if all { usize::MAX } else { documents_max };
         // Each part begins behind the last one, so that none waits for ever behind the others.
         let from = if all { 0 } else { self.next.load(Ordering::Relaxed) };
-        let range = |range: (Bound<u64>, Bound<u64>)| tables.search_changes.range(range);
-        let behind = range((Bound::Included(from), Bound::Unbounded));
-        let before = range((Bound::Unbounded, Bound::Excluded(from)));
-        let rows = behind.map_err(store::Error::from)?.chain(before.map_err(store::Error::from)?);
-        let mut changes = Vec::new();
-        for row in rows.take(most) {
-            let (number, shown) = row.map_err(store::Error::from)?;
-            changes.push((number.value(), shown.value()));
-        }
+        let behind = snapshot.range(SEARCH_CHANGES, from..)?;
+        let before = snapshot.range(SEARCH_CHANGES, ..from)?;
+        let rows = behind.chain(before).take(most);
+        let changes = rows.map(|entry| {
+            let entry = entry?;
+            Ok((entry.key()?, entry.row()?))
+        });
+        let changes = changes.collect::<Result<Vec<(u64, u64)>, store::Error>>()?;
         if changes.is_empty() && !all && own == Some(seen) {
             return Ok(Updated::default());
         }
-        let noted = tables.search_changes.len().map_err(store::Error::from)?;
+        let noted = snapshot.len(SEARCH_CHANGES)?;
         let more = noted > changes.len() as u64;
         let work = Work { changes, update: seen + 1, all, more };
-        let updated = self.index(&tables, &work)?;
-        drop(tables);
+        let updated = self.index(&snapshot, &work)?;
+        drop(snapshot);
         settle(store, &work)?;
         let last = work.changes.last().map_or(0, |(number, _)| number.saturating_add(1));
         self.next.store(last, Ordering::Relaxed);
         Ok(updated)
     }
 
-    fn index(&self, tables: &ReadTables, work: &Work) -> Result<Updated, Error> {
-        let stored = tables.documents.len().map_err(store::Error::from)?;
+    fn index(&self, snapshot: &Snapshot, work: &Work) -> Result<Updated, Error> {
+        let stored = snapshot.len(DOCUMENTS)?;
         let most = if work.all { stored } else { work.changes.len() as u64 };
         let mut updated = Updated { all: work.all, more: work.more, ..Updated::default() };
         let writer = self.writer(most)?;
         let failed = |error| self.damaged(error);
         if work.all {
             writer.delete_all_documents().map_err(failed)?;
-            let mut rows = tables.documents.iter().map_err(store::Error::from)?;
+            let mut rows = snapshot.rows(DOCUMENTS)?;
             let read = || {
                 for row in rows.by_ref() {
-                    let (number, row) = row.map_err(store::Error::from)?;
-                    let document = Document::decode(row.value()).map_err(store::Error::from)?;
-                    if let Some(entry) = entry(tables, &document)? {
-                        return Ok(Some((number.value(), entry)));
+                    let row = row?;
+                    let document = row.row().map_err(store::Error::from)?;
+                    if let Some(entry) = entry(snapshot, &document)? {
+                        return Ok(Some((row.key().map_err(store::Error::from)?, entry)));
                     }
                 }
                 Ok(None)
@@ -165,10 +163,10 @@ impl Search {
             let mut numbers = work.changes.iter().map(|(number, _)| *number);
             let read = || {
                 for number in numbers.by_ref() {
-                    let Some(document) = read_document(&tables.documents, number)? else {
+                    let Some(document) = snapshot.get(DOCUMENTS, number)? else {
                         continue;
                     };
-                    if let Some(entry) = entry(tables, &document)? {
+                    if let Some(entry) = entry(snapshot, &document)? {
                         return Ok(Some((number, entry)));
                     }
                 }
@@ -291,11 +289,11 @@ fn threads(documents: u64) -> usize {
 }
 
 /// A document of the store as it is indexed; none if it is not shown.
-fn entry(tables: &ReadTables, document: &Document) -> Result<Option<Entry>, Error> {
+fn entry(snapshot: &Snapshot, document: &Document) -> Result<Option<Entry>, Error> {
     if document.shown() == 0 {
         return Ok(None);
     }
-    let text = read_body(&tables.bodies, document.content)?;
+    let text = read_body(snapshot, document.content)?;
     Ok(text.map(|text| Entry {
         id: document.id.to_string(),
         title: document.title.clone(),
@@ -305,27 +303,21 @@ fn entry(tables: &ReadTables, document: &Document) -> Result<Option<Entry>, Erro
 }
 
 /// Number of the last update that the store knows of.
-fn seen(tables: &ReadTables) -> Result<u64, Error> {
-    let row = tables.meta.get(UPDATE).map_err(store::Error::from)?;
-    let number = row.map(|row| read_number(row.value())).transpose();
+fn seen(snapshot: &Snapshot) -> Result<u64, Error> {
+    let number = snapshot.bytes(META, UPDATE)?.map(|row| read_number(&row)).transpose();
     Ok(number.map_err(store::Error::from)?.unwrap_or(0))
 }
 
 /// Takes out of the store what is indexed now. What was changed meanwhile stays for the next time.
 fn settle(store: &Store, work: &Work) -> Result<(), store::Error> {
     let _turn = store.turn();
-    let txn = store.db().begin_write()?;
-    {
-        let mut changes = txn.open_table(SEARCH_CHANGES)?;
-        for (number, shown) in &work.changes {
-            let now = changes.get(number)?.map(|row| row.value());
-            if now == Some(*shown) {
-                changes.remove(number)?;
-            }
+    let mut batch = store.begin()?;
+    for (number, shown) in &work.changes {
+        if batch.get(SEARCH_CHANGES, *number)? == Some(*shown) {
+            batch.remove(SEARCH_CHANGES, *number)?;
         }
-        let mut meta = txn.open_table(META)?;
-        meta.insert(UPDATE, work.update.to_be_bytes().as_slice())?;
     }
-    txn.commit()?;
+    batch.put(META, UPDATE, &work.update.to_be_bytes().to_vec())?;
+    batch.commit()?;
     Ok(())
 }

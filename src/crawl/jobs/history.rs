@@ -1,4 +1,4 @@
-//! The history of runs: a small redb file, and a lock for each job.
+//! The history of runs: a small file, and a lock for each job.
 //!
 //! The file is open only while a row is read or written, so that `crawl jobs list` works beside a
 //! scheduler. Locks are those of the operating system: they end with their process, which is how
@@ -9,18 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
-
-use crate::store;
+use crate::store::{self, RunFile};
 
 use super::Error;
 use super::plan::Progress;
 use super::row::{Outcome, Run};
-
-/// Job, sequence -> run.
-const RUNS: TableDefinition<(&str, u64), &[u8]> = TableDefinition::new("runs");
-/// Job -> how far it has come.
-const PROGRESS: TableDefinition<&str, &[u8]> = TableDefinition::new("progress");
 
 /// Memory of the file's page cache.
 const CACHE_BYTES: usize = 1 << 20;
@@ -97,15 +90,7 @@ impl History {
 
     /// Returns how far a job has come; none if it is new.
     pub fn progress(&self, job: &str) -> Result<Option<Progress>, Error> {
-        let read = |db: &Database| -> Result<Option<Progress>, store::Error> {
-            let table = db.begin_read()?.open_table(PROGRESS)?;
-            let row = table.get(job)?;
-            Ok(row.map(|row| Progress::decode(row.value())).transpose()?)
-        };
-        match self.open()? {
-            Some(db) => Ok(read(&db)?),
-            None => Ok(None),
-        }
+        Ok(self.open()?.map(|file| file.progress(job)).transpose()?.flatten())
     }
 
     /// Writes how far a job has come, together with new rows. Returns the numbers of the rows.
@@ -115,36 +100,17 @@ impl History {
         progress: Option<&Progress>,
         runs: &[Run],
     ) -> Result<Vec<u64>, Error> {
-        let db = self.open_or_make()?;
-        Ok(insert(&db, (job, progress, runs), self.rows_max)?)
+        Ok(self.open_or_make()?.add(job, progress, runs, self.rows_max)?)
     }
 
     /// Replaces a row.
     pub fn replace(&self, job: &str, number: u64, run: &Run) -> Result<(), Error> {
-        let write = |db: &Database| -> Result<(), store::Error> {
-            let txn = db.begin_write()?;
-            txn.open_table(RUNS)?.insert((job, number), run.encode().as_slice())?;
-            txn.commit()?;
-            Ok(())
-        };
-        Ok(write(&self.open_or_make()?)?)
+        Ok(self.open_or_make()?.replace(job, number, run)?)
     }
 
     /// Returns the newest `limit` rows of a job with their numbers, the newest first.
     pub fn newest(&self, job: &str, limit: usize) -> Result<Vec<(u64, Run)>, Error> {
-        let read = |db: &Database| -> Result<Vec<(u64, Run)>, store::Error> {
-            let table = db.begin_read()?.open_table(RUNS)?;
-            let rows = table.range((job, 0)..=(job, u64::MAX))?.rev().take(limit);
-            rows.map(|row| {
-                let (key, row) = row?;
-                Ok((key.value().1, Run::decode(row.value())?))
-            })
-            .collect()
-        };
-        match self.open()? {
-            Some(db) => Ok(read(&db)?),
-            None => Ok(Vec::new()),
-        }
+        Ok(self.open()?.map(|file| file.newest(job, limit)).transpose()?.unwrap_or_default())
     }
 
     /// Like [`History::newest`], but a run whose process died is shown as interrupted.
@@ -184,10 +150,10 @@ impl History {
         Ok(Some((newest, tries)))
     }
 
-    fn open_or_make(&self) -> Result<Database, Error> {
+    fn open_or_make(&self) -> Result<RunFile, Error> {
         let started = Instant::now();
         loop {
-            match store::open_small(&self.path, CACHE_BYTES) {
+            match RunFile::open_or_create(&self.path, CACHE_BYTES) {
                 Err(store::Error::InUse(_)) if started.elapsed() < BUSY_MAX => {
                     thread::sleep(BUSY_STEP);
                 }
@@ -197,55 +163,9 @@ impl History {
     }
 
     /// Opens the file if it is there.
-    fn open(&self) -> Result<Option<Database>, Error> {
-        if !self.path.exists() {
-            return Ok(None);
-        }
-        let db = self.open_or_make()?;
-        complete(&db)?;
-        Ok(Some(db))
+    fn open(&self) -> Result<Option<RunFile>, Error> {
+        if self.path.exists() { self.open_or_make().map(Some) } else { Ok(None) }
     }
-}
-
-/// Makes the tables, if a process died between making the file and writing its first row.
-fn complete(db: &Database) -> Result<(), store::Error> {
-    let txn = db.begin_read()?;
-    if txn.open_table(RUNS).is_ok() && txn.open_table(PROGRESS).is_ok() {
-        return Ok(());
-    }
-    drop(txn);
-    let txn = db.begin_write()?;
-    txn.open_table(RUNS)?;
-    txn.open_table(PROGRESS)?;
-    txn.commit()?;
-    Ok(())
-}
-
-fn insert(
-    db: &Database,
-    (job, progress, runs): (&str, Option<&Progress>, &[Run]),
-    rows_max: usize,
-) -> Result<Vec<u64>, store::Error> {
-    let txn = db.begin_write()?;
-    let mut numbers = Vec::new();
-    {
-        let mut table = txn.open_table(RUNS)?;
-        let last = table.range((job, 0)..=(job, u64::MAX))?.next_back().transpose()?;
-        let mut next = last.map_or(1, |(key, _)| key.value().1 + 1);
-        for run in runs {
-            table.insert((job, next), run.encode().as_slice())?;
-            numbers.push(next);
-            next += 1;
-        }
-        let oldest = next.saturating_sub(rows_max as u64);
-        table.retain_in((job, 0)..(job, oldest), |_, _| false)?;
-        let mut table = txn.open_table(PROGRESS)?;
-        if let Some(progress) = progress {
-            table.insert(job, progress.encode().as_slice())?;
-        }
-    }
-    txn.commit()?;
-    Ok(numbers)
 }
 
 fn cut(run: &mut Run) {

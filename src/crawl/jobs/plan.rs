@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::base::clock::Timestamp;
-use crate::store::{BadRow, Decoder, Encoder};
+use crate::store::{BadRow, Codec, Decoder, Encoder, List, Signed, row};
 
 use super::row::{Outcome, Run, Trigger};
 use super::schedule::Schedule;
@@ -20,9 +20,6 @@ const MISSED_MAX: usize = 1_000;
 /// A clock that is set back by more is put right, and moments come again that have had a run.
 /// Source: cron(8) of Vixie cron, "changes of more than 3 hours are considered to be corrections".
 const AHEAD_MAX: Duration = Duration::from_hours(3);
-
-/// Version of the rows of progress.
-const VERSION: u8 = 1;
 
 /// What happens to moments that were missed while no scheduler ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +54,33 @@ pub struct Planned {
     pub trigger: Trigger,
 }
 
-/// How far a job has come: stored, so that no moment is lost or taken twice.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Progress {
-    /// The first moment of an interval.
-    pub anchor: Timestamp,
-    /// All moments up to this one are dealt with.
-    pub seen: Timestamp,
-    /// Moments that wait for their run, the oldest first.
-    pub pending: Vec<Planned>,
+/// The moment alone: whoever reads it has restarted, and the run makes up for it.
+struct Moment;
+
+impl Codec<Planned> for Moment {
+    const SHAPE: &'static str = "ms since 1970, signed";
+
+    fn put(field: &Planned, row: Encoder) -> Encoder {
+        row.signed(field.moment.0)
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Planned, BadRow> {
+        let moment = Timestamp(row.signed()?);
+        Ok(Planned { moment, trigger: Trigger::CatchUp })
+    }
+}
+
+row! {
+    /// How far a job has come: stored, so that no moment is lost or taken twice.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Progress: "job", 1 to 1 {
+        /// The first moment of an interval.
+        pub anchor: Timestamp = Signed;
+        /// All moments up to this one are dealt with.
+        pub seen: Timestamp = Signed;
+        /// Moments that wait for their run, the oldest first.
+        pub pending: Vec<Planned> = List<Moment>;
+    }
 }
 
 impl Progress {
@@ -90,7 +105,7 @@ impl Progress {
             };
             let newest = moments[moments.len() - 1];
             let count = moments.len() as u64;
-            return vec![Run::none((newest, count), Outcome::Refused, reason, now)];
+            return vec![Run::none(newest, count, Outcome::Refused, reason, now)];
         }
         self.settle(rule, moments, None, now)
     }
@@ -175,27 +190,6 @@ impl Progress {
             "no scheduler ran at that time; a later run makes up for it"
         };
         let count = moments.len() as u64;
-        vec![Run::none((newest, count), Outcome::Missed, reason, now)]
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut row = Encoder::new(VERSION).signed(self.anchor.0).signed(self.seen.0);
-        row = row.number(self.pending.len() as u64);
-        for one in &self.pending {
-            row = row.signed(one.moment.0);
-        }
-        row.finish()
-    }
-
-    pub(super) fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("job", VERSION, row)?;
-        let (anchor, seen) = (Timestamp(row.signed()?), Timestamp(row.signed()?));
-        let mut pending = Vec::new();
-        for _ in 0..row.number()? {
-            // Whoever reads it has restarted: it is made up for.
-            let moment = Timestamp(row.signed()?);
-            pending.push(Planned { moment, trigger: Trigger::CatchUp });
-        }
-        Ok(Self { anchor, seen, pending })
+        vec![Run::none(newest, count, Outcome::Missed, reason, now)]
     }
 }

@@ -5,10 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
-use crate::store::{BadRow, Decoder, Encoder};
-
-/// Version of the rows of runs.
-const VERSION: u8 = 1;
+use crate::store::{
+    BadRow, Code, Codec, Coded, Decoder, Encoder, List, Nested, Number, Signed, Text, row,
+};
 
 /// What made a run begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,52 +85,95 @@ impl Outcome {
     }
 }
 
+impl Coded for Outcome {
+    fn code(self) -> u64 {
+        self as u64
+    }
+
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+}
+
+impl Coded for Trigger {
+    fn code(self) -> u64 {
+        self as u64
+    }
+
+    fn from_code(code: u64) -> Option<Self> {
+        [Self::Schedule, Self::CatchUp, Self::Resume, Self::Hand]
+            .into_iter()
+            .find(|trigger| trigger.code() == code)
+    }
+}
+
+/// Whether a run has ended, and when.
+struct End;
+
+impl Codec<Option<Timestamp>> for End {
+    const SHAPE: &'static str = "0 or 1, ms since 1970";
+
+    fn put(field: &Option<Timestamp>, row: Encoder) -> Encoder {
+        row.number(field.is_some()).signed(field.unwrap_or_default().0)
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Option<Timestamp>, BadRow> {
+        let has_ended = row.number()? == 1;
+        let ended = row.signed()?;
+        Ok(has_ended.then_some(Timestamp(ended)))
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-/// What a run has done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Pages that were read.
-    pub pages: u64,
-    /// New documents.
-    pub new: u64,
-    /// Duplicates.
-    pub duplicates: u64,
-    /// Bytes of bodies on the wire.
-    pub bytes: u64,
-    /// Seeds that are not in the corpus.
-    pub failed_seeds: u64,
-    /// Documents in the store afterwards.
-    pub documents: u64,
-    /// Addresses that wait afterwards.
-    pub queued: u64,
+row! {
+    /// What a run has done.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    pub struct Counts: part {
+        /// Pages that were read.
+        pub pages: u64 = Number;
+        /// New documents.
+        pub new: u64 = Number;
+        /// Duplicates.
+        pub duplicates: u64 = Number;
+        /// Bytes of bodies on the wire.
+        pub bytes: u64 = Number;
+        /// Seeds that are not in the corpus.
+        pub failed_seeds: u64 = Number;
+        /// Documents in the store afterwards.
+        pub documents: u64 = Number;
+        /// Addresses that wait afterwards.
+        pub queued: u64 = Number;
+    }
 }
 
-/// One run of a job, or one moment at which it did not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    /// The moment for which it was planned.
-    pub planned: Timestamp,
-    /// What made it begin.
-    pub trigger: Trigger,
-    /// When it began; for moments without a run, when that was decided.
-    pub started: Timestamp,
-    /// When it ended; none while it runs and if its process died.
-    pub ended: Option<Timestamp>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why it ended so.
-    pub reason: String,
-    /// What it did.
-    pub counts: Counts,
-    /// Moments that this row stands for: more than one if several were missed.
-    pub moments: u64,
-    /// What became of the export, the webhook and the command, each with its name.
-    pub after: Vec<(String, String)>,
+row! {
+    /// One run of a job, or one moment at which it did not run.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Run: "run", 1 to 1 {
+        /// The moment for which it was planned.
+        pub planned: Timestamp = Signed;
+        /// What made it begin.
+        pub trigger: Trigger = Code;
+        /// When it began; for moments without a run, when that was decided.
+        pub started: Timestamp = Signed;
+        /// When it ended; none while it runs and if its process died.
+        pub ended: Option<Timestamp> = End;
+        /// How it ended.
+        pub outcome: Outcome = Code;
+        /// Why it ended so.
+        pub reason: String = Text;
+        /// What it did.
+        pub counts: Counts = Nested;
+        /// Moments that this row stands for: more than one if several were missed.
+        pub moments: u64 = Number;
+        /// What became of the export, the webhook and the command, each with its name.
+        pub after: Vec<(String, String)> = List<(Text, Text)>;
+    }
 }
 
 impl Run {
@@ -154,7 +196,8 @@ impl Run {
     /// A row for moments at which nothing ran.
     #[must_use]
     pub fn none(
-        (planned, moments): (Timestamp, u64),
+        planned: Timestamp,
+        moments: u64,
         outcome: Outcome,
         reason: &str,
         now: Timestamp,
@@ -167,77 +210,12 @@ impl Run {
             ..Self::begin(planned, Trigger::Schedule, now)
         }
     }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let counts = &self.counts;
-        let trigger = match self.trigger {
-            Trigger::Schedule => 0u8,
-            Trigger::CatchUp => 1,
-            Trigger::Resume => 2,
-            Trigger::Hand => 3,
-        };
-        let outcome = Outcome::ALL.iter().position(|one| *one == self.outcome).unwrap_or(0);
-        let mut row = Encoder::new(VERSION)
-            .signed(self.planned.0)
-            .number(trigger)
-            .signed(self.started.0)
-            .number(u8::from(self.ended.is_some()))
-            .signed(self.ended.unwrap_or_default().0)
-            .number(outcome as u64)
-            .text(&self.reason)
-            .number(counts.pages)
-            .number(counts.new)
-            .number(counts.duplicates)
-            .number(counts.bytes)
-            .number(counts.failed_seeds)
-            .number(counts.documents)
-            .number(counts.queued)
-            .number(self.moments)
-            .number(self.after.len() as u64);
-        for (name, text) in &self.after {
-            row = row.text(name).text(text);
-        }
-        row.finish()
-    }
-
-    pub(super) fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("run", VERSION, row)?;
-        let planned = Timestamp(row.signed()?);
-        let trigger = match row.number()? {
-            0 => Trigger::Schedule,
-            1 => Trigger::CatchUp,
-            2 => Trigger::Resume,
-            3 => Trigger::Hand,
-            _ => return Err(row.bad("its trigger is unknown")),
-        };
-        let started = Timestamp(row.signed()?);
-        let has_ended = row.number()? == 1;
-        let ended = Timestamp(row.signed()?);
-        let outcome = Outcome::ALL.get(row.narrow::<usize>()?).copied();
-        let outcome = outcome.ok_or_else(|| row.bad("its outcome is unknown"))?;
-        let reason = row.text()?.to_owned();
-        let counts = Counts {
-            pages: row.number()?,
-            new: row.number()?,
-            duplicates: row.number()?,
-            bytes: row.number()?,
-            failed_seeds: row.number()?,
-            documents: row.number()?,
-            queued: row.number()?,
-        };
-        let moments = row.number()?;
-        let mut after = Vec::new();
-        for _ in 0..row.number()? {
-            after.push((row.text()?.to_owned(), row.text()?.to_owned()));
-        }
-        let ended = has_ended.then_some(ended);
-        Ok(Self { planned, trigger, started, ended, outcome, reason, counts, moments, after })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Row as _;
 
     #[test]
     fn rows_come_back_as_they_were_and_damaged_ones_are_errors() {
@@ -258,7 +236,7 @@ mod tests {
             }
         }
         for outcome in Outcome::ALL {
-            let run = Run::none((Timestamp(1), 4), outcome, "x", Timestamp(2));
+            let run = Run::none(Timestamp(1), 4, outcome, "x", Timestamp(2));
             assert_eq!(Run::decode(&run.encode()).unwrap().outcome, outcome);
         }
     }

@@ -152,7 +152,8 @@ impl Runner {
     /// If the history cannot be used, or another scheduler uses it.
     pub fn open(
         jobs: &Jobs,
-        (clock, until): (Clock, Option<Timestamp>),
+        clock: Clock,
+        until: Option<Timestamp>,
         work: Arc<Work>,
         told: Box<dyn Fn(Event<'_>) + Send>,
     ) -> Result<Self, Error> {

@@ -169,7 +169,7 @@ impl Scheduler {
         seat.progress.pending.remove(0);
         let Some(lock) = self.history.lock_soon(&seat.name)? else {
             let reason = "another process runs the job";
-            let row = Run::none((planned.moment, 1), Outcome::Refused, reason, now);
+            let row = Run::none(planned.moment, 1, Outcome::Refused, reason, now);
             self.history.add(&seat.name, Some(&seat.progress), std::slice::from_ref(&row))?;
             return Ok(Some(Begun::Refused(job, row)));
         };

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::corpus::clusters::{self, Article, Left};
+use crate::corpus::clusters::{self, Arrival, Article, Left};
 use crate::corpus::dedup::{self, Looked, Range};
-use crate::corpus::documents::{Content, read_content, read_copy};
-use crate::frontier::{Frontier, Settled, Settlement};
+use crate::corpus::documents::Content;
+use crate::corpus::tables::{CONTENTS, COPIES};
+use crate::frontier::{Settled, Settlement};
 use crate::neardup::{self, Question};
-use crate::store::{self, Tables};
+use crate::store::{self, Batch, View as _};
 
 use super::super::Error;
 use super::super::sign::Page;
@@ -33,13 +34,19 @@ pub(super) struct Look {
     passes: u32,
 }
 
+/// What a visit says of a page beside its text.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    /// Hosts that link to it.
+    pub links: u64,
+    /// When it was read.
+    pub now: Timestamp,
+}
+
 impl Look {
     /// Notes what the runs before have settled.
-    pub(super) fn begin(
-        &mut self,
-        meta: &impl redb::ReadableTable<&'static str, &'static [u8]>,
-    ) -> Result<(), store::Error> {
-        self.first = clusters::settled(meta)?;
+    pub(super) fn begin(&mut self, view: &store::Snapshot) -> Result<(), store::Error> {
+        self.first = clusters::settled(view)?;
         self.at = self.first;
         Ok(())
     }
@@ -50,25 +57,27 @@ impl Ledger<'_> {
     /// keeps its place and is not judged; another one is.
     pub(super) fn keep_again(
         &mut self,
-        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
+        batch: &mut Batch,
         document: u64,
-        (page, links): (&Page, u64),
-        now: Timestamp,
+        page: &Page,
+        seen: Seen,
     ) -> Result<(Settlement, bool), Error> {
-        if let Some(article) = self.unchanged(tables, document, page)? {
-            clusters::refresh(tables, document, article, links, now)?;
+        let Seen { links, now } = seen;
+        if let Some(article) = self.unchanged(batch, document, page)? {
+            clusters::refresh(batch, document, article, links, now)?;
             return Ok((Settlement::Stored(document), false));
         }
-        let article = article_of(tables, page)?;
+        let article = article_of(batch, page)?;
         self.tally.left_out(article);
         let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(tables, now).judge(&question)?;
+        let judged = self.desk(batch, now).judge(&question)?;
         let place = &judged.place;
-        let (joined, left) = clusters::change(tables, document, (article, place), links, now)?;
+        let arrival = Arrival { article, links, now };
+        let (joined, left) = clusters::change(batch, document, arrival, place)?;
         tracing::trace!(url = %article.address, document = joined.document, "changed");
-        self.drop_left(frontier, tables, left, now)?;
-        self.joined(tables, article, (&judged, &joined))?;
-        let united = self.desk(tables, now).follow(article, &joined, &judged)?;
+        self.drop_left(batch, left, now)?;
+        self.joined(batch, article, &judged, &joined)?;
+        let united = self.desk(batch, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
     }
@@ -76,13 +85,13 @@ impl Ledger<'_> {
     /// Returns the article if its text is as the stored one, as far as readers care.
     fn unchanged<'a>(
         &self,
-        tables: &Tables<'_>,
+        batch: &Batch,
         document: u64,
         page: &'a Page,
     ) -> Result<Option<&'a Article>, store::Error> {
-        let copy = read_copy(&tables.copies, document, &page.article.address)?;
+        let copy = batch.get(COPIES, (document, page.article.address.as_str()))?;
         let Some(copy) = copy else { return Ok(None) };
-        let Some(content) = read_content(&tables.contents, copy.content)? else { return Ok(None) };
+        let Some(content) = batch.get(CONTENTS, copy.content)? else { return Ok(None) };
         // The stored text may be from before the boilerplate of the host was known.
         let mut forms = std::iter::once(&page.article).chain(page.whole.as_deref());
         Ok(forms.find(|article| self.is_same(article, &content)))
@@ -99,7 +108,7 @@ impl Ledger<'_> {
     /// address carries no more.
     pub(super) fn part(
         &mut self,
-        (frontier, tables): (&mut Frontier, &mut Tables<'_>),
+        batch: &mut Batch,
         url: &str,
         settled: Settled,
         now: Timestamp,
@@ -108,17 +117,16 @@ impl Ledger<'_> {
             self.tally.revisits.count(fate);
         }
         if let Some(document) = settled.left {
-            let left = clusters::leave(tables, document, url, now)?;
+            let left = clusters::leave(batch, document, url, now)?;
             tracing::trace!(url, document, "left");
-            self.drop_left(frontier, tables, left, now)?;
+            self.drop_left(batch, left, now)?;
         }
         Ok(())
     }
 
     pub(super) fn drop_left(
         &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         left: Left,
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -128,16 +136,16 @@ impl Ledger<'_> {
         self.changes.extend(left.changes);
         self.tally.revisits.documents_gone += u64::from(left.gone);
         if let Some(heir) = left.heir {
-            frontier.hasten(tables, &heir, now)?;
+            self.frontier.hasten(batch, &heir, now)?;
         }
         Ok(())
     }
 
     /// Looks at the joints whose second look is due while the crawl goes on.
-    pub(super) fn look_on(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub(super) fn look_on(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let now = self.context.clock.now();
         let mut looks = std::mem::take(&mut self.looks);
-        let looked = looks.step(&mut self.desk(tables, now));
+        let looked = looks.step(&mut self.desk(batch, now));
         self.looks = looks;
         self.tally.looked(looked?);
         Ok(())
@@ -146,15 +154,15 @@ impl Ledger<'_> {
     /// Looks again at every joint of this run that was less than certain. What is stopped goes on
     /// next time. Returns whether all were looked at: others that want to write get their turn
     /// meanwhile, and what moves may be a better place for what was looked at before.
-    pub(super) fn look_again(&mut self, tables: &mut Tables<'_>) -> Result<bool, Error> {
+    pub(super) fn look_again(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         let now = self.context.clock.now();
-        let until = clusters::newest(&tables.meta)?;
+        let until = clusters::newest(batch)?;
         // Once is enough: the leaves of a tree that is taken apart may form another one.
         let range = Range { after: self.look.at, until, apart: self.look.passes == 0 };
         let began = Instant::now();
         let stopped = || self.context.stop.asked() > 0;
         let wanted = || began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted();
-        let mut desk = self.desk(tables, now);
+        let mut desk = self.desk(batch, now);
         let (mut looked, at) = desk.look(range, || !stopped() && !wanted())?;
         if at == until {
             looked.merged += desk.review()?;

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::corpus::boilerplate::is_probe;
-use crate::frontier::{Frontier, Lease, Purpose};
-use crate::store::Tables;
+use crate::frontier::{Lease, Purpose};
+use crate::store::Batch;
 
 use super::super::Error;
 use super::super::no_pages::End;
@@ -13,21 +13,17 @@ use super::Ledger;
 
 impl Ledger<'_> {
     /// Hands out leases while there is room for requests and anything is due.
-    pub(super) fn lease(
-        &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
-    ) -> Result<(), Error> {
+    pub(super) fn lease(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if self.context.stop.asked() > 0 {
             self.stopping.get_or_insert_with(Instant::now);
             return Ok(());
         }
         let now = self.context.clock.now();
         while self.has_room() && self.rests().is_none() {
-            let Some(lease) = frontier.lease(tables, now)? else { break };
+            let Some(lease) = self.frontier.lease(batch, now)? else { break };
             tracing::trace!(url = %lease.url, "leased");
             if self.settings.boilerplate.learn_boilerplate {
-                self.boilerplate.load(tables, lease.host)?;
+                self.boilerplate.load(batch, lease.host)?;
             }
             self.in_flight += 1;
             self.pages_leased += u64::from(is_page(&lease));
@@ -37,9 +33,11 @@ impl Ledger<'_> {
                 self.send(lease);
             }
         }
-        self.next_due = frontier.next_due(tables)?;
+        self.next_due = self.frontier.next_due(batch)?;
         self.worth_waiting = match self.next_due {
-            Some(due) if self.in_flight == 0 && due > now => frontier.next_worth_waiting(tables)?,
+            Some(due) if self.in_flight == 0 && due > now => {
+                self.frontier.next_worth_waiting(batch)?
+            }
             due => due,
         };
         if let Some(rest) = self.rests() {

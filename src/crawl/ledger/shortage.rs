@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::frontier::{Frontier, Lease};
-use crate::store::Tables;
+use crate::frontier::Lease;
+use crate::store::Batch;
 
 use super::super::Error;
 use super::Ledger;
@@ -28,11 +28,12 @@ impl Ledger<'_> {
     /// Takes back a lease whose request was not sent, and lets the crawl rest.
     pub(super) fn unsent(
         &mut self,
-        frontier: &mut Frontier,
-        tables: &mut Tables<'_>,
-        (lease, is_page, want): (&Lease, bool, &str),
+        batch: &mut Batch,
+        lease: &Lease,
+        is_page: bool,
+        want: &str,
     ) -> Result<(), Error> {
-        frontier.give_back(tables, lease)?;
+        self.frontier.give_back(batch, lease)?;
         self.pages_leased -= u64::from(is_page);
         self.tally.unsent += 1;
         let now = Instant::now();

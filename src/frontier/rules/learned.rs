@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::ReadableTable as _;
-
-use crate::store::{Error, Tables};
+use crate::frontier::tables::{ADDRESSES, RULE_KEYS, RULES, SKIPPED};
+use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::PageUrl;
 
 use super::{Change, Config, Rule, Status};
@@ -14,9 +13,6 @@ const PARTNERS_MAX: usize = 8;
 
 /// Addresses of a host that a new rule looks back at.
 const KNOWN_MAX: usize = 20_000;
-
-/// Tells the document of a stored address.
-pub type DocumentOf<'a> = &'a dyn Fn(&Tables<'_>, &str) -> Result<Option<u64>, Error>;
 
 /// An address that a rule leads to, and the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +35,11 @@ pub struct Rules {
 
 impl Rules {
     /// Reads the rules of a store.
-    pub fn open(tables: &Tables<'_>, config: Config) -> Result<Self, Error> {
+    pub fn open(batch: &Batch, config: Config) -> Result<Self, Error> {
         let mut rules = Self { config, ..Self::default() };
-        for row in tables.rules.iter()? {
-            let (number, row) = row?;
-            rules.index(number.value(), Rule::decode(row.value())?);
+        for entry in batch.rows(RULES)? {
+            let entry = entry?;
+            rules.index(entry.key()?, entry.row()?);
         }
         Ok(rules)
     }
@@ -58,12 +54,7 @@ impl Rules {
 
     /// Returns the stored page that an address is by an active rule. Some addresses are left for
     /// a visit, which tells whether the rule still holds.
-    pub fn skip(
-        &self,
-        tables: &Tables<'_>,
-        url: &PageUrl,
-        document_of: DocumentOf<'_>,
-    ) -> Result<Option<Pair>, Error> {
+    pub fn skip(&self, batch: &Batch, url: &PageUrl) -> Result<Option<Pair>, Error> {
         if !self.config.learn_rules {
             return Ok(None);
         }
@@ -73,7 +64,7 @@ impl Rules {
             if rule.status != Status::Active {
                 continue;
             }
-            if let Some((partner, _)) = self.partner(tables, number, url, document_of)? {
+            if let Some((partner, _)) = self.partner(batch, number, url)? {
                 // By turn and not by chance: a rule that has ceased to hold is found out in time.
                 let is_turn = explore > 0 && rule.unchecked + 1 >= explore;
                 return Ok((!is_turn).then_some(Pair { rule: number, partner }));
@@ -89,31 +80,29 @@ impl Rules {
     /// The stored address that is the same page as another one by a rule, and its document.
     fn partner(
         &self,
-        tables: &Tables<'_>,
+        batch: &Batch,
         number: u64,
         url: &PageUrl,
-        document_of: DocumentOf<'_>,
     ) -> Result<Option<(String, u64)>, Error> {
         let changed = self.all[&number].change.apply(url);
         if let Some(changed) = &changed
-            && let Some(document) = document_of(tables, changed.as_str())?
+            && let Some(document) = document_of(batch, changed.as_str())?
         {
             return Ok(Some((changed.as_str().to_owned(), document)));
         }
-        let key = key_of(number, changed.as_ref().unwrap_or(url));
-        let first = tables.rule_keys.get(key.as_slice())?.map(|row| row.value().to_owned());
+        let first = batch.get(RULE_KEYS, (number, changed.as_ref().unwrap_or(url).hash64()))?;
         let Some(first) = first.filter(|first| first != url.as_str()) else { return Ok(None) };
-        Ok(document_of(tables, &first)?.map(|document| (first, document)))
+        Ok(document_of(batch, &first)?.map(|document| (first, document)))
     }
 
     /// Learns from an address that is stored now. `copies` are addresses of the same document.
     /// Returns the rules that ceased to be active.
     pub fn learn(
         &mut self,
-        tables: &mut Tables<'_>,
-        (url, document): (&PageUrl, u64),
+        batch: &mut Batch,
+        url: &PageUrl,
+        document: u64,
         copies: &[String],
-        document_of: DocumentOf<'_>,
     ) -> Result<Vec<u64>, Error> {
         if !self.config.learn_rules {
             return Ok(Vec::new());
@@ -121,15 +110,15 @@ impl Rules {
         for copy in copies.iter().take(PARTNERS_MAX) {
             let Some(copy) = PageUrl::parse_stored(copy) else { continue };
             for change in Change::between(url, &copy) {
-                self.propose(tables, url, change, document_of)?;
+                self.propose(batch, url, change)?;
             }
             for change in Change::between(&copy, url) {
-                self.propose(tables, &copy, change, document_of)?;
+                self.propose(batch, &copy, change)?;
             }
         }
         let mut ceased = Vec::new();
         for number in self.numbers(url) {
-            let partner = self.partner(tables, number, url, document_of)?;
+            let partner = self.partner(batch, number, url)?;
             let rule = self.all.get_mut(&number).expect("a host names rules that are there");
             if let Some((_, other)) = partner {
                 if rule.note(other == document, &self.config) {
@@ -138,20 +127,14 @@ impl Rules {
                 self.changed.insert(number);
             }
             if let Some(changed) = rule.change.apply(url) {
-                note_key(tables, number, &changed, url)?;
+                note_key(batch, number, &changed, url)?;
             }
         }
         Ok(ceased)
     }
 
     /// Adds a rule, unless it is there or would undo one that is there.
-    fn propose(
-        &mut self,
-        tables: &mut Tables<'_>,
-        url: &PageUrl,
-        change: Change,
-        document_of: DocumentOf<'_>,
-    ) -> Result<(), Error> {
+    fn propose(&mut self, batch: &mut Batch, url: &PageUrl, change: Change) -> Result<(), Error> {
         let numbers = self.numbers(url);
         let undone = |known: &Change| match (known, &change) {
             (Change::SwapFolder(a, b), Change::SwapFolder(c, d))
@@ -165,11 +148,11 @@ impl Rules {
         if numbers.len() >= self.config.rules_per_host_max || numbers.iter().any(known) {
             return Ok(());
         }
-        let number = tables.next_number("next_rule")?;
+        let number = batch.next_number("next_rule")?;
         let host = url.host_key();
-        for address in stored_on(tables, host.as_str(), document_of)? {
+        for address in stored_on(batch, host.as_str())? {
             if let Some(changed) = change.apply(&address) {
-                note_key(tables, number, &changed, &address)?;
+                note_key(batch, number, &changed, &address)?;
             }
         }
         self.index(number, Rule::new(host.as_str(), change));
@@ -180,11 +163,11 @@ impl Rules {
     /// Notes that an address waits unfetched, linked to its partner.
     pub fn note_skipped(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         rule: u64,
         url: &PageUrl,
     ) -> Result<(), Error> {
-        tables.skipped.insert(skip_key(rule, url.as_str()).as_slice(), ())?;
+        batch.put(SKIPPED, (rule, url.as_str()), &())?;
         if let Some(known) = self.all.get_mut(&rule) {
             known.skipped += 1;
             known.unchecked += 1;
@@ -197,11 +180,11 @@ impl Rules {
     /// at most `most` at a time.
     pub fn take_skipped(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         rule: u64,
         most: usize,
     ) -> Result<Vec<String>, Error> {
-        let found = take_skipped(tables, rule, most)?;
+        let found = take_skipped(batch, rule, most)?;
         if let Some(known) = self.all.get_mut(&rule) {
             known.skipped = known.skipped.saturating_sub(found.len() as u64);
             self.changed.insert(rule);
@@ -210,13 +193,8 @@ impl Rules {
     }
 
     /// Takes one address out of the list of those that a rule has skipped.
-    pub fn release(
-        &mut self,
-        tables: &mut Tables<'_>,
-        rule: u64,
-        address: &str,
-    ) -> Result<(), Error> {
-        let known = tables.skipped.remove(skip_key(rule, address).as_slice())?.is_some();
+    pub fn release(&mut self, batch: &mut Batch, rule: u64, address: &str) -> Result<(), Error> {
+        let known = batch.remove(SKIPPED, (rule, address))?;
         if let (true, Some(known)) = (known, self.all.get_mut(&rule)) {
             known.skipped = known.skipped.saturating_sub(1);
             self.changed.insert(rule);
@@ -238,39 +216,36 @@ impl Rules {
     }
 
     /// Writes what has changed.
-    pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub fn flush(&mut self, batch: &mut Batch) -> Result<(), Error> {
         for number in std::mem::take(&mut self.changed) {
-            tables.rules.insert(number, self.all[&number].encode().as_slice())?;
+            batch.put(RULES, number, &self.all[&number])?;
         }
         Ok(())
     }
 
     /// Disables a rule, or lets it learn again. Returns false if there is no such rule.
-    pub fn set_disabled(
-        tables: &mut Tables<'_>,
-        number: u64,
-        disabled: bool,
-    ) -> Result<bool, Error> {
-        let row = tables.rules.get(number)?.map(|row| Rule::decode(row.value())).transpose()?;
-        let Some(mut rule) = row else { return Ok(false) };
+    pub fn set_disabled(batch: &mut Batch, number: u64, disabled: bool) -> Result<bool, Error> {
+        let Some(mut rule) = batch.get(RULES, number)? else { return Ok(false) };
         rule.status = if disabled { Status::Disabled } else { Status::Learning };
-        tables.rules.insert(number, rule.encode().as_slice())?;
+        batch.put(RULES, number, &rule)?;
         Ok(true)
     }
 }
 
+/// Returns the document of an address whose page is stored.
+pub fn document_of(batch: &Batch, address: &str) -> Result<Option<u64>, Error> {
+    Ok(batch.get(ADDRESSES, address)?.and_then(|address| address.document()))
+}
+
 /// Addresses of a host whose pages are stored: those of its first [`KNOWN_MAX`] addresses.
-fn stored_on(
-    tables: &Tables<'_>,
-    host: &str,
-    document_of: DocumentOf<'_>,
-) -> Result<Vec<PageUrl>, Error> {
+fn stored_on(batch: &Batch, host: &str) -> Result<Vec<PageUrl>, Error> {
     let (first, last) = (format!("{host}/"), format!("{host}0"));
     let mut found = Vec::new();
-    for row in tables.addresses.range(first.as_str()..last.as_str())?.take(KNOWN_MAX) {
-        let (address, _) = row?;
-        if document_of(tables, address.value())?.is_some() {
-            found.extend(PageUrl::parse_stored(address.value()));
+    for entry in batch.range(ADDRESSES, first.as_str()..last.as_str())?.take(KNOWN_MAX) {
+        let entry = entry?;
+        let address = entry.key()?;
+        if document_of(batch, address)?.is_some() {
+            found.extend(PageUrl::parse_stored(address));
         }
     }
     Ok(found)
@@ -278,48 +253,27 @@ fn stored_on(
 
 /// Notes the first address of which a rule makes another one.
 fn note_key(
-    tables: &mut Tables<'_>,
+    batch: &mut Batch,
     rule: u64,
     changed: &PageUrl,
     address: &PageUrl,
 ) -> Result<(), Error> {
-    let key = key_of(rule, changed);
-    if tables.rule_keys.get(key.as_slice())?.is_none() {
-        tables.rule_keys.insert(key.as_slice(), address.as_str())?;
+    let key = (rule, changed.hash64());
+    if !batch.has(RULE_KEYS, key)? {
+        batch.put(RULE_KEYS, key, &address.as_str().to_owned())?;
     }
     Ok(())
 }
 
-/// Key of `rule_keys`: number of the rule, hash of what it makes of an address.
-fn key_of(rule: u64, changed: &PageUrl) -> [u8; 16] {
-    let mut key = [0; 16];
-    key[..8].copy_from_slice(&rule.to_be_bytes());
-    key[8..].copy_from_slice(&changed.hash64().to_be_bytes());
-    key
-}
-
 /// Takes addresses that are not visited because of a rule, or of another number that stands for
 /// the cause, out of their list: at most `most`.
-pub fn take_skipped(
-    tables: &mut Tables<'_>,
-    cause: u64,
-    most: usize,
-) -> Result<Vec<String>, Error> {
-    let (first, last) = (cause.to_be_bytes(), cause.saturating_add(1).to_be_bytes());
+pub fn take_skipped(batch: &mut Batch, cause: u64, most: usize) -> Result<Vec<String>, Error> {
     let mut found = Vec::new();
-    for row in tables.skipped.range(first.as_slice()..last.as_slice())?.take(most) {
-        found.push(String::from_utf8_lossy(&row?.0.value()[8..]).into_owned());
+    for entry in batch.under(SKIPPED, cause)?.take(most) {
+        found.push(entry?.key()?.1.to_owned());
     }
     for address in &found {
-        tables.skipped.remove(skip_key(cause, address).as_slice())?;
+        batch.remove(SKIPPED, (cause, address))?;
     }
     Ok(found)
-}
-
-/// Key of `skipped`: number of the rule, address.
-#[must_use]
-pub fn skip_key(rule: u64, address: &str) -> Vec<u8> {
-    let mut key = rule.to_be_bytes().to_vec();
-    key.extend_from_slice(address.as_bytes());
-    key
 }

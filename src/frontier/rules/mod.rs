@@ -18,7 +18,7 @@ mod rows;
 use serde::{Deserialize, Serialize};
 
 pub use change::Change;
-pub use learned::{DocumentOf, Pair, Rules, skip_key, take_skipped};
+pub use learned::{Pair, Rules, document_of, take_skipped};
 pub use rows::{Rule, Status};
 
 /// How rules are learned and used.

@@ -1,6 +1,6 @@
 //! A rule as it is stored.
 
-use crate::store::{BadRow, Decoder, Encoder};
+use crate::store::{BadRow, Code, Codec, Coded, Decoder, Encoder, Number, Text, row};
 
 use super::{Change, Config, lower_bound};
 
@@ -30,29 +30,60 @@ impl Status {
     }
 }
 
-/// A rule of one host, with its evidence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// Scheme, host and port of the addresses that it changes.
-    pub host: String,
-    /// What it changes.
-    pub change: Change,
-    /// Where it stands.
-    pub status: Status,
-    /// Pairs that were one document.
-    pub held: u64,
-    /// Pairs that were two.
-    pub failed: u64,
-    /// Addresses that wait linked to their partner, unfetched.
-    pub skipped: u64,
-    /// Times that a counter-example ended its activity.
-    pub demotions: u8,
-    /// Addresses that were skipped since it was last seen whether it holds.
-    pub unchecked: u64,
+impl Coded for Status {
+    fn code(self) -> u64 {
+        self as u64
+    }
+
+    fn from_code(code: u64) -> Option<Self> {
+        [Self::Learning, Self::Active, Self::Disabled].into_iter().find(|s| s.code() == code)
+    }
+}
+
+row! {
+    /// A rule of one host, with its evidence.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Rule: "rule", 1 to 1 {
+        /// Scheme, host and port of the addresses that it changes.
+        pub host: String = Text;
+        /// What it changes.
+        pub change: Change = Parts;
+        /// Where it stands.
+        pub status: Status = Code;
+        /// Pairs that were one document.
+        pub held: u64 = Number;
+        /// Pairs that were two.
+        pub failed: u64 = Number;
+        /// Addresses that wait linked to their partner, unfetched.
+        pub skipped: u64 = Number;
+        /// Times that a counter-example ended its activity.
+        pub demotions: u8 = Number;
+        /// Addresses that were skipped since it was last seen whether it holds.
+        pub unchecked: u64 = Number;
+    }
+}
+
+/// The number of the kind of a change, and the two texts that go with it.
+struct Parts;
+
+impl Codec<Change> for Parts {
+    const SHAPE: &'static str = "code, two texts";
+
+    fn put(change: &Change, row: Encoder) -> Encoder {
+        let (kind, one, other) = change.parts();
+        row.number(kind).text(one).text(other)
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Change, BadRow> {
+        let (kind, one, other) = (row.narrow()?, row.text()?, row.text()?);
+        Change::from_parts(kind, one, other).ok_or_else(|| row.bad("its change is unknown"))
+    }
 }
 
 impl Rule {
-    pub(super) fn new(host: &str, change: Change) -> Self {
+    /// A rule that somebody proposes.
+    #[must_use]
+    pub fn new(host: &str, change: Change) -> Self {
         let status = Status::Learning;
         let (host, [held, failed, skipped, unchecked]) = (host.to_owned(), [0; 4]);
         Self { host, change, status, held, failed, skipped, demotions: 0, unchecked }
@@ -91,40 +122,6 @@ impl Rule {
             self.status = Status::Active;
         }
         false
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let (kind, one, other) = self.change.parts();
-        Encoder::new(1)
-            .text(&self.host)
-            .number(kind)
-            .text(one)
-            .text(other)
-            .number(self.status as u64)
-            .number(self.held)
-            .number(self.failed)
-            .number(self.skipped)
-            .number(self.demotions)
-            .number(self.unchecked)
-            .finish()
-    }
-
-    /// Reads a row.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("rule", 1, row)?;
-        let host = row.text()?.to_owned();
-        let (kind, one, other) = (row.narrow()?, row.text()?, row.text()?);
-        let change = Change::from_parts(kind, one, other);
-        let change = change.ok_or_else(|| row.bad("its change is unknown"))?;
-        let status = match row.number()? {
-            0 => Status::Learning,
-            1 => Status::Active,
-            2 => Status::Disabled,
-            _ => return Err(row.bad("its status is unknown")),
-        };
-        let (held, failed, skipped) = (row.number()?, row.number()?, row.number()?);
-        let (demotions, unchecked) = (row.narrow()?, row.number()?);
-        Ok(Self { host, change, status, held, failed, skipped, demotions, unchecked })
     }
 }
 

@@ -1,11 +1,12 @@
 //! Taking a feed into a store, so that its verdicts need no memory and outlive the run.
 
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use redb::ReadableTable as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::store::{self, Store, Tables};
+use crate::frontier::tables::{ADDRESSES, FEEDS, KNOWN_PAGES};
+use crate::store::{self, Batch, Store, Update as _, View as _};
 use crate::urls::Normalize;
 
 use super::known::{put, said_of};
@@ -56,9 +57,9 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
         Some((number, true)) => return Ok(number),
         // A run that was killed has left it: the same rows are written again.
         Some((number, false)) => number,
-        None => write(store, |tables| {
-            let number = tables.next_number("next_feed")?;
-            tables.feeds.insert(number, feed.encode().as_slice())?;
+        None => write(store, |snapshot| {
+            let number = snapshot.next_number("next_feed")?;
+            snapshot.put(FEEDS, number, &feed)?;
             Ok(number)
         })?,
     };
@@ -71,9 +72,9 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
         if batch.len() == BATCH || is_last && !batch.is_empty() {
             // In the order of their keys they are written several times faster.
             batch.sort_unstable();
-            write(store, |tables| {
+            write(store, |snapshot| {
                 for item in &batch {
-                    put(tables, number, item)?;
+                    put(snapshot, number, item)?;
                 }
                 Ok(())
             })?;
@@ -83,49 +84,56 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
             break;
         }
     }
-    write(store, |tables| {
-        name_pages(tables, number)?;
+    write(store, |snapshot| {
+        name_pages(snapshot, number)?;
         let feed = Feed { complete: true, ..feed };
-        tables.feeds.insert(number, feed.encode().as_slice())?;
-        Ok(())
+        snapshot.put(FEEDS, number, &feed)
     })?;
     Ok(number)
 }
 
 /// Returns the number of a feed that the store has, and whether it has all of it.
 fn numbered(store: &Store, feed: &Feed) -> Result<Option<(u64, bool)>, store::Error> {
-    for row in store.read()?.feeds.iter()? {
-        let (number, row) = row?;
-        let known = Feed::decode(row.value())?;
+    for entry in store.snapshot()?.rows(FEEDS)? {
+        let entry = entry?;
+        let known = entry.row()?;
         if (known.sum, known.verdicts) == (feed.sum, feed.verdicts) {
-            return Ok(Some((number.value(), known.complete)));
+            return Ok(Some((entry.key()?, known.complete)));
         }
     }
     Ok(None)
 }
 
 /// Names the canonical pages that were known before the feed came.
-fn name_pages(tables: &mut Tables<'_>, feed: u64) -> Result<(), store::Error> {
-    for row in tables.addresses.iter()? {
-        let (url, _) = row?;
-        let said = said_of(&tables.verdicts, url.value())?;
-        if said.iter().any(|said| said.feed == feed && said.copy_of.is_none()) {
-            let key = xxh3_128(url.value().as_bytes()).to_be_bytes();
-            tables.known_pages.insert(key.as_slice(), url.value())?;
+fn name_pages(batch: &mut Batch, feed: u64) -> Result<(), store::Error> {
+    let mut after = String::new();
+    loop {
+        let (mut last, mut found) = (None, Vec::new());
+        let from = Bound::Excluded(after.as_str());
+        for entry in batch.range(ADDRESSES, (from, Bound::Unbounded))?.take(BATCH) {
+            let entry = entry?;
+            let url = entry.key()?;
+            let said = said_of(batch, url)?;
+            if said.iter().any(|said| said.feed == feed && said.is_canonical()) {
+                found.push(url.to_owned());
+            }
+            last = Some(url.to_owned());
         }
+        for url in &found {
+            batch.put(KNOWN_PAGES, (xxh3_128(url.as_bytes()), None), url)?;
+        }
+        let Some(last) = last else { return Ok(()) };
+        after = last;
     }
-    Ok(())
 }
 
 fn write<T>(
     store: &Store,
-    work: impl FnOnce(&mut Tables<'_>) -> Result<T, store::Error>,
+    work: impl FnOnce(&mut Batch) -> Result<T, store::Error>,
 ) -> Result<T, store::Error> {
     let _turn = store.turn();
-    let txn = store.db().begin_write()?;
-    let mut tables = Tables::open(&txn)?;
-    let done = work(&mut tables)?;
-    drop(tables);
-    txn.commit()?;
+    let mut batch = store.begin()?;
+    let done = work(&mut batch)?;
+    batch.commit()?;
     Ok(done)
 }

@@ -1,23 +1,13 @@
 //! The feeds of a store: what they say of an address, and how far each is believed.
-//!
-//! Row of `verdicts`: key: hash of an address (16 bytes), number of the feed (8 bytes); value of a
-//! copy: version 1, hash of the canonical address, day; of a canonical address: version 2, docId.
-//!
-//! Row of `known_pages`: key: hash of a canonical address (16 bytes); value: the address, as it is
-//! known here. With the number of a feed behind it (8 bytes), the key is that of the first copy
-//! that was stored while the canonical page was not: it stands for it.
-//!
-//! Row of `known_skipped`: key: hash of the address that stands for it (16 bytes), the address that
-//! is not fetched; value: number of the feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::ReadableTable;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
-use crate::store::{BadRow, Decoder, Encoder, Error, Tables};
+use crate::frontier::tables::{FEED_HOSTS, FEEDS, KNOWN_PAGES, KNOWN_SKIPPED, VERDICTS};
+use crate::store::{Batch, Error, Update as _, View};
 
-use super::rows::{Feed, FeedHost, feed_host_key};
+use super::rows::{Feed, Role};
 use super::{Config, Item};
 
 /// Milliseconds of a day.
@@ -28,96 +18,40 @@ pub const DAY_MS: i64 = 86_400_000;
 pub struct Said {
     /// Number of the feed.
     pub feed: u64,
-    /// Of a copy, hash of the canonical address and the day; of a canonical address, none.
-    pub copy_of: Option<(u128, u64)>,
+    /// What the address is by it.
+    pub role: Role,
 }
 
-fn verdict_key(url: u128, feed: u64) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..16].copy_from_slice(&url.to_be_bytes());
-    key[16..].copy_from_slice(&feed.to_be_bytes());
-    key
+impl Said {
+    /// The address is that of a document, and no copy.
+    #[must_use]
+    pub fn is_canonical(&self) -> bool {
+        matches!(self.role, Role::Canonical { .. })
+    }
 }
 
 /// Writes what a feed says of a copy and of its canonical address.
-pub(super) fn put(tables: &mut Tables<'_>, feed: u64, item: &Item) -> Result<(), Error> {
+pub(super) fn put(batch: &mut Batch, feed: u64, item: &Item) -> Result<(), Error> {
     if item.url == item.canonical {
         return Ok(());
     }
-    let row = Encoder::new(1).wide(item.canonical).number(item.day).finish();
-    tables.verdicts.insert(verdict_key(item.url, feed).as_slice(), row.as_slice())?;
-    let key = verdict_key(item.canonical, feed);
-    if tables.verdicts.get(key.as_slice())?.is_none() {
-        let row = Encoder::new(2).wide(item.doc_id).finish();
-        tables.verdicts.insert(key.as_slice(), row.as_slice())?;
+    let copy = Role::Copy { of: item.canonical, day: item.day };
+    batch.put(VERDICTS, (item.url, feed), &copy)?;
+    if !batch.has(VERDICTS, (item.canonical, feed))? {
+        let canonical = Role::Canonical { doc_id: item.doc_id };
+        batch.put(VERDICTS, (item.canonical, feed), &canonical)?;
     }
     Ok(())
 }
 
 /// Returns what the feeds of a store say of an address, those that were taken in last first.
-pub fn said_of(
-    verdicts: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    url: &str,
-) -> Result<Vec<Said>, Error> {
-    let hash = xxh3_128(url.as_bytes());
-    let (first, last) = (verdict_key(hash, 0), verdict_key(hash, u64::MAX));
+pub fn said_of(view: &impl View, url: &str) -> Result<Vec<Said>, Error> {
     let mut found = Vec::new();
-    for row in verdicts.range(first.as_slice()..=last.as_slice())?.rev() {
-        let (key, row) = row?;
-        let bad = BadRow { kind: "verdict", detail: "its key has not 24 bytes" };
-        let feed = key.value().last_chunk().copied().map(u64::from_be_bytes).ok_or(bad)?;
-        let copy_of = if row.value().first() == Some(&2) {
-            None
-        } else {
-            let mut row = Decoder::new("verdict", 1, row.value())?;
-            Some((row.wide()?, row.number()?))
-        };
-        found.push(Said { feed, copy_of });
+    for entry in view.under(VERDICTS, xxh3_128(url.as_bytes()))?.rev() {
+        let entry = entry?;
+        found.push(Said { feed: entry.key()?.1, role: entry.row()? });
     }
     Ok(found)
-}
-
-/// Returns the identifier that a feed gives the document of a canonical address.
-pub fn canonical_id(
-    verdicts: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    canonical: u128,
-    feed: u64,
-) -> Result<Option<u128>, Error> {
-    let Some(row) = verdicts.get(verdict_key(canonical, feed).as_slice())? else { return Ok(None) };
-    let row = Decoder::new("verdict", 2, row.value());
-    Ok(row.and_then(|mut row| row.wide()).ok())
-}
-
-/// Returns the address of a canonical page that is known here, or, for a feed, that of the copy
-/// that stands for it.
-pub fn page_of(
-    pages: &impl ReadableTable<&'static [u8], &'static str>,
-    canonical: u128,
-    feed: Option<u64>,
-) -> Result<Option<String>, Error> {
-    let row = pages.get(page_key(canonical, feed).as_slice())?;
-    Ok(row.map(|row| row.value().to_owned()))
-}
-
-fn page_key(canonical: u128, feed: Option<u64>) -> Vec<u8> {
-    let mut key = canonical.to_be_bytes().to_vec();
-    key.extend(feed.into_iter().flat_map(u64::to_be_bytes));
-    key
-}
-
-/// Key of `known_skipped`.
-#[must_use]
-pub fn skipped_key(of: &str, address: &str) -> Vec<u8> {
-    let mut key = xxh3_128(of.as_bytes()).to_be_bytes().to_vec();
-    key.extend_from_slice(address.as_bytes());
-    key
-}
-
-/// Takes a key of `known_skipped` apart: the address that is not fetched.
-pub fn split_skipped_key(key: &[u8]) -> Result<&str, BadRow> {
-    let bad = |detail| BadRow { kind: "known copy", detail };
-    let (_, address) = key.split_first_chunk::<16>().ok_or_else(|| bad("its key is cut short"))?;
-    std::str::from_utf8(address).map_err(|_| bad("its address is not UTF-8"))
 }
 
 /// All feeds of a store, in memory; their verdicts stay on disk.
@@ -131,11 +65,11 @@ pub struct Known {
 
 impl Known {
     /// Reads the feeds of a store, of which those of `in_force` are used.
-    pub fn open(tables: &Tables<'_>, config: Config, in_force: &[u64]) -> Result<Self, Error> {
+    pub fn open(batch: &Batch, config: Config, in_force: &[u64]) -> Result<Self, Error> {
         let mut feeds = BTreeMap::new();
-        for row in tables.feeds.iter()? {
-            let (number, row) = row?;
-            feeds.insert(number.value(), Feed::decode(row.value())?);
+        for entry in batch.rows(FEEDS)? {
+            let entry = entry?;
+            feeds.insert(entry.key()?, entry.row()?);
         }
         let used = |number: &u64| feeds.get(number).is_some_and(|feed| feed.complete && !feed.lost);
         let in_force = in_force.iter().copied().filter(used).collect();
@@ -162,18 +96,18 @@ impl Known {
     }
 
     /// Returns what the feeds in force say of an address.
-    pub fn said_of(&self, tables: &Tables<'_>, url: &str) -> Result<Vec<Said>, Error> {
+    pub fn said_of(&self, batch: &Batch, url: &str) -> Result<Vec<Said>, Error> {
         if self.is_idle() {
             return Ok(Vec::new());
         }
-        let mut said = said_of(&tables.verdicts, url)?;
+        let mut said = said_of(batch, url)?;
         said.retain(|said| self.in_force.contains(&said.feed));
         Ok(said)
     }
 
     /// Tells whether a feed is still believed for a host.
-    pub fn is_believed(&self, tables: &Tables<'_>, feed: u64, host: &str) -> Result<bool, Error> {
-        let row = FeedHost::read(&tables.feed_hosts, feed, host)?;
+    pub fn is_believed(&self, batch: &Batch, feed: u64, host: &str) -> Result<bool, Error> {
+        let row = batch.get(FEED_HOSTS, (feed, host))?;
         Ok(row.is_none_or(|row| row.failed == 0))
     }
 
@@ -183,20 +117,15 @@ impl Known {
     /// The turns of a host begin at a place that its name decides, so that many small hosts are
     /// looked at as often as a large one. A feed that has not proved itself has the first copy of
     /// each host looked at.
-    pub fn take_turn(
-        &mut self,
-        tables: &mut Tables<'_>,
-        feed: u64,
-        host: &str,
-    ) -> Result<bool, Error> {
+    pub fn take_turn(&mut self, batch: &mut Batch, feed: u64, host: &str) -> Result<bool, Error> {
         let (one_in, Some(known)) = (self.config.explore_one_in, self.feeds.get(&feed)) else {
             return Ok(false);
         };
-        let row = FeedHost::read(&tables.feed_hosts, feed, host)?;
+        let row = batch.get(FEED_HOSTS, (feed, host))?;
         let is_first = row.is_none() && known.held < self.config.proof_pairs;
         let mut row = row.unwrap_or_default();
         row.turn += 1;
-        tables.feed_hosts.insert(feed_host_key(feed, host).as_slice(), row.encode().as_slice())?;
+        batch.put(FEED_HOSTS, (feed, host), &row)?;
         let start = xxh3_64_with_seed(host.as_bytes(), known.sum as u64);
         Ok(one_in > 0 && (is_first || (start % one_in + row.turn).is_multiple_of(one_in)))
     }
@@ -205,18 +134,19 @@ impl Known {
     /// the host, or as a whole.
     pub fn note(
         &mut self,
-        tables: &mut Tables<'_>,
-        (feed, host): (u64, &str),
+        batch: &mut Batch,
+        feed: u64,
+        host: &str,
         held: bool,
     ) -> Result<Option<Lost>, Error> {
         let Some(known) = self.feeds.get_mut(&feed) else { return Ok(None) };
-        let mut row = FeedHost::read(&tables.feed_hosts, feed, host)?.unwrap_or_default();
+        let mut row = batch.get(FEED_HOSTS, (feed, host))?.unwrap_or_default();
         let was_believed = row.failed == 0;
         (row.held, row.failed) = (row.held + u64::from(held), row.failed + u64::from(!held));
         (known.held, known.failed) =
             (known.held + u64::from(held), known.failed + u64::from(!held));
         self.changed.insert(feed);
-        tables.feed_hosts.insert(feed_host_key(feed, host).as_slice(), row.encode().as_slice())?;
+        batch.put(FEED_HOSTS, (feed, host), &row)?;
         if held || !was_believed {
             return Ok(None);
         }
@@ -233,11 +163,10 @@ impl Known {
     }
 
     /// Names the address of a canonical page, if it is one of any feed in force.
-    pub fn note_page(&self, tables: &mut Tables<'_>, url: &str) -> Result<(), Error> {
-        let said = self.said_of(tables, url)?;
-        if said.iter().any(|said| said.copy_of.is_none()) {
-            let key = page_key(xxh3_128(url.as_bytes()), None);
-            tables.known_pages.insert(key.as_slice(), url)?;
+    pub fn note_page(&self, batch: &mut Batch, url: &str) -> Result<(), Error> {
+        let said = self.said_of(batch, url)?;
+        if said.iter().any(Said::is_canonical) {
+            batch.put(KNOWN_PAGES, (xxh3_128(url.as_bytes()), None), &url.to_owned())?;
         }
         Ok(())
     }
@@ -245,22 +174,23 @@ impl Known {
     /// Lets a stored copy stand for its canonical page, which is not stored.
     pub fn stand_in(
         &self,
-        tables: &mut Tables<'_>,
-        (canonical, feed): (u128, u64),
+        batch: &mut Batch,
+        canonical: u128,
+        feed: u64,
         url: &str,
     ) -> Result<(), Error> {
-        tables.known_pages.insert(page_key(canonical, Some(feed)).as_slice(), url)?;
-        Ok(())
+        batch.put(KNOWN_PAGES, (canonical, Some(feed)), &url.to_owned())
     }
 
     /// Notes that an address is not fetched because of a feed.
     pub fn note_skipped(
         &mut self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         feed: u64,
-        (of, url): (&str, &str),
+        of: &str,
+        url: &str,
     ) -> Result<(), Error> {
-        tables.known_skipped.insert(skipped_key(of, url).as_slice(), feed)?;
+        batch.put(KNOWN_SKIPPED, (xxh3_128(of.as_bytes()), url), &feed)?;
         if let Some(known) = self.feeds.get_mut(&feed) {
             known.skipped += 1;
             self.changed.insert(feed);
@@ -269,13 +199,9 @@ impl Known {
     }
 
     /// Takes an address out of the list of those that are not fetched.
-    pub fn release(
-        &mut self,
-        tables: &mut Tables<'_>,
-        (of, url): (&str, &str),
-    ) -> Result<(), Error> {
-        let feed = tables.known_skipped.remove(skipped_key(of, url).as_slice())?;
-        let Some(feed) = feed.map(|feed| feed.value()) else { return Ok(()) };
+    pub fn release(&mut self, batch: &mut Batch, of: &str, url: &str) -> Result<(), Error> {
+        let feed = batch.take(KNOWN_SKIPPED, (xxh3_128(of.as_bytes()), url))?;
+        let Some(feed) = feed else { return Ok(()) };
         if let Some(known) = self.feeds.get_mut(&feed) {
             known.skipped = known.skipped.saturating_sub(1);
             self.changed.insert(feed);
@@ -284,19 +210,18 @@ impl Known {
     }
 
     /// Writes what has changed.
-    pub fn flush(&mut self, tables: &mut Tables<'_>) -> Result<(), Error> {
+    pub fn flush(&mut self, batch: &mut Batch) -> Result<(), Error> {
         for number in std::mem::take(&mut self.changed) {
-            tables.feeds.insert(number, self.feeds[&number].encode().as_slice())?;
+            batch.put(FEEDS, number, &self.feeds[&number])?;
         }
         Ok(())
     }
 
     /// Takes a feed out of use for good. Returns false if there is no such feed.
-    pub fn drop_feed(tables: &mut Tables<'_>, number: u64) -> Result<bool, Error> {
-        let row = tables.feeds.get(number)?.map(|row| Feed::decode(row.value())).transpose()?;
-        let Some(mut feed) = row else { return Ok(false) };
+    pub fn drop_feed(batch: &mut Batch, number: u64) -> Result<bool, Error> {
+        let Some(mut feed) = batch.get(FEEDS, number)? else { return Ok(false) };
         feed.lost = true;
-        tables.feeds.insert(number, feed.encode().as_slice())?;
+        batch.put(FEEDS, number, &feed)?;
         Ok(true)
     }
 }

@@ -19,11 +19,9 @@ use crate::store;
 
 pub use feed::{Addresses, End, FeedWriter, Header, Verdict};
 pub use import::{import, import_all};
-pub use known::{
-    DAY_MS, Known, Lost, Said, canonical_id, page_of, said_of, skipped_key, split_skipped_key,
-};
+pub use known::{DAY_MS, Known, Lost, Said, said_of};
 pub use read::{Item, Reader};
-pub use rows::{Feed, FeedHost, feed_host_key};
+pub use rows::{Feed, FeedHost, Role};
 
 /// Which feeds are used, and how far they are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

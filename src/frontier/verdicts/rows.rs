@@ -1,78 +1,41 @@
-//! What is kept of a feed, and of what a feed says of one host. The order of the fields in `encode`
-//! is the stored order.
+//! What is kept of a feed, and of what a feed says of one host and of an address.
 
-use redb::ReadableTable;
+use std::borrow::Cow;
 
-use crate::store::{BadRow, Decoder, Encoder, Error};
+use crate::store::{BadRow, Decoder, Encoder, Flag, Number, Row, Text, Wide, row};
 
-/// A feed that a store has taken in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Feed {
-    /// Its checksum.
-    pub sum: u128,
-    /// Name of its file.
-    pub name: String,
-    /// Who publishes it.
-    pub publisher: String,
-    /// When it was made, as it says.
-    pub made: String,
-    /// Its verdicts.
-    pub verdicts: u64,
-    /// All of it was taken in.
-    pub complete: bool,
-    /// It is not believed any more: it was wrong for several hosts, or somebody said so.
-    pub lost: bool,
-    /// Verdicts that turned out to be right.
-    pub held: u64,
-    /// Verdicts that turned out to be wrong.
-    pub failed: u64,
-    /// Hosts for which it is not believed any more.
-    pub lost_hosts: u64,
-    /// Addresses that are not fetched because of it.
-    pub skipped: u64,
-    /// Its addresses are hashed.
-    pub hashed: bool,
+row! {
+    /// A feed that a store has taken in.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Feed: "feed", 1 to 1 {
+        /// Its checksum.
+        pub sum: u128 = Wide;
+        /// Name of its file.
+        pub name: String = Text;
+        /// Who publishes it.
+        pub publisher: String = Text;
+        /// When it was made, as it says.
+        pub made: String = Text;
+        /// Its verdicts.
+        pub verdicts: u64 = Number;
+        /// All of it was taken in.
+        pub complete: bool = Flag;
+        /// It is not believed any more: it was wrong for several hosts, or somebody said so.
+        pub lost: bool = Flag;
+        /// Verdicts that turned out to be right.
+        pub held: u64 = Number;
+        /// Verdicts that turned out to be wrong.
+        pub failed: u64 = Number;
+        /// Hosts for which it is not believed any more.
+        pub lost_hosts: u64 = Number;
+        /// Addresses that are not fetched because of it.
+        pub skipped: u64 = Number;
+        /// Its addresses are hashed.
+        pub hashed: bool = Flag;
+    }
 }
 
 impl Feed {
-    /// Makes the row.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        Encoder::new(1)
-            .wide(self.sum)
-            .text(&self.name)
-            .text(&self.publisher)
-            .text(&self.made)
-            .number(self.verdicts)
-            .number(self.complete)
-            .number(self.lost)
-            .number(self.held)
-            .number(self.failed)
-            .number(self.lost_hosts)
-            .number(self.skipped)
-            .number(self.hashed)
-            .finish()
-    }
-
-    /// Reads a row.
-    pub fn decode(row: &[u8]) -> Result<Self, BadRow> {
-        let mut row = Decoder::new("feed", 1, row)?;
-        Ok(Self {
-            sum: row.wide()?,
-            name: row.text()?.to_owned(),
-            publisher: row.text()?.to_owned(),
-            made: row.text()?.to_owned(),
-            verdicts: row.number()?,
-            complete: row.number()? != 0,
-            lost: row.number()? != 0,
-            held: row.number()?,
-            failed: row.number()?,
-            lost_hosts: row.number()?,
-            skipped: row.number()?,
-            hashed: row.number()? != 0,
-        })
-    }
-
     /// Returns its name, publisher and date, for people.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -80,41 +43,50 @@ impl Feed {
     }
 }
 
-/// What a feed has been worth for one host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FeedHost {
-    /// Copies that it could have spared, by which the next one to be fetched is told.
-    pub turn: u64,
-    /// Verdicts that turned out to be right.
-    pub held: u64,
-    /// Verdicts that turned out to be wrong: it is not believed any more.
-    pub failed: u64,
+row! {
+    /// What a feed has been worth for one host.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct FeedHost: "feed host", 1 to 1 {
+        /// Copies that it could have spared, by which the next one to be fetched is told.
+        pub turn: u64 = Number;
+        /// Verdicts that turned out to be right.
+        pub held: u64 = Number;
+        /// Verdicts that turned out to be wrong: it is not believed any more.
+        pub failed: u64 = Number;
+    }
 }
 
-/// Key of `feed_hosts`: number of the feed, host key.
-#[must_use]
-pub fn feed_host_key(feed: u64, host: &str) -> Vec<u8> {
-    let mut key = feed.to_be_bytes().to_vec();
-    key.extend_from_slice(host.as_bytes());
-    key
+/// What a feed says of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is a copy.
+    Copy {
+        /// Hash of the canonical address.
+        of: u128,
+        /// Day on which the publisher last visited the copy, since 1970.
+        day: u64,
+    },
+    /// It is the canonical address of a document.
+    Canonical {
+        /// Identifier of the document.
+        doc_id: u128,
+    },
 }
 
-impl FeedHost {
-    /// Makes the row.
-    #[must_use]
-    pub fn encode(self) -> Vec<u8> {
-        Encoder::new(1).number(self.turn).number(self.held).number(self.failed).finish()
+/// By hand, because the version of the row tells a copy (1) from a canonical address (2).
+impl Row for Role {
+    fn encode(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(match *self {
+            Self::Copy { of, day } => Encoder::new(1).wide(of).number(day).finish(),
+            Self::Canonical { doc_id } => Encoder::new(2).wide(doc_id).finish(),
+        })
     }
 
-    /// Reads what a feed has been worth for a host; none if it was not asked yet.
-    pub fn read(
-        rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
-        feed: u64,
-        host: &str,
-    ) -> Result<Option<Self>, Error> {
-        let Some(row) = rows.get(feed_host_key(feed, host).as_slice())? else { return Ok(None) };
-        let mut row = Decoder::new("feed host", 1, row.value())?;
-        let (turn, held, failed) = (row.number()?, row.number()?, row.number()?);
-        Ok(Some(Self { turn, held, failed }))
+    fn decode(bytes: &[u8]) -> Result<Self, BadRow> {
+        let mut row = Decoder::of("verdict", 1..=2, bytes)?;
+        Ok(match row.version() {
+            1 => Self::Copy { of: row.wide()?, day: row.number()? },
+            _ => Self::Canonical { doc_id: row.wide()? },
+        })
     }
 }

@@ -3,7 +3,7 @@
 /// A seeded stream of words.
 ///
 /// Source: the `SplitMix64` generator, Steele, Lea, Flood, OOPSLA 2014.
-pub(super) struct Words(u64);
+pub(super) struct WordStream(u64);
 
 const NOUNS: [&str; 60] = [
     "harbour",
@@ -237,7 +237,7 @@ fn mixed(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-impl Words {
+impl WordStream {
     pub(super) fn new(seed: u64) -> Self {
         // Not a multiple of the step of the generator, or streams would be shifts of each other.
         Self(mixed(seed ^ 0x5DEE_CE66_D1CE_4E5B))

@@ -27,7 +27,7 @@ pub use run::run;
 /// What a run found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct DedupReport {
     /// Lines that are documents.
     pub documents: u64,
     /// Documents that are kept: one of each cluster.

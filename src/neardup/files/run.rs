@@ -13,11 +13,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::outputs::{MANIFEST, Outputs};
 use crate::neardup::Key;
 use crate::neardup::{Cluster, Config, Deduplicator, Verdict};
-use crate::text::features::{Field, Input, Signed, Signer};
+use crate::text::features::{ArticleField, Input, Signed, Signer};
 
 use super::lines::{Lines, spool};
 use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
-use super::{Error, Record, Report, values_of};
+use super::{DedupReport, Error, Record, values_of};
 
 /// Bytes of lines that a thread signs at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -43,7 +43,7 @@ pub(super) struct Rejected {
 }
 
 /// All that the first reading found.
-pub(super) struct Judged {
+pub(super) struct FirstPass {
     pub dedup: Deduplicator,
     pub clusters: Vec<Cluster>,
     pub ids: Vec<Box<str>>,
@@ -60,7 +60,7 @@ struct Chunk {
 }
 
 /// A document ready to be judged, or what is wrong with its line.
-type Read = Result<(Box<str>, Signed, u64), String>;
+type ReadDocument = Result<(Box<str>, Signed, u64), String>;
 
 /// A chunk that was signed.
 struct SignedChunk {
@@ -68,7 +68,7 @@ struct SignedChunk {
     first: u64,
     bytes: u64,
     repaired: u64,
-    documents: Vec<Read>,
+    documents: Vec<ReadDocument>,
 }
 
 /// Finds the duplicates among the documents of `inputs` (`-` is standard input) and writes
@@ -85,7 +85,7 @@ pub fn run(
     config: &Config,
     threads: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Report, Error> {
+) -> Result<DedupReport, Error> {
     let clock = Instant::now();
     let mut outputs = Outputs::begin(out)?;
     refuse_own_files(inputs, out)?;
@@ -127,13 +127,13 @@ fn judge(
     config: &Config,
     threads: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Judged, Report), Error> {
+) -> Result<(FirstPass, DedupReport), Error> {
     let dedup = Deduplicator::new(config.clone())?;
     let signer = dedup.signer().clone();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads };
-    let (judged, report) = (Judged::new(dedup), Report::default());
-    let mut ledger = Ledger { judged, report, seen: HashSet::new(), duplicates: 0 };
+    let (judged, report) = (FirstPass::new(dedup), DedupReport::default());
+    let mut ledger = InputJudge { judged, report, seen: HashSet::new(), duplicates: 0 };
     ledger.report.features = signer.name();
     thread::scope(|scope| {
         // Each thread has its own pair of channels and gets every n-th chunk, so that the chunks
@@ -206,8 +206,8 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
             documents.push(Record::parse(&line).map(|record| {
                 let id = record.id(chunk.first + at as u64).into_boxed_str();
                 let values = values_of(&line, &names);
-                let fields: Vec<Field<'_>> = (names.iter().zip(&values))
-                    .map(|(name, value)| Field { name, value })
+                let fields: Vec<ArticleField<'_>> = (names.iter().zip(&values))
+                    .map(|(name, value)| ArticleField { name, value })
                     .collect();
                 let Record { title, text, language, url, .. } = &record;
                 let keys =
@@ -225,7 +225,7 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
     }
 }
 
-impl Judged {
+impl FirstPass {
     fn new(dedup: Deduplicator) -> Self {
         Self { dedup, clusters: Vec::new(), ids: Vec::new(), rejected: Vec::new() }
     }
@@ -237,15 +237,15 @@ fn text_of(line: &[u8]) -> Cow<'_, str> {
 }
 
 /// Judges the documents in the order of the input.
-struct Ledger {
-    judged: Judged,
-    report: Report,
+struct InputJudge {
+    judged: FirstPass,
+    report: DedupReport,
     /// Hashes of all identifiers.
     seen: HashSet<u64>,
     duplicates: u64,
 }
 
-impl Ledger {
+impl InputJudge {
     fn take(&mut self, chunk: SignedChunk) -> Result<(), Error> {
         self.report.bytes += chunk.bytes;
         self.report.repaired += chunk.repaired;

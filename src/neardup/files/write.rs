@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::base::outputs::{Output, Outputs};
-use crate::neardup::Fate;
+use crate::neardup::Membership;
 
 use super::lines::Lines;
-use super::run::Judged;
+use super::run::FirstPass;
 use super::{Error, Record};
 
 /// The lines that are kept.
@@ -27,7 +27,7 @@ pub(super) const REJECTED: &str = "rejected.jsonl";
 /// A line of `duplicates.jsonl`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Dropped<'a> {
+struct DuplicateLine<'a> {
     id: &'a str,
     /// Identifier of the document that is kept in its place.
     duplicate_of: &'a str,
@@ -39,7 +39,7 @@ struct Dropped<'a> {
 
 /// A line of `clusters.jsonl`.
 #[derive(Serialize)]
-struct Group<'a> {
+struct ClusterLine<'a> {
     cluster: u32,
     canonical: &'a str,
     size: usize,
@@ -48,7 +48,7 @@ struct Group<'a> {
 
 /// A line of `rejected.jsonl`.
 #[derive(Serialize)]
-struct Bad<'a> {
+struct RejectedLine<'a> {
     file: String,
     line: u64,
     error: &'a str,
@@ -57,13 +57,13 @@ struct Bad<'a> {
 pub(super) fn write(
     files: &[PathBuf],
     outputs: &mut Outputs,
-    judged: &Judged,
+    judged: &FirstPass,
 ) -> Result<(), Error> {
     let id = |number: u32| &*judged.ids[number as usize];
     kept(files, outputs, judged)?;
     let mut file = outputs.create(DUPLICATES)?;
     for number in 0..judged.ids.len() as u32 {
-        let Fate { cluster, key, distance, similarity } = judged.dedup.fate(number);
+        let Membership { cluster, key, distance, similarity } = judged.dedup.fate(number);
         let canonical = judged.clusters[cluster as usize].canonical;
         if canonical == number {
             continue;
@@ -71,7 +71,7 @@ pub(super) fn write(
         let (id, duplicate_of) = (id(number), id(canonical));
         let similarity = (f64::from(similarity) * 1000.0).round() / 1000.0;
         let key = key.as_str();
-        line(&mut file, &Dropped { id, duplicate_of, cluster, key, distance, similarity })?;
+        line(&mut file, &DuplicateLine { id, duplicate_of, cluster, key, distance, similarity })?;
     }
     outputs.add(file)?;
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); judged.clusters.len()];
@@ -86,20 +86,20 @@ pub(super) fn write(
         let canonical = id(judged.clusters[cluster].canonical);
         let members: Vec<&str> = members.iter().map(|number| id(*number)).collect();
         let (cluster, size) = (cluster as u32, members.len());
-        line(&mut file, &Group { cluster, canonical, size, members })?;
+        line(&mut file, &ClusterLine { cluster, canonical, size, members })?;
     }
     outputs.add(file)?;
     let mut file = outputs.create(REJECTED)?;
     for bad in &judged.rejected {
         let path = files[bad.file].display().to_string();
-        line(&mut file, &Bad { file: path, line: bad.line, error: &bad.detail })?;
+        line(&mut file, &RejectedLine { file: path, line: bad.line, error: &bad.detail })?;
     }
     outputs.add(file)?;
     Ok(())
 }
 
 /// Copies the lines of the canonical documents as they stand.
-fn kept(files: &[PathBuf], outputs: &mut Outputs, judged: &Judged) -> Result<(), Error> {
+fn kept(files: &[PathBuf], outputs: &mut Outputs, judged: &FirstPass) -> Result<(), Error> {
     let mut file = outputs.create(KEPT)?;
     let mut rejected = judged.rejected.iter().peekable();
     let mut documents = 0..judged.ids.len() as u32;

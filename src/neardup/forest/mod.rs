@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::base::clock::Timestamp;
-use crate::neardup::index::layout::{KTooLarge, Kind, Layout, Near, build};
+use crate::neardup::index::layout::{KTooLarge, Layout, LayoutKind, Near, build};
 use crate::text::simhash::Fingerprint;
 
 /// A forest of fingerprints.
@@ -27,10 +27,10 @@ use crate::text::simhash::Fingerprint;
 /// ```
 /// use uniqcrawl::base::clock::Timestamp;
 /// use uniqcrawl::neardup::forest::Forest;
-/// use uniqcrawl::neardup::index::layout::Kind;
+/// use uniqcrawl::neardup::index::layout::LayoutKind;
 /// use uniqcrawl::text::simhash::Fingerprint;
 ///
-/// let mut forest = Forest::new(Kind::Rotated, 3)?;
+/// let mut forest = Forest::new(LayoutKind::Rotated, 3)?;
 /// let root = forest.insert(Fingerprint(0), Timestamp(1));
 /// assert_eq!(forest.insert(Fingerprint(0b111), Timestamp(2)), root);
 /// assert_eq!(forest.insert(Fingerprint(0b111_0000), Timestamp(3)), root);
@@ -41,13 +41,13 @@ use crate::text::simhash::Fingerprint;
 pub struct Forest {
     k: u32,
     index: Box<dyn Layout>,
-    nodes: HashMap<Fingerprint, Node>,
+    nodes: HashMap<Fingerprint, ForestNode>,
     /// Inserted nodes, which orders them by age.
     inserted: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct ForestNode {
     root: Fingerprint,
     arrival: Timestamp,
     /// Place in the order of insertion.
@@ -60,7 +60,7 @@ struct Node {
 
 impl Forest {
     /// Makes an empty forest for distances up to `k` bits, inclusive.
-    pub fn new(layout: Kind, k: u32) -> Result<Self, KTooLarge> {
+    pub fn new(layout: LayoutKind, k: u32) -> Result<Self, KTooLarge> {
         Ok(Self { k, index: build(layout, k)?, nodes: HashMap::new(), inserted: 0 })
     }
 
@@ -72,8 +72,13 @@ impl Forest {
         }
         let root = self.nearest_root(fingerprint).unwrap_or(fingerprint);
         self.inserted += 1;
-        let node =
-            Node { root, arrival: now, number: self.inserted, children: 0, tree_documents: 0 };
+        let node = ForestNode {
+            root,
+            arrival: now,
+            number: self.inserted,
+            children: 0,
+            tree_documents: 0,
+        };
         self.nodes.insert(fingerprint, node);
         self.index.insert(fingerprint, 0);
         if root != fingerprint {

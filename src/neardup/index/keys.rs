@@ -6,10 +6,10 @@
 
 /// A multimap from 32-bit keys, which are hashes, to content numbers.
 ///
-/// A key holds at most [`Keys::PER_KEY_MAX`] contents: what more texts than that have in common is
-/// a commonplace that tells nothing, and reading all of them would make look-ups slow.
+/// A key holds at most [`KeyIndex::PER_KEY_MAX`] contents: what more texts than that have in
+/// common is a commonplace that tells nothing, and reading all of them would make look-ups slow.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub(crate) struct KeyIndex {
     /// Content number in the upper half, key in the lower, or [`EMPTY`].
     slots: Vec<u64>,
     /// Slots that are not [`EMPTY`].
@@ -21,20 +21,20 @@ const EMPTY: u64 = u64::MAX;
 /// Slots of the smallest table.
 const SLOTS_MIN: usize = 1 << 10;
 
-impl Default for Keys {
+impl Default for KeyIndex {
     fn default() -> Self {
         Self { slots: vec![EMPTY; SLOTS_MIN], used: 0 }
     }
 }
 
-impl Keys {
+impl KeyIndex {
     /// Contents of one key at most; further ones are not added.
-    pub const PER_KEY_MAX: usize = 64;
+    pub(crate) const PER_KEY_MAX: usize = 64;
 
     /// Adds `content` under `key`. Returns false if it is there already, or the key is full.
     ///
     /// Content numbers are below `u32::MAX`.
-    pub fn insert(&mut self, key: u32, content: u32) -> bool {
+    pub(crate) fn insert(&mut self, key: u32, content: u32) -> bool {
         if (self.used + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
@@ -59,7 +59,7 @@ impl Keys {
 
     /// Adds many pairs of a key and a content, and empties `pairs`. In the order of the keys, which
     /// is that of their places, this is several times as fast as one by one.
-    pub fn insert_all(&mut self, pairs: &mut Vec<(u32, u32)>) {
+    pub(crate) fn insert_all(&mut self, pairs: &mut Vec<(u32, u32)>) {
         // Room for all: else the first of them would crowd the places of small keys.
         while (self.used + pairs.len()) * 4 > self.slots.len() * 3 {
             self.grow();
@@ -71,7 +71,7 @@ impl Keys {
     }
 
     /// Calls `each` with every content of `key`.
-    pub fn get(&self, key: u32, mut each: impl FnMut(u32)) {
+    pub(crate) fn get(&self, key: u32, mut each: impl FnMut(u32)) {
         let mut at = self.home(key);
         while self.slots[at] != EMPTY {
             let slot = self.slots[at];
@@ -84,7 +84,7 @@ impl Keys {
 
     /// Memory of the table in bytes.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.slots.len() * size_of::<u64>()
     }
 
@@ -124,7 +124,7 @@ mod tests {
             let key = (random >> 33) as u32;
             pairs.extend([(key, content), (key & 7, content), (key, content)]);
         }
-        let (mut one_by_one, mut at_once) = (Keys::default(), Keys::default());
+        let (mut one_by_one, mut at_once) = (KeyIndex::default(), KeyIndex::default());
         for (key, content) in &pairs {
             one_by_one.insert(*key, *content);
         }
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn held(keys: &Keys, key: u32) -> Vec<u32> {
+    fn held(keys: &KeyIndex, key: u32) -> Vec<u32> {
         let mut found = Vec::new();
         keys.get(key, |content| found.push(content));
         found.sort_unstable();
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn a_commonplace_is_not_kept_for_every_content() {
-        let mut keys = Keys::default();
+        let mut keys = KeyIndex::default();
         for content in 0..1_000 {
             assert_eq!(keys.insert(7, content), content < 64);
         }
-        assert_eq!(held(&keys, 7).len(), Keys::PER_KEY_MAX);
+        assert_eq!(held(&keys, 7).len(), KeyIndex::PER_KEY_MAX);
         assert!(keys.insert(8, 999) && !keys.insert(8, 999));
     }
 
@@ -160,7 +160,8 @@ mod tests {
             steps in prop::collection::vec((0u32..40, 0u32..50), 0..4_000),
         ) {
             let spread = |key: u32| key.wrapping_mul(0x9E37_79B9).rotate_left(key % 3 * 16);
-            let (mut keys, mut model) = (Keys::default(), BTreeMap::<u32, BTreeSet<u32>>::new());
+            let mut keys = KeyIndex::default();
+            let mut model = BTreeMap::<u32, BTreeSet<u32>>::new();
             for (key, content) in steps {
                 let new = model.entry(key).or_default().insert(content);
                 prop_assert_eq!(keys.insert(spread(key), content), new);

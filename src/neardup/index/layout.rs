@@ -82,7 +82,7 @@ pub(super) fn insert_each(layout: &mut impl Layout, entries: &[(Fingerprint, u32
 /// Names of the layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum LayoutKind {
     /// Four tables by 16-bit block; see [`Rotated`].
     #[default]
     Rotated,
@@ -98,7 +98,7 @@ pub enum Kind {
     Linear,
 }
 
-impl Kind {
+impl LayoutKind {
     /// All layouts.
     pub const ALL: [Self; 6] = [
         Self::Rotated,
@@ -136,7 +136,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for LayoutKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -148,10 +148,10 @@ impl fmt::Display for Kind {
 pub struct UnknownKind(pub String);
 
 fn names() -> String {
-    Kind::ALL.map(Kind::name).join(", ")
+    LayoutKind::ALL.map(LayoutKind::name).join(", ")
 }
 
-impl FromStr for Kind {
+impl FromStr for LayoutKind {
     type Err = UnknownKind;
 
     fn from_str(name: &str) -> Result<Self, UnknownKind> {
@@ -165,7 +165,7 @@ impl FromStr for Kind {
 #[error("the index layout {layout} finds at most {largest} differing bits, not {k}")]
 pub struct KTooLarge {
     /// The layout.
-    pub layout: Kind,
+    pub layout: LayoutKind,
     /// The distance that was asked for, in bits.
     pub k: u32,
     /// The largest distance of this layout.
@@ -174,17 +174,17 @@ pub struct KTooLarge {
 
 /// Makes an empty index that answers distances up to `k` (and more, where that costs nothing:
 /// see [`Layout::k_max`]).
-pub fn build(kind: Kind, k: u32) -> Result<Box<dyn Layout>, KTooLarge> {
+pub fn build(kind: LayoutKind, k: u32) -> Result<Box<dyn Layout>, KTooLarge> {
     let largest = kind.k_max();
     if k > largest {
         return Err(KTooLarge { layout: kind, k, largest });
     }
     Ok(match kind {
-        Kind::Rotated => Box::new(Rotated::new()),
-        Kind::Pairs => Box::new(pairs::pairs()),
-        Kind::TwoLevel => Box::new(two_level::two_level()),
-        Kind::QueryExpansion => Box::new(Expansion::new()),
-        Kind::Expanded => Box::new(Expanded::new(k)),
-        Kind::Linear => Box::new(Linear::new()),
+        LayoutKind::Rotated => Box::new(Rotated::new()),
+        LayoutKind::Pairs => Box::new(pairs::pairs()),
+        LayoutKind::TwoLevel => Box::new(two_level::two_level()),
+        LayoutKind::QueryExpansion => Box::new(Expansion::new()),
+        LayoutKind::Expanded => Box::new(Expanded::new(k)),
+        LayoutKind::Linear => Box::new(Linear::new()),
     })
 }

@@ -44,7 +44,7 @@ impl Linear {
 
     fn position(&self, fingerprint: Fingerprint, number: u32) -> Option<usize> {
         let mut at = None;
-        simd::near(self.level, &self.words, (fingerprint.0, 0), &mut |row| {
+        simd::near(self.level, &self.words, fingerprint.0, 0, &mut |row| {
             if self.numbers[row] == number {
                 at = Some(row);
             }
@@ -80,7 +80,7 @@ impl Layout for Linear {
 
     fn probe(&self, query: Fingerprint, k: u32, found: &mut Vec<Near>) {
         assert!(k <= BITS, "a fingerprint has {BITS} bits");
-        simd::near(self.level, &self.words, (query.0, k), &mut |row| {
+        simd::near(self.level, &self.words, query.0, k, &mut |row| {
             let fingerprint = Fingerprint(self.words[row]);
             let distance = fingerprint.distance(query);
             found.push(Near { number: self.numbers[row], fingerprint, distance });

@@ -21,31 +21,39 @@ pub(super) const THREADS_MIN: usize = 1 << 20;
 /// Half-words of one row.
 const ROW: usize = 3;
 
+/// Rows of one bucket.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Span {
+    pub(super) first: usize,
+    /// The row behind the last one.
+    pub(super) end: usize,
+}
+
 /// One table: directory and buckets.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct PackedTable {
     /// First row of each bucket, and the number of rows.
     directory: Vec<u32>,
     rows: Vec<u16>,
 }
 
-impl Table {
-    /// Returns first and last row (exclusive) of the bucket of `key`.
+impl PackedTable {
+    /// Returns where the bucket of `key` is.
     #[inline]
-    pub(super) fn span(&self, key: u16) -> (usize, usize) {
+    pub(super) fn span(&self, key: u16) -> Span {
         let key = usize::from(key);
-        (self.directory[key] as usize, self.directory[key + 1] as usize)
+        Span { first: self.directory[key] as usize, end: self.directory[key + 1] as usize }
     }
 
     /// Returns the rows of a bucket: the low 32 bits of all, lower half first, then the mids.
     #[inline]
-    pub(super) fn bucket(&self, (first, last): (usize, usize)) -> &[u16] {
-        &self.rows[ROW * first..ROW * last]
+    pub(super) fn bucket(&self, span: Span) -> &[u16] {
+        &self.rows[ROW * span.first..ROW * span.end]
     }
 
     /// Makes a table of fingerprints that are rotated and in order.
     fn in_order(rotated: impl Iterator<Item = u64>, count: usize) -> Self {
-        let mut writer = Writer::new(count);
+        let mut writer = TableWriter::new(count);
         let mut key = 0;
         for word in rotated {
             while key < (word >> 48) as usize {
@@ -85,7 +93,7 @@ impl Table {
 
     /// Joins two tables, without the fingerprints of `gone`, which are rotated and in order.
     fn joined(&self, other: &Self, gone: [&[u64]; 2]) -> Self {
-        let mut writer = Writer::new((self.rows.len() + other.rows.len()) / ROW);
+        let mut writer = TableWriter::new((self.rows.len() + other.rows.len()) / ROW);
         for key in 0..=u16::MAX {
             let parts = [self, other].map(|table| table.bucket(table.span(key)));
             if gone.iter().all(|gone| gone.is_empty()) {
@@ -129,16 +137,16 @@ fn word(key: u16, rows: &[u16], row: usize) -> u64 {
 }
 
 /// Writes a table bucket by bucket.
-struct Writer {
-    table: Table,
+struct TableWriter {
+    table: PackedTable,
     mids: Vec<u16>,
 }
 
-impl Writer {
+impl TableWriter {
     fn new(count: usize) -> Self {
         let mut directory = Vec::with_capacity(BUCKETS + 1);
         directory.push(0);
-        let table = Table { directory, rows: Vec::with_capacity(ROW * count) };
+        let table = PackedTable { directory, rows: Vec::with_capacity(ROW * count) };
         Self { table, mids: Vec::new() }
     }
 
@@ -156,15 +164,15 @@ impl Writer {
 
 /// The four tables, the document numbers and the marks of removed entries.
 #[derive(Debug, Clone)]
-pub(super) struct Packed {
-    pub(super) tables: [Table; 4],
+pub(super) struct PackedPart {
+    pub(super) tables: [PackedTable; 4],
     numbers: Vec<u32>,
     /// A bit for each row of table 0; empty while nothing is removed.
     dead: Vec<u64>,
     dead_count: usize,
 }
 
-impl Packed {
+impl PackedPart {
     /// Packs entries that are in order and all different.
     pub(super) fn of(entries: &[(Fingerprint, u32)]) -> Self {
         let all = entries.iter().map(|(fingerprint, _)| fingerprint.0);
@@ -172,8 +180,8 @@ impl Packed {
         distinct.dedup();
         let distinct = distinct.as_slice();
         let table =
-            |left| Table::scattered(distinct.iter().map(move |word| word.rotate_left(left)));
-        let first = Table::in_order(all, entries.len());
+            |left| PackedTable::scattered(distinct.iter().map(move |word| word.rotate_left(left)));
+        let first = PackedTable::in_order(all, entries.len());
         let tables = if entries.len() < THREADS_MIN {
             [first, table(16), table(32), table(48)]
         } else {
@@ -201,7 +209,7 @@ impl Packed {
             numbers.push(number);
             word
         });
-        let first = Table::in_order(words, count);
+        let first = PackedTable::in_order(words, count);
         let mut pairs = self.tables.into_iter().zip(other.tables).skip(1);
         let mut next = || {
             for gone in [&mut gone, &mut other_gone] {
@@ -248,35 +256,35 @@ impl Packed {
 
     /// Returns the rows of table 0 with exactly this fingerprint.
     fn equal(&self, fingerprint: u64) -> Range<usize> {
-        let first = self.lower_bound((fingerprint, 0));
-        let last = (fingerprint < u64::MAX).then(|| self.lower_bound((fingerprint + 1, 0)));
-        let end = self.tables[0].span((fingerprint >> 48) as u16).1;
+        let first = self.lower_bound(fingerprint, 0);
+        let last = (fingerprint < u64::MAX).then(|| self.lower_bound(fingerprint + 1, 0));
+        let end = self.tables[0].span((fingerprint >> 48) as u16).end;
         first..last.unwrap_or(end).min(end)
     }
 
-    /// Returns the first row of the bucket that is not below `entry`, or the end of the bucket.
-    fn lower_bound(&self, entry: (u64, u32)) -> usize {
-        let key = (entry.0 >> 48) as u16;
-        let (first, last) = self.tables[0].span(key);
-        let rows = self.tables[0].bucket((first, last));
-        let (mut low, mut high) = (0, last - first);
+    /// Returns the first row of the bucket that is not below an entry, or the end of the bucket.
+    fn lower_bound(&self, fingerprint: u64, number: u32) -> usize {
+        let key = (fingerprint >> 48) as u16;
+        let span = self.tables[0].span(key);
+        let rows = self.tables[0].bucket(span);
+        let (mut low, mut high) = (0, span.end - span.first);
         while low < high {
             let row = low.midpoint(high);
-            if (word(key, rows, row), self.numbers[first + row]) < entry {
+            if (word(key, rows, row), self.numbers[span.first + row]) < (fingerprint, number) {
                 low = row + 1;
             } else {
                 high = row;
             }
         }
-        first + low
+        span.first + low
     }
 
     /// Returns the row of an entry in table 0, removed or not.
     pub(super) fn find(&self, fingerprint: Fingerprint, number: u32) -> Option<usize> {
-        let (row, key) = (self.lower_bound((fingerprint.0, number)), (fingerprint.0 >> 48) as u16);
-        let (first, last) = self.tables[0].span(key);
-        (row < last
-            && word(key, self.tables[0].bucket((first, last)), row - first) == fingerprint.0
+        let (row, key) = (self.lower_bound(fingerprint.0, number), (fingerprint.0 >> 48) as u16);
+        let span = self.tables[0].span(key);
+        (row < span.end
+            && word(key, self.tables[0].bucket(span), row - span.first) == fingerprint.0
             && self.numbers[row] == number)
             .then_some(row)
     }
@@ -284,7 +292,7 @@ impl Packed {
     /// Returns the fingerprint of a row, rotated back.
     pub(super) fn fingerprint(&self, table: usize, key: u16, row: usize) -> Fingerprint {
         let span = self.tables[table].span(key);
-        let word = word(key, self.tables[table].bucket(span), row - span.0);
+        let word = word(key, self.tables[table].bucket(span), row - span.first);
         Fingerprint(word.rotate_right(16 * table as u32))
     }
 
@@ -328,7 +336,7 @@ impl Packed {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let tables: usize = self.tables.iter().map(Table::bytes).sum();
+        let tables: usize = self.tables.iter().map(PackedTable::bytes).sum();
         tables + 4 * self.numbers.capacity() + 8 * self.dead.capacity()
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Source: Manku et al., "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3.1.2.
 
-use super::tables::Tables;
+use super::tables::MaskTables;
 
 /// Largest distance: two of five blocks are left.
 pub const K_MAX: u32 = 3;
@@ -21,10 +21,10 @@ const BLOCKS: [u64; 5] = [
 
 /// Makes an empty index by pairs of blocks.
 #[must_use]
-pub fn pairs() -> Tables {
+pub fn pairs() -> MaskTables {
     let mut masks = Vec::new();
     for (at, one) in BLOCKS.iter().enumerate() {
         masks.extend(BLOCKS[at + 1..].iter().map(|other| one | other));
     }
-    Tables::new(&masks, K_MAX)
+    MaskTables::new(&masks, K_MAX)
 }

@@ -20,8 +20,8 @@ use std::thread;
 
 use super::layout::{Layout, Near, insert_each};
 use super::linear::Linear;
-use super::packed::{Packed, THREADS_MIN};
-use super::simd::{self, Hit, Level, Probe};
+use super::packed::{PackedPart, THREADS_MIN};
+use super::simd::{self, Level, Probe, RowHit, Sweep};
 use crate::text::simhash::Fingerprint;
 
 /// Largest distance: a threshold of two bits for each of the four blocks.
@@ -55,7 +55,7 @@ fn plan(k: u32) -> Vec<Probe> {
 #[derive(Debug, Clone, Default)]
 pub struct Rotated {
     /// Large to small.
-    parts: Vec<Packed>,
+    parts: Vec<PackedPart>,
     tail: Linear,
     level: Level,
 }
@@ -91,7 +91,7 @@ impl Rotated {
         }
         sort(&mut entries);
         entries.dedup();
-        let mut part = Packed::of(&entries);
+        let mut part = PackedPart::of(&entries);
         drop(entries);
         while self.parts.last().is_some_and(|last| last.len() < GROWTH * part.len()) {
             let last = self.parts.pop().expect("it was just seen");
@@ -112,8 +112,9 @@ impl Rotated {
     fn sweep(&self, queries: &[u64], k: u32, tell: &mut impl FnMut(usize, Near)) {
         let (probes, thresholds) = (&PLANS[k as usize], thresholds(k));
         for part in &self.parts {
-            simd::sweep(self.level, &part.tables, probes, (queries, k), &mut |hit| {
-                resolve(part, (queries[hit.query], thresholds), hit, tell);
+            let sweep = Sweep { tables: &part.tables, probes, queries, k };
+            simd::sweep(self.level, sweep, &mut |hit| {
+                resolve(part, queries[hit.query], thresholds, hit, tell);
             });
         }
     }
@@ -122,9 +123,10 @@ impl Rotated {
 /// Finds the numbers of a row, if no earlier table has told of it.
 #[cold]
 fn resolve(
-    part: &Packed,
-    (query, thresholds): (u64, [u32; 4]),
-    hit: Hit,
+    part: &PackedPart,
+    query: u64,
+    thresholds: [u32; 4],
+    hit: RowHit,
     tell: &mut impl FnMut(usize, Near),
 ) {
     let table = usize::from(hit.probe.table);
@@ -184,7 +186,7 @@ impl Layout for Rotated {
                 if part.dead() > part.len() / 3 {
                     let part = self.parts.remove(at);
                     if part.len() > 0 {
-                        self.parts.insert(at, part.merge(Packed::of(&[])));
+                        self.parts.insert(at, part.merge(PackedPart::of(&[])));
                     }
                 }
                 return there;
@@ -208,7 +210,7 @@ impl Layout for Rotated {
     }
 
     fn len(&self) -> usize {
-        self.parts.iter().map(Packed::len).sum::<usize>() + self.tail.len()
+        self.parts.iter().map(PackedPart::len).sum::<usize>() + self.tail.len()
     }
 
     fn k_max(&self) -> u32 {
@@ -216,7 +218,7 @@ impl Layout for Rotated {
     }
 
     fn bytes(&self) -> usize {
-        self.parts.iter().map(Packed::bytes).sum::<usize>() + self.tail.bytes()
+        self.parts.iter().map(PackedPart::bytes).sum::<usize>() + self.tail.bytes()
     }
 }
 

@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "vector instructions, checked at run time; see the module text")]
 #![allow(clippy::inline_always, reason = "a loop takes the instructions of what it is inlined in")]
 
-use super::packed::Table;
+use super::packed::{PackedTable, Span};
 
 /// Instructions that this processor has: other values cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +58,20 @@ pub(super) struct Probe {
     pub(super) flips: u16,
 }
 
+/// What a sweep goes over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sweep<'a> {
+    pub(super) tables: &'a [PackedTable; 4],
+    /// Look-ups of each query.
+    pub(super) probes: &'a [Probe],
+    pub(super) queries: &'a [u64],
+    /// Bits that may differ.
+    pub(super) k: u32,
+}
+
 /// A row near a query.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hit {
+pub(super) struct RowHit {
     /// Place of the query.
     pub(super) query: usize,
     /// What led to the row.
@@ -77,37 +88,30 @@ struct Aim {
     limit: u32,
 }
 
-/// Calls `hit` with the place of each of `words` within `k` bits of `query`, in order, for
-/// `(query, k)`.
-pub fn near(level: Level, words: &[u64], query: (u64, u32), hit: &mut dyn FnMut(usize)) {
+/// Calls `hit` with the place of each of `words` within `k` bits of `query`, in order.
+pub fn near(level: Level, words: &[u64], query: u64, k: u32, hit: &mut dyn FnMut(usize)) {
     match level.0 {
-        Which::Portable => near_plain(words, query, hit),
+        Which::Portable => near_plain(words, query, k, hit),
         // SAFETY: a level is made only where the processor has its instructions.
         #[cfg(target_arch = "x86_64")]
-        Which::Avx2 => unsafe { x86::near_avx2(words, query, hit) },
+        Which::Avx2 => unsafe { x86::near_avx2(words, query, k, hit) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Which::Avx512 => unsafe { x86::near_avx512(words, query, hit) },
+        Which::Avx512 => unsafe { x86::near_avx512(words, query, k, hit) },
     }
 }
 
-/// Calls `hit` with each row of `tables` within `k` bits of a query that its probes reach, for
-/// `(queries, k)`. Several tables may reach the same fingerprint.
-pub(super) fn sweep(
-    level: Level,
-    tables: &[Table; 4],
-    probes: &[Probe],
-    queries: (&[u64], u32),
-    hit: &mut dyn FnMut(Hit),
-) {
+/// Calls `hit` with each row within `k` bits of a query that its probes reach. Several tables may
+/// reach the same fingerprint.
+pub(super) fn sweep(level: Level, sweep: Sweep<'_>, hit: &mut dyn FnMut(RowHit)) {
     match level.0 {
-        Which::Portable => sweep_with(tables, probes, queries, hit, bucket_plain),
+        Which::Portable => sweep_with(sweep, hit, bucket_plain),
         // SAFETY: a level is made only where the processor has its instructions.
         #[cfg(target_arch = "x86_64")]
-        Which::Avx2 => unsafe { x86::sweep_avx2(tables, probes, queries, hit) },
+        Which::Avx2 => unsafe { x86::sweep_avx2(sweep, hit) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Which::Avx512 => unsafe { x86::sweep_avx512(tables, probes, queries, hit) },
+        Which::Avx512 => unsafe { x86::sweep_avx512(sweep, hit) },
     }
 }
 
@@ -116,7 +120,7 @@ pub(super) fn sweep(
 const STRIDE: usize = 32;
 
 #[inline(always)]
-fn near_plain(words: &[u64], (query, k): (u64, u32), hit: &mut dyn FnMut(usize)) {
+fn near_plain(words: &[u64], query: u64, k: u32, hit: &mut dyn FnMut(usize)) {
     for (chunk, words) in words.chunks(STRIDE).enumerate() {
         let nearest = words.iter().fold(64, |least, word| least.min((word ^ query).count_ones()));
         if nearest > k {
@@ -141,17 +145,16 @@ const LINES_MAX: usize = 16;
 
 #[inline(always)]
 fn sweep_with(
-    tables: &[Table; 4],
-    probes: &[Probe],
-    (queries, k): (&[u64], u32),
-    hit: &mut dyn FnMut(Hit),
+    sweep: Sweep<'_>,
+    hit: &mut dyn FnMut(RowHit),
     bucket: impl Fn(&[u16], Aim, &mut dyn FnMut(usize)),
 ) {
+    let Sweep { tables, probes, queries, k } = sweep;
     let all = queries.iter().enumerate();
     let mut jobs =
         all.flat_map(|(query, word)| probes.iter().map(move |probe| (query, *word, probe)));
     loop {
-        let mut group = [(0, 0, Probe { table: 0, flips: 0 }, (0, 0)); AHEAD];
+        let mut group = [(0, 0, Probe { table: 0, flips: 0 }, Span::default()); AHEAD];
         let mut count = 0;
         for (place, (query, word, probe)) in group.iter_mut().zip(&mut jobs) {
             let table = usize::from(probe.table & 3);
@@ -166,7 +169,7 @@ fn sweep_with(
             let aim = Aim { low, mid, limit: k - probe.flips.count_ones() };
             let rows = tables[usize::from(probe.table & 3)].bucket(*span);
             bucket(rows, aim, &mut |row| {
-                hit(Hit { query: *query, probe: *probe, row: span.0 + row });
+                hit(RowHit { query: *query, probe: *probe, row: span.first + row });
             });
         }
         if count < AHEAD {
@@ -213,31 +216,21 @@ mod x86 {
         _mm512_xor_si512,
     };
 
-    use super::{Aim, Hit, Probe, Table, bucket_plain, near_plain, sweep_with};
+    use super::{Aim, RowHit, Sweep, bucket_plain, near_plain, sweep_with};
 
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn near_avx2(words: &[u64], query: (u64, u32), hit: &mut dyn FnMut(usize)) {
-        near_plain(words, query, hit);
+    pub(super) fn near_avx2(words: &[u64], query: u64, k: u32, hit: &mut dyn FnMut(usize)) {
+        near_plain(words, query, k, hit);
     }
 
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn sweep_avx2(
-        tables: &[Table; 4],
-        probes: &[Probe],
-        queries: (&[u64], u32),
-        hit: &mut dyn FnMut(Hit),
-    ) {
-        sweep_with(tables, probes, queries, hit, |rows, aim, hit| bucket_plain(rows, aim, hit));
+    pub(super) fn sweep_avx2(sweep: Sweep<'_>, hit: &mut dyn FnMut(RowHit)) {
+        sweep_with(sweep, hit, |rows, aim, hit| bucket_plain(rows, aim, hit));
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx2,popcnt")]
-    pub(super) fn sweep_avx512(
-        tables: &[Table; 4],
-        probes: &[Probe],
-        queries: (&[u64], u32),
-        hit: &mut dyn FnMut(Hit),
-    ) {
-        sweep_with(tables, probes, queries, hit, |rows, aim, hit| bucket_avx512(rows, aim, hit));
+    pub(super) fn sweep_avx512(sweep: Sweep<'_>, hit: &mut dyn FnMut(RowHit)) {
+        sweep_with(sweep, hit, |rows, aim, hit| bucket_avx512(rows, aim, hit));
     }
 
     #[inline]
@@ -289,9 +282,9 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    pub(super) fn near_avx512(words: &[u64], query: (u64, u32), hit: &mut dyn FnMut(usize)) {
-        let limit = _mm512_set1_epi64(i64::from(query.1));
-        let word = _mm512_set1_epi64(query.0.cast_signed());
+    pub(super) fn near_avx512(words: &[u64], query: u64, k: u32, hit: &mut dyn FnMut(usize)) {
+        let limit = _mm512_set1_epi64(i64::from(k));
+        let word = _mm512_set1_epi64(query.cast_signed());
         let (wide, rest) = words.as_chunks::<32>();
         for (chunk, words) in wide.iter().enumerate() {
             let mut hits = 0u32;

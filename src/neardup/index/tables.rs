@@ -15,13 +15,13 @@ const TAIL: usize = 4_096;
 
 /// A bit permutation that moves the bits of a mask to the top.
 #[derive(Debug, Clone)]
-struct Cut {
+struct BitPermutation {
     mask: u64,
     /// Runs of bits, top of the result first: the lowest bit of each and its length.
     runs: Vec<(u32, u32)>,
 }
 
-impl Cut {
+impl BitPermutation {
     fn new(mask: u64) -> Self {
         let mut runs = Vec::new();
         for wanted in [mask, !mask] {
@@ -56,8 +56,8 @@ fn ones(length: u32) -> u64 {
 }
 
 #[derive(Debug, Clone)]
-struct Table {
-    cut: Cut,
+struct MaskTable {
+    cut: BitPermutation,
     words: Vec<u64>,
     numbers: Vec<u32>,
     /// First row for each value of the top bits, about four rows each.
@@ -66,9 +66,9 @@ struct Table {
     shift: u32,
 }
 
-impl Table {
+impl MaskTable {
     fn new(mask: u64) -> Self {
-        let cut = Cut::new(mask);
+        let cut = BitPermutation::new(mask);
         Self { cut, words: Vec::new(), numbers: Vec::new(), directory: vec![0; 2], shift: 63 }
     }
 
@@ -111,18 +111,18 @@ impl Table {
 /// 12 bytes an entry and table, and a directory. An insertion that fills the list of 4,096
 /// entries sorts all tables anew: meant for batches.
 #[derive(Debug, Clone)]
-pub struct Tables {
+pub struct MaskTables {
     k_max: u32,
-    sorted: Vec<Table>,
+    sorted: Vec<MaskTable>,
     tail: Linear,
     /// Removed entries that the tables still hold.
     dead: HashSet<(u64, u32)>,
 }
 
-impl Tables {
+impl MaskTables {
     /// Makes empty tables. Any two fingerprints within `k_max` bits must agree in one of `masks`.
     pub(super) fn new(masks: &[u64], k_max: u32) -> Self {
-        let sorted = masks.iter().map(|mask| Table::new(*mask)).collect();
+        let sorted = masks.iter().map(|mask| MaskTable::new(*mask)).collect();
         Self { k_max, sorted, tail: Linear::new(), dead: HashSet::new() }
     }
 
@@ -151,7 +151,7 @@ impl Tables {
     }
 }
 
-impl Layout for Tables {
+impl Layout for MaskTables {
     fn insert(&mut self, fingerprint: Fingerprint, number: u32) {
         if self.holds(fingerprint, number) {
             self.dead.remove(&(fingerprint.0, number));
@@ -194,7 +194,7 @@ impl Layout for Tables {
                 }
                 let (word, number) = (table.cut.undo(table.words[row]), table.numbers[row]);
                 // Only the first table that reaches it tells of it.
-                let agrees = |table: &Table| (word ^ query.0) & table.cut.mask == 0;
+                let agrees = |table: &MaskTable| (word ^ query.0) & table.cut.mask == 0;
                 let dead = !self.dead.is_empty() && self.dead.contains(&(word, number));
                 if !dead && !self.sorted[..at].iter().any(agrees) {
                     found.push(Near { number, fingerprint: Fingerprint(word), distance });
@@ -213,7 +213,7 @@ impl Layout for Tables {
     }
 
     fn bytes(&self) -> usize {
-        let tables: usize = self.sorted.iter().map(Table::bytes).sum();
+        let tables: usize = self.sorted.iter().map(MaskTable::bytes).sum();
         tables + self.tail.bytes() + 17 * self.dead.capacity()
     }
 }

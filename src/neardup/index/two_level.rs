@@ -5,14 +5,14 @@
 //!
 //! Source: Manku et al., "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3.1.2.
 
-use super::tables::Tables;
+use super::tables::MaskTables;
 
 /// Largest distance: one of four blocks is left, and one of four parts.
 pub const K_MAX: u32 = 3;
 
 /// Makes an empty two-level index.
 #[must_use]
-pub fn two_level() -> Tables {
+pub fn two_level() -> MaskTables {
     let mut masks = Vec::new();
     for block in 0..4 {
         let first: u64 = 0xFFFF << (16 * block);
@@ -20,5 +20,5 @@ pub fn two_level() -> Tables {
         let parts = others.chunks(12);
         masks.extend(parts.map(|part| part.iter().fold(first, |mask, bit| mask | 1 << bit)));
     }
-    Tables::new(&masks, K_MAX)
+    MaskTables::new(&masks, K_MAX)
 }

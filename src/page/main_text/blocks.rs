@@ -3,25 +3,25 @@
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
-use super::Judged;
+use super::MainText;
 use super::render;
 use super::segments::{Segment, hash};
 use super::stats::latin;
 use crate::page::tags::Tag;
 use crate::page::tree::Tree;
-use crate::page::{Blocks, Read};
+use crate::page::{Blocks, ParsedPage};
 
 /// A block below this weight may name what follows it: a note, a command.
 const LABEL_MAX: u32 = latin(30);
 
-impl Judged {
+impl MainText {
     /// Returns the blocks of the text and, if some of them are left out, the text without them.
     ///
     /// What would lose more than half of its weight loses nothing: it is a copy, not a page in
     /// a frame.
     pub(in crate::page) fn without(
         &self,
-        read: &Read<'_>,
+        read: &ParsedPage<'_>,
         repeated: &HashSet<u64, impl BuildHasher>,
     ) -> (Blocks, Option<String>) {
         if self.elsewhere().is_some() {

@@ -9,7 +9,7 @@ use super::repeats::Plain;
 use super::segments::{Segments, hash};
 use super::stats::Stats;
 use crate::page::tags::Tag;
-use crate::page::tree::{Bound, Kind, Tree, parse};
+use crate::page::tree::{Bound, NodeKind, Tree, parse};
 
 /// Bytes of structured data that are looked at.
 const DATA_BYTES_MAX: usize = 256 << 10;
@@ -19,7 +19,7 @@ const NODES_MAX: usize = 50_000;
 
 /// Facts about a page, for the features of its segments.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct PageFacts {
     /// Words of the title.
     pub title: HashSet<u64, Plain>,
     /// Words of the description.
@@ -53,7 +53,7 @@ pub(super) const HINTS: [&str; 15] = [
     "generator_docs",
 ];
 
-impl Facts {
+impl PageFacts {
     pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
         let mut facts = Self::default();
         if let Some(url) = url {
@@ -68,7 +68,8 @@ impl Facts {
                 Tag::NotText if item.name() == "script" => {
                     let kind = item.attribute("type").unwrap_or_default();
                     if kind.eq_ignore_ascii_case("application/ld+json")
-                        && let Some(Kind::Text(text)) = tree.items.get(index + 1).map(|i| i.kind)
+                        && let Some(NodeKind::Text(text)) =
+                            tree.items.get(index + 1).map(|i| i.kind)
                     {
                         facts.read_data(text);
                     }
@@ -150,7 +151,7 @@ impl Facts {
         }
     }
 
-    fn read_meta(&mut self, item: &crate::page::tree::Item<'_>) {
+    fn read_meta(&mut self, item: &crate::page::tree::TreeNode<'_>) {
         let Some(content) = item.attribute("content") else { return };
         let name = item.attribute("property").or_else(|| item.attribute("name"));
         let name = name.unwrap_or_default();

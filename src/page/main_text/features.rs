@@ -1,13 +1,13 @@
 //! What is known of each segment, as bytes: the same numbers for training and for use.
 
-use super::facts::{Facts, HINTS, pair_key, words};
+use super::facts::{HINTS, PageFacts, pair_key, words};
 use super::names::MEANINGS;
 use super::repeats::{Repeats, Unit, group_key};
 use super::scores::Scores;
 use super::segments::{KINDS, Segment, Segments};
 use super::stats::{Sum, latin};
 use crate::page::tags::Tag;
-use crate::page::tree::{Kind, Tree};
+use crate::page::tree::{NodeKind, Tree};
 
 /// Levels of enclosing blocks whose sums are features.
 const LEVELS: usize = 4;
@@ -19,18 +19,18 @@ const DIGITS: [&str; LEVELS] = ["0", "1", "2", "3"];
 const TITLE_WEIGHT_MAX: u32 = latin(300);
 
 /// Everything that features are made of.
-pub(super) struct Context<'a, 'b> {
+pub(super) struct FeatureContext<'a, 'b> {
     tree: &'a Tree<'b>,
     segments: &'a Segments,
     scores: &'a Scores,
     repeats: &'a Repeats,
-    facts: &'a Facts,
-    whole: Whole,
+    facts: &'a PageFacts,
+    whole: PageSums,
 }
 
 /// Sums over the page.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Whole {
+pub(super) struct PageSums {
     pub sum: Sum,
     pub count: usize,
     pub prose_count: u32,
@@ -73,10 +73,10 @@ pub(super) fn ratio(part: f32, of: f32) -> u8 {
     if of > 0.0 { (part / of * 250.0).clamp(0.0, 255.0) as u8 } else { 0 }
 }
 
-impl Whole {
+impl PageSums {
     pub(super) fn new(tree: &Tree<'_>, segments: &Segments, scores: &Scores) -> Self {
         let count = segments.all.len();
-        let mut whole = Self { sum: segments.sum((0, count)), count, ..Self::default() };
+        let mut whole = Self { sum: segments.sum(0..count), count, ..Self::default() };
         for segment in &segments.all {
             whole.prose_count += u32::from(segment.sum().prose > 0);
             whole.cjk += segment.stats.cjk;
@@ -88,7 +88,7 @@ impl Whole {
                 Tag::Form => whole.forms += 1,
                 Tag::H1 if whole.heading.is_none() => {
                     let range = segments.range(tree, index);
-                    whole.heading = (range.0 < range.1).then_some(range.0);
+                    whole.heading = (!range.is_empty()).then_some(range.start);
                 }
                 tag if tag.heading().is_some() => whole.headings += 1,
                 _ => {}
@@ -101,15 +101,15 @@ impl Whole {
     }
 }
 
-impl<'a, 'b> Context<'a, 'b> {
+impl<'a, 'b> FeatureContext<'a, 'b> {
     pub(super) fn new(
         tree: &'a Tree<'b>,
         segments: &'a Segments,
         scores: &'a Scores,
         repeats: &'a Repeats,
-        facts: &'a Facts,
+        facts: &'a PageFacts,
     ) -> Self {
-        let whole = Whole::new(tree, segments, scores);
+        let whole = PageSums::new(tree, segments, scores);
         Self { tree, segments, scores, repeats, facts, whole }
     }
 
@@ -177,7 +177,7 @@ impl<'a, 'b> Context<'a, 'b> {
 
     fn place(&self, at: usize, segment: &Segment, sink: &mut impl Sink) {
         let whole = &self.whole;
-        let before = self.segments.sum((0, at));
+        let before = self.segments.sum(0..at);
         sink.put("place", share(at as u32, whole.count as u32));
         sink.put("place_weight", share(before.weight, whole.sum.weight));
         sink.put("place_prose", share(before.prose, whole.sum.prose));
@@ -216,7 +216,7 @@ impl<'a, 'b> Context<'a, 'b> {
         let mut range = self.segments.range(self.tree, above);
         for (number, digit) in DIGITS.into_iter().enumerate() {
             if number > 0 {
-                let inner = range;
+                let inner = range.clone();
                 while range == inner {
                     let parent = self.tree.items[above].parent;
                     if parent == above {
@@ -226,7 +226,7 @@ impl<'a, 'b> Context<'a, 'b> {
                     range = self.segments.range(self.tree, above);
                 }
             }
-            let sum = self.segments.sum(range);
+            let sum = self.segments.sum(range.clone());
             let mut put = |name: &str, value| {
                 sink.put_as(name, digit, value);
             };
@@ -235,11 +235,11 @@ impl<'a, 'b> Context<'a, 'b> {
             put("up_links", share(sum.links, sum.weight));
             put("up_marks", share((sum.commas + sum.stops) * 8, sum.words));
             put("up_prose", share(sum.prose, sum.weight));
-            put("up_mean", level(sum.weight / (range.1 - range.0).max(1) as u32));
+            put("up_mean", level(sum.weight / range.len().max(1) as u32));
             if number > 0 {
                 put("up_tag", self.tree.items[above].tag as u8);
-                put("up_count", level((range.1 - range.0) as u32));
-                put("up_place", share((at - range.0.min(at)) as u32, (range.1 - range.0) as u32));
+                put("up_count", level(range.len() as u32));
+                put("up_place", share((at - range.start.min(at)) as u32, range.len() as u32));
             }
         }
     }
@@ -299,7 +299,7 @@ impl<'a, 'b> Context<'a, 'b> {
         for (name, from, to) in
             [("window_before", at.saturating_sub(6), at), ("window_after", at + 1, at + 7)]
         {
-            let sum = self.segments.sum((from.min(all.len()), to.min(all.len())));
+            let sum = self.segments.sum(from.min(all.len())..to.min(all.len()));
             sink.put_as(name, "_weight", level(sum.weight));
             sink.put_as(name, "_links", share(sum.links, sum.weight));
             sink.put_as(name, "_prose", share(sum.prose, sum.weight));
@@ -315,7 +315,7 @@ impl<'a, 'b> Context<'a, 'b> {
         if looks {
             let mut last = 0;
             for item in &self.tree.items[segment.first..segment.end] {
-                let Kind::Text(text) = item.kind else { continue };
+                let NodeKind::Text(text) = item.kind else { continue };
                 for word in words(text) {
                     all += 1;
                     counts[0] += u32::from(facts.title.contains(&word));

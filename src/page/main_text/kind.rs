@@ -10,7 +10,7 @@ use super::stats::Sum;
 /// What a page is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum PageKind {
     /// One text by someone: news, a blog post, an essay.
     #[default]
     Article,
@@ -28,7 +28,7 @@ pub enum Kind {
     Service,
 }
 
-impl Kind {
+impl PageKind {
     /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Article,
@@ -69,7 +69,7 @@ pub(super) const CHOICE: [&str; 8] = [
 
 /// The features from which the kind is told: those of the page, and those of the choice.
 pub(super) fn row(page: &[u8], segments: &Segments, kept: &[bool], quality: f32) -> Vec<u8> {
-    let whole = segments.sum((0, segments.all.len()));
+    let whole = segments.sum(0..segments.all.len());
     let taken = segments.all.iter().zip(kept).filter(|(_, kept)| **kept);
     let (mut sum, mut count) = (Sum::default(), 0);
     for (segment, _) in taken {

@@ -10,7 +10,7 @@ const NESTING_MAX: usize = 8;
 
 /// Writes the segments that are kept, in document order. Links are relative to `base`.
 pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool], base: &Base) -> String {
-    let mut writer = Writer::new(tree, base);
+    let mut writer = MarkdownWriter::new(tree, base);
     for (segment, _) in segments.all.iter().zip(kept).filter(|(_, kept)| **kept) {
         writer.segment(segment);
     }
@@ -22,7 +22,7 @@ pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool], base: 
 
 /// Where a segment stands.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Place {
+struct SegmentPlace {
     heading: Option<u8>,
     pre: Option<usize>,
     /// The row whose cell the segment begins.
@@ -32,7 +32,7 @@ struct Place {
     items: Vec<usize>,
 }
 
-struct Writer<'a, 'b> {
+struct MarkdownWriter<'a, 'b> {
     tree: &'a Tree<'b>,
     base: &'a Base,
     out: String,
@@ -42,18 +42,18 @@ struct Writer<'a, 'b> {
     marked: Vec<usize>,
     /// The last line is of a list.
     in_list: bool,
-    table: Table,
+    table: TableRows,
 }
 
 /// Rows that are gathered until it is known whether they make a table.
 #[derive(Default)]
-struct Table {
+struct TableRows {
     element: Option<usize>,
     row: Option<usize>,
     rows: Vec<Vec<String>>,
 }
 
-impl<'a, 'b> Writer<'a, 'b> {
+impl<'a, 'b> MarkdownWriter<'a, 'b> {
     fn new(tree: &'a Tree<'b>, base: &'a Base) -> Self {
         Self {
             tree,
@@ -62,12 +62,12 @@ impl<'a, 'b> Writer<'a, 'b> {
             code: None,
             marked: Vec::new(),
             in_list: false,
-            table: Table::default(),
+            table: TableRows::default(),
         }
     }
 
-    fn place(&self, segment: &Segment) -> Place {
-        let mut place = Place::default();
+    fn place(&self, segment: &Segment) -> SegmentPlace {
+        let mut place = SegmentPlace::default();
         let mut at = segment.block;
         loop {
             let item = &self.tree.items[at];
@@ -132,7 +132,7 @@ impl<'a, 'b> Writer<'a, 'b> {
         }
     }
 
-    fn prefix(&mut self, place: &Place, is_new: bool) {
+    fn prefix(&mut self, place: &SegmentPlace, is_new: bool) {
         self.out.push_str(&"> ".repeat(place.quotes));
         let Some((last, outer)) = place.items.split_last() else { return };
         for item in outer {
@@ -186,7 +186,7 @@ impl<'a, 'b> Writer<'a, 'b> {
 
     /// Writes the rows as a table if they have columns, else as paragraphs.
     fn leave_table(&mut self) {
-        let Table { rows, .. } = std::mem::take(&mut self.table);
+        let TableRows { rows, .. } = std::mem::take(&mut self.table);
         let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
         if columns == 0 {
             return;

@@ -24,20 +24,20 @@ use std::sync::LazyLock;
 
 use url::Url;
 
-use super::Read;
+use super::ParsedPage;
 use super::tags::Tag;
 use super::tree::{Bound, Tree};
-use facts::Facts;
-use features::{Context, Sink};
+use facts::PageFacts;
+use features::{FeatureContext, Sink};
 use model::Models;
 use repeats::Repeats;
 use scores::Scores;
 use segments::Segments;
 use stats::latin;
 
-pub use kind::Kind;
+pub use kind::PageKind;
 pub(super) use render::collapse_lines;
-pub use why::{Verdict, Why};
+pub use why::{BlockVerdict, TextReasons};
 
 /// A page on which less than this is kept may have its text elsewhere.
 const TEXT_MIN: u32 = latin(250);
@@ -54,9 +54,9 @@ impl Sink for Values {
 
 /// Names in the order in which features are put.
 #[derive(Debug, Default)]
-struct Names(Vec<String>);
+struct FeatureNames(Vec<String>);
 
-impl Sink for Names {
+impl Sink for FeatureNames {
     fn put_as(&mut self, stem: &str, part: &str, _: u8) {
         self.0.push([stem, part].concat());
     }
@@ -64,7 +64,7 @@ impl Sink for Names {
 
 /// A page whose segments have been judged.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct MainText {
     segments: Segments,
     /// How likely each segment is part of the main text, 0 to 1.
     chances: Vec<f32>,
@@ -73,16 +73,16 @@ pub(super) struct Judged {
     /// The F1 to be expected of the choice, if the chances hold: 0 to 1.
     pub quality: f32,
     /// What the page is.
-    pub kind: Kind,
+    pub kind: PageKind,
     /// Features of the page.
     page: Vec<u8>,
-    facts: Facts,
+    facts: PageFacts,
 }
 
-impl Judged {
+impl MainText {
     /// Judges the segments of a page.
     pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
-        let facts = Facts::new(tree, url);
+        let facts = PageFacts::new(tree, url);
         let segments = Segments::new(tree);
         let mut page = Values::default();
         let chances = with_context(tree, &segments, &facts, |context| {
@@ -105,7 +105,7 @@ impl Judged {
     }
 
     /// Returns the main text as Markdown.
-    pub(super) fn markdown(&self, read: &Read<'_>) -> String {
+    pub(super) fn markdown(&self, read: &ParsedPage<'_>) -> String {
         let here = || markdown::render(read.tree, &self.segments, &self.kept, read.base);
         self.elsewhere().unwrap_or_else(here)
     }
@@ -128,16 +128,16 @@ const ROWS_AT_A_TIME: usize = 4_096;
 fn with_context<T>(
     tree: &Tree<'_>,
     segments: &Segments,
-    facts: &Facts,
-    then: impl FnOnce(&Context<'_, '_>) -> T,
+    facts: &PageFacts,
+    then: impl FnOnce(&FeatureContext<'_, '_>) -> T,
 ) -> T {
     let scores = Scores::new(tree, segments);
     let repeats = Repeats::new(tree, segments);
-    then(&Context::new(tree, segments, &scores, &repeats, facts))
+    then(&FeatureContext::new(tree, segments, &scores, &repeats, facts))
 }
 
 /// How likely each segment is part of the main text.
-fn chances(context: &Context<'_, '_>, page: &[u8], count: usize) -> Vec<f32> {
+fn chances(context: &FeatureContext<'_, '_>, page: &[u8], count: usize) -> Vec<f32> {
     let mut chances = Vec::with_capacity(count);
     let mut rows = Values::default();
     for from in (0..count).step_by(ROWS_AT_A_TIME) {
@@ -158,9 +158,9 @@ fn feature_names() -> (Vec<String>, Vec<String>) {
     let segments = Segments::new(&tree);
     let scores = Scores::new(&tree, &segments);
     let repeats = Repeats::new(&tree, &segments);
-    let facts = Facts::default();
-    let context = Context::new(&tree, &segments, &scores, &repeats, &facts);
-    let (mut page, mut row) = (Names::default(), Names::default());
+    let facts = PageFacts::default();
+    let context = FeatureContext::new(&tree, &segments, &scores, &repeats, &facts);
+    let (mut page, mut row) = (FeatureNames::default(), FeatureNames::default());
     context.page(&mut page);
     context.segment(0, &mut row);
     (page.0, row.0)

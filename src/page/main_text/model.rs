@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::kind::{CHOICE, Kind};
+use super::kind::{CHOICE, PageKind};
 
 /// Questions a tree asks at most.
 const DEPTH_MAX: usize = 8;
@@ -18,14 +18,14 @@ const HEADER: &str = "uniqcrawl trees 1";
 
 /// Is a feature greater than a bound?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Question {
+struct TreeSplit {
     feature: u16,
     bound: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OneTree {
-    questions: Vec<Question>,
+    questions: Vec<TreeSplit>,
     leaves: Vec<i16>,
 }
 
@@ -69,7 +69,7 @@ impl Models {
         let of_segments = numbered(own);
         let of_pages = numbered(page.iter().map(String::as_str).chain(CHOICE));
         let mut models = Self { usual: vec![0; row.len()], ..Self::default() };
-        models.kinds.resize(Kind::ALL.len(), Model::default());
+        models.kinds.resize(PageKind::ALL.len(), Model::default());
         let mut present: Option<Option<usize>> = None;
         for (line, text) in text.lines().enumerate() {
             let bad = |what: &str| BadModel { line: line + 1, what: what.to_owned() };
@@ -81,7 +81,7 @@ impl Models {
                 models.read_usual(rest, &of_segments, page.len()).map_err(|what| bad(&what))?;
             } else if let Some(rest) = text.strip_prefix("model ") {
                 let (name, bias) = rest.split_once(' ').ok_or(bad("there is no bias"))?;
-                let kind = Kind::ALL.iter().position(|kind| kind.as_str() == name);
+                let kind = PageKind::ALL.iter().position(|kind| kind.as_str() == name);
                 if kind.is_none() && name != "segments" {
                     return Err(bad("the model has an unknown name"));
                 }
@@ -116,10 +116,10 @@ impl Models {
     }
 
     /// Returns the kind that a page is most likely of.
-    pub(super) fn kind(&self, row: &[u8]) -> Kind {
+    pub(super) fn kind(&self, row: &[u8]) -> PageKind {
         let odds = self.kinds.iter().map(|model| model.odds(&[], row, row.len())[0]);
         let best = odds.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-        best.map(|(at, _)| Kind::ALL[at]).unwrap_or_default()
+        best.map(|(at, _)| PageKind::ALL[at]).unwrap_or_default()
     }
 }
 
@@ -165,13 +165,13 @@ impl Model {
 impl OneTree {
     fn read(line: &str, numbers: &Numbers<'_>) -> Result<Self, String> {
         let (questions, leaves) = line.split_once(": ").ok_or("there is no colon")?;
-        let questions: Vec<Question> = questions
+        let questions: Vec<TreeSplit> = questions
             .split_whitespace()
             .map(|question| {
                 let (name, bound) = question.split_once('>').ok_or("a question has no `>`")?;
                 let feature = *numbers.get(name).ok_or(format!("no feature is named {name}"))?;
                 let bound = bound.parse().map_err(|_| format!("{bound} is no bound"))?;
-                Ok(Question { feature, bound })
+                Ok(TreeSplit { feature, bound })
             })
             .collect::<Result<_, String>>()?;
         let leaves: Vec<i16> = leaves

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::segments::{Segments, hash};
 use super::stats::Sum;
 use crate::page::tags::Tag;
-use crate::page::tree::{Kind, Tree};
+use crate::page::tree::{NodeKind, Tree};
 
 /// Siblings of one look from which on they are taken for a series.
 const SERIES_MIN: u32 = 3;
@@ -63,11 +63,11 @@ impl Repeats {
     pub(super) fn new(tree: &Tree<'_>, segments: &Segments) -> Self {
         let mut repeats = Self::default();
         for (index, item) in tree.items.iter().enumerate() {
-            if !matches!(item.kind, Kind::Element(_)) || !item.tag.is_block() {
+            if !matches!(item.kind, NodeKind::Element(_)) || !item.tag.is_block() {
                 continue;
             }
             let range = segments.range(tree, index);
-            if range.0 < range.1 {
+            if !range.is_empty() {
                 let key = mix(segments.looks[index], item.parent as u64);
                 repeats.siblings.entry(key).or_default().add(segments.sum(range));
             }
@@ -131,7 +131,7 @@ pub(super) fn group_key(tree: &Tree<'_>, segments: &Segments, block: usize) -> u
 
 fn text_key(tree: &Tree<'_>, first: usize, end: usize) -> u64 {
     tree.items[first..end].iter().fold(0, |key, item| match item.kind {
-        Kind::Text(text) => mix(hash(text.trim()), key),
-        Kind::Element(_) => key,
+        NodeKind::Text(text) => mix(hash(text.trim()), key),
+        NodeKind::Element(_) => key,
     })
 }

@@ -1,6 +1,7 @@
 //! The text of a page cut at the borders of its blocks, with sums over every subtree.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -8,7 +9,7 @@ use super::names;
 use super::repeats::Plain;
 use super::stats::{Stats, Sum, latin};
 use crate::page::tags::Tag;
-use crate::page::tree::{Kind, Tree};
+use crate::page::tree::{NodeKind, Tree};
 
 /// Least weight of a segment that reads like prose.
 const PROSE_MIN: u32 = latin(80);
@@ -94,7 +95,7 @@ impl Segment {
                 let item = &tree.items[at];
                 let here = at;
                 at = if item.tag.is_not_text() { item.end } else { at + 1 };
-                if let Kind::Text(text) = item.kind {
+                if let NodeKind::Text(text) = item.kind {
                     return Some((here, text));
                 }
             }
@@ -165,7 +166,7 @@ impl Segments {
                 (self.names_around[parent], self.kinds[parent])
             };
             let (mut meaning, mut look, mut kinds) = (0, item.tag as u64 + 1, 0);
-            if let Kind::Element(_) = item.kind {
+            if let NodeKind::Element(_) = item.kind {
                 kinds = kind_of(item.tag);
                 // The body of a page carries the names of everything on it.
                 let has_names = !matches!(item.tag, Tag::Html | Tag::Body | Tag::NotText);
@@ -203,9 +204,9 @@ impl Segments {
                 continue;
             }
             match item.kind {
-                Kind::Text(text) => cutter.text(index, text, self.kinds[index]),
-                Kind::Element(_) if item.tag.is_not_text() => skip = item.end,
-                Kind::Element(_) => {
+                NodeKind::Text(text) => cutter.text(index, text, self.kinds[index]),
+                NodeKind::Element(_) if item.tag.is_not_text() => skip = item.end,
+                NodeKind::Element(_) => {
                     if item.tag.is_block() {
                         cutter.finish(&mut self.all);
                         cutter.after_break = item.tag == Tag::Br;
@@ -230,14 +231,14 @@ impl Segments {
             && segment.link_weight * 2 <= segment.stats.weight
     }
 
-    /// Numbers of the first segment of a block and of the one after its last.
-    pub(super) fn range(&self, tree: &Tree<'_>, index: usize) -> (usize, usize) {
-        (self.before[index] as usize, self.before[tree.items[index].end] as usize)
+    /// Numbers of the segments of a block.
+    pub(super) fn range(&self, tree: &Tree<'_>, index: usize) -> Range<usize> {
+        self.before[index] as usize..self.before[tree.items[index].end] as usize
     }
 
     /// Sums over some segments.
-    pub(super) fn sum(&self, (from, to): (usize, usize)) -> Sum {
-        self.sums[to.max(from)].minus(self.sums[from])
+    pub(super) fn sum(&self, Range { start, end }: Range<usize>) -> Sum {
+        self.sums[end.max(start)].minus(self.sums[start])
     }
 
     /// Sums over a block.

@@ -32,7 +32,7 @@ pub(super) struct Stats {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum AsciiClass {
     Space,
     Letter,
     Capital,
@@ -43,48 +43,48 @@ enum Class {
     Mark,
 }
 
-const CLASSES: [Class; 128] = {
-    let mut classes = [Class::Mark; 128];
+const CLASSES: [AsciiClass; 128] = {
+    let mut classes = [AsciiClass::Mark; 128];
     let mut at = 0;
     while at < 128 {
         classes[at] = match at as u8 {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0C | 0 => Class::Space,
-            b'a'..=b'z' => Class::Letter,
-            b'A'..=b'Z' => Class::Capital,
-            b'0'..=b'9' => Class::Digit,
-            b',' | b';' => Class::Comma,
-            b'.' | b'!' | b'?' => Class::Stop,
-            b'|' | b'>' | b'<' | b'/' | b'*' | b'[' | b']' => Class::Bar,
-            _ => Class::Mark,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0C | 0 => AsciiClass::Space,
+            b'a'..=b'z' => AsciiClass::Letter,
+            b'A'..=b'Z' => AsciiClass::Capital,
+            b'0'..=b'9' => AsciiClass::Digit,
+            b',' | b';' => AsciiClass::Comma,
+            b'.' | b'!' | b'?' => AsciiClass::Stop,
+            b'|' | b'>' | b'<' | b'/' | b'*' | b'[' | b']' => AsciiClass::Bar,
+            _ => AsciiClass::Mark,
         };
         at += 1;
     }
     classes
 };
 
-fn class(c: char) -> (Class, bool) {
+fn class(c: char) -> (AsciiClass, bool) {
     if c.is_ascii() {
         return (CLASSES[c as usize], false);
     }
     match c {
-        '，' | '、' | '；' | '：' | '،' | '؛' => (Class::Comma, false),
-        '。' | '！' | '？' | '…' | '؟' | '।' => (Class::Stop, false),
+        '，' | '、' | '；' | '：' | '،' | '؛' => (AsciiClass::Comma, false),
+        '。' | '！' | '？' | '…' | '؟' | '।' => (AsciiClass::Stop, false),
         '»' | '›' | '•' | '·' | '▪' | '■' | '◆' | '●' | '→' | '▶' | '｜' | '│' => {
-            (Class::Bar, false)
+            (AsciiClass::Bar, false)
         }
         '\u{3000}' | '\u{A0}' | '\u{2000}'..='\u{200D}' | '\u{FEFF}' | '\u{AD}' => {
-            (Class::Space, false)
+            (AsciiClass::Space, false)
         }
         '\u{2E80}'..='\u{2FFF}'
         | '\u{3040}'..='\u{9FFF}'
         | '\u{AC00}'..='\u{D7AF}'
         | '\u{F900}'..='\u{FAFF}'
-        | '\u{20000}'..='\u{3FFFF}' => (Class::Letter, true),
+        | '\u{20000}'..='\u{3FFFF}' => (AsciiClass::Letter, true),
         '\u{2010}'..='\u{206F}' | '\u{3001}'..='\u{303F}' | '\u{FF01}'..='\u{FF0F}' => {
-            (Class::Mark, false)
+            (AsciiClass::Mark, false)
         }
-        c if c.is_uppercase() => (Class::Capital, false),
-        _ => (Class::Letter, false),
+        c if c.is_uppercase() => (AsciiClass::Capital, false),
+        _ => (AsciiClass::Letter, false),
     }
 }
 
@@ -98,27 +98,27 @@ impl Stats {
         let mut in_word = false;
         for c in text.chars() {
             let (class, cjk) = class(c);
-            if class == Class::Space {
+            if class == AsciiClass::Space {
                 in_word = false;
                 continue;
             }
             self.weight += if cjk { CJK } else { LATIN };
             match class {
-                Class::Letter if cjk => {
+                AsciiClass::Letter if cjk => {
                     self.cjk += 1;
                     self.words += self.cjk & 1;
                     in_word = false;
                 }
-                Class::Letter | Class::Capital | Class::Digit => {
+                AsciiClass::Letter | AsciiClass::Capital | AsciiClass::Digit => {
                     self.words += u32::from(!in_word);
                     in_word = true;
-                    self.capitals += u32::from(class == Class::Capital);
-                    self.digits += u32::from(class == Class::Digit);
+                    self.capitals += u32::from(class == AsciiClass::Capital);
+                    self.digits += u32::from(class == AsciiClass::Digit);
                 }
-                Class::Comma => self.commas += 1,
-                Class::Stop => self.stops += 1,
-                Class::Bar => self.bars += 1,
-                Class::Mark | Class::Space => self.marks += 1,
+                AsciiClass::Comma => self.commas += 1,
+                AsciiClass::Stop => self.stops += 1,
+                AsciiClass::Bar => self.bars += 1,
+                AsciiClass::Mark | AsciiClass::Space => self.marks += 1,
             }
         }
     }
@@ -131,19 +131,20 @@ impl Stats {
             for byte in part {
                 let class = CLASSES[usize::from(byte & 0x7F)];
                 counts += 1 << (class as u32 * 8);
-                let is_letter = matches!(class, Class::Letter | Class::Capital | Class::Digit);
+                let is_letter =
+                    matches!(class, AsciiClass::Letter | AsciiClass::Capital | AsciiClass::Digit);
                 self.words += u32::from(is_letter && !in_word);
-                in_word = is_letter || in_word && class != Class::Space;
+                in_word = is_letter || in_word && class != AsciiClass::Space;
             }
             let counts = counts.to_le_bytes();
-            let count = |class: Class| u32::from(counts[class as usize]);
-            self.weight += LATIN * (part.len() as u32 - count(Class::Space));
-            self.capitals += count(Class::Capital);
-            self.digits += count(Class::Digit);
-            self.commas += count(Class::Comma);
-            self.stops += count(Class::Stop);
-            self.bars += count(Class::Bar);
-            self.marks += count(Class::Mark);
+            let count = |class: AsciiClass| u32::from(counts[class as usize]);
+            self.weight += LATIN * (part.len() as u32 - count(AsciiClass::Space));
+            self.capitals += count(AsciiClass::Capital);
+            self.digits += count(AsciiClass::Digit);
+            self.commas += count(AsciiClass::Comma);
+            self.stops += count(AsciiClass::Stop);
+            self.bars += count(AsciiClass::Bar);
+            self.marks += count(AsciiClass::Mark);
         }
     }
 }

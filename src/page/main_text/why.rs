@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::names::MEANINGS;
 use super::segments::KINDS;
-use super::{Judged, MODELS, Values, feature_names, kind, render, with_context};
+use super::{MODELS, MainText, Values, feature_names, kind, render, with_context};
 use crate::page::tree::Tree;
 
 /// Reasons that are given for a block.
@@ -15,16 +15,16 @@ const EFFECT_MIN: f32 = 0.2;
 
 /// Why the text of a page is what it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Why {
+pub struct TextReasons {
     /// What was decided on each block, in document order.
-    pub blocks: Vec<Verdict>,
+    pub blocks: Vec<BlockVerdict>,
     /// What is known of the page, in hexadecimal, one byte a feature: for training.
     pub features: String,
 }
 
 /// What was decided on a block of a page, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct BlockVerdict {
     /// It is part of the main text.
     pub kept: bool,
     /// How likely it is part of the main text, 0 to 1.
@@ -38,14 +38,14 @@ pub struct Verdict {
     pub features: String,
 }
 
-impl Judged {
+impl MainText {
     /// Returns what was decided, and why.
-    pub(in crate::page) fn why(&self, tree: &Tree<'_>) -> Why {
+    pub(in crate::page) fn why(&self, tree: &Tree<'_>) -> TextReasons {
         let row = kind::row(&self.page, &self.segments, &self.kept, self.quality);
-        Why { blocks: self.verdicts(tree), features: hexadecimal(row.iter()) }
+        TextReasons { blocks: self.verdicts(tree), features: hexadecimal(row.iter()) }
     }
 
-    fn verdicts(&self, tree: &Tree<'_>) -> Vec<Verdict> {
+    fn verdicts(&self, tree: &Tree<'_>) -> Vec<BlockVerdict> {
         let (_, names) = feature_names();
         let reasons: Vec<String> = names.iter().map(|name| reason(name)).collect();
         with_context(tree, &self.segments, &self.facts, |context| {
@@ -54,7 +54,7 @@ impl Judged {
                 context.segment(at, &mut row);
                 let mut only = vec![false; self.kept.len()];
                 only[at] = true;
-                Verdict {
+                BlockVerdict {
                     kept: self.kept[at],
                     chance: self.chances[at],
                     reasons: self.reasons(&row.0, &reasons),

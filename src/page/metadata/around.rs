@@ -4,7 +4,7 @@ use super::super::links::Base;
 use super::super::tree::Tree;
 use super::linked::Linked;
 use super::names::plain;
-use super::seen::{Seen, has_word};
+use super::seen::{RawMetadata, has_word};
 use super::window::Window;
 use super::{Alternate, Image};
 
@@ -17,13 +17,13 @@ const DESCRIPTION_CHARS_MAX: usize = 1_000;
 /// Sides below which an image is an ornament.
 const SIDE_MIN: u32 = 40;
 
-pub(super) fn site(seen: &Seen<'_>, linked: &Linked) -> Option<String> {
+pub(super) fn site(seen: &RawMetadata<'_>, linked: &Linked) -> Option<String> {
     let told = seen.meta_of(&["og:site_name", "application-name", "apple-mobile-web-app-title"]);
     let told = told.map(plain).or_else(|| linked.site.clone());
     told.filter(|name| !name.is_empty() && name.chars().count() <= 120)
 }
 
-pub(super) fn description(seen: &Seen<'_>, linked: &Linked) -> Option<String> {
+pub(super) fn description(seen: &RawMetadata<'_>, linked: &Linked) -> Option<String> {
     let names = ["description", "og:description", "twitter:description", "dc.description"];
     let told = seen.meta_of(&names).map(plain).or_else(|| linked.description.clone());
     let cut = |text: String| text.chars().take(DESCRIPTION_CHARS_MAX).collect::<String>();
@@ -32,7 +32,8 @@ pub(super) fn description(seen: &Seen<'_>, linked: &Linked) -> Option<String> {
 
 pub(super) fn licence(
     tree: &Tree<'_>,
-    (seen, linked): (&Seen<'_>, &Linked),
+    seen: &RawMetadata<'_>,
+    linked: &Linked,
     base: &Base,
 ) -> Option<String> {
     let in_head = seen.links.iter().map(|index| &tree.items[*index]);
@@ -45,7 +46,7 @@ pub(super) fn licence(
     base.join(href?)
 }
 
-pub(super) fn keywords(seen: &Seen<'_>, linked: &Linked) -> Vec<String> {
+pub(super) fn keywords(seen: &RawMetadata<'_>, linked: &Linked) -> Vec<String> {
     let listed = seen.meta_of(&["keywords", "news_keywords", "parsely-tags"]).unwrap_or_default();
     let listed = listed.split([',', '，', ';', '、']).map(plain);
     let tags = seen.all_meta("article:tag").map(plain);
@@ -60,7 +61,7 @@ pub(super) fn keywords(seen: &Seen<'_>, linked: &Linked) -> Vec<String> {
     keywords
 }
 
-pub(super) fn alternates(tree: &Tree<'_>, seen: &Seen<'_>, base: &Base) -> Vec<Alternate> {
+pub(super) fn alternates(tree: &Tree<'_>, seen: &RawMetadata<'_>, base: &Base) -> Vec<Alternate> {
     let links = seen.links.iter().map(|index| &tree.items[*index]);
     let found = links.filter_map(|item| {
         let language = item.attribute("hreflang")?.trim();
@@ -76,7 +77,8 @@ pub(super) fn alternates(tree: &Tree<'_>, seen: &Seen<'_>, base: &Base) -> Vec<A
 /// The main image, then those of the text, each once.
 pub(super) fn images(
     tree: &Tree<'_>,
-    (seen, linked): (&Seen<'_>, &Linked),
+    seen: &RawMetadata<'_>,
+    linked: &Linked,
     window: &Window<'_>,
     base: &Base,
 ) -> Vec<Image> {

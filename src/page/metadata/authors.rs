@@ -1,13 +1,13 @@
 //! Who wrote a page.
 
-use super::super::tree::{Kind as Node, Tree};
-use super::dates::{self, Order};
-use super::han_names::{self, Byline, Part};
-use super::linked::Role;
+use super::super::tree::{NodeKind, Tree};
+use super::dates::{self, DateOrder};
+use super::han_names::{self, Byline, Credit};
+use super::linked::ThingKind;
 use super::names;
 use super::seen::has_word;
-use super::window::Line;
-use super::{Evidence, Kind, Source, Stated};
+use super::window::VisibleText;
+use super::{Evidence, PageType, Source, Stated};
 use crate::text::is_han;
 
 /// Least confidence of authors that are told.
@@ -55,11 +55,11 @@ const TWITTER_LABELS: [&str; 9] = [
 type Authors = Stated<Vec<String>>;
 
 /// How much less a name is believed on a page that need not have an author.
-fn doubt(kind: Kind) -> f32 {
+fn doubt(kind: PageType) -> f32 {
     match kind {
-        Kind::Article => 0.0,
-        Kind::Unknown => 0.06,
-        Kind::Undated => 0.3,
+        PageType::Article => 0.0,
+        PageType::Unknown => 0.06,
+        PageType::Undated => 0.3,
     }
 }
 
@@ -104,7 +104,7 @@ fn stated(names: Vec<String>, source: Source, confidence: f32) -> Option<Authors
 /// Nobody of the site: its own name is no author.
 fn persons<'n>(evidence: &Evidence<'_, '_>, texts: impl Iterator<Item = &'n str>) -> Vec<String> {
     let known = texts.filter_map(names::person);
-    known.filter(|name| evidence.kind == Kind::Article || !is_site(evidence, name)).collect()
+    known.filter(|name| evidence.kind == PageType::Article || !is_site(evidence, name)).collect()
 }
 
 fn is_site(evidence: &Evidence<'_, '_>, name: &str) -> bool {
@@ -119,9 +119,9 @@ fn is_site(evidence: &Evidence<'_, '_>, name: &str) -> bool {
 fn linked(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let linked = evidence.linked;
     let confidence = match (linked.role, linked.persons) {
-        (Some(Role::Article), true) => 0.92,
-        (Some(Role::Article), false) => 0.55,
-        (Some(Role::Page), true) if evidence.kind == Kind::Article => 0.62,
+        (Some(ThingKind::Article), true) => 0.92,
+        (Some(ThingKind::Article), false) => 0.55,
+        (Some(ThingKind::Page), true) if evidence.kind == PageType::Article => 0.62,
         _ => 0.35,
     };
     let names = persons(evidence, linked.authors.iter().map(String::as_str));
@@ -201,7 +201,7 @@ fn bylines(evidence: &Evidence<'_, '_>) -> Vec<usize> {
     let Evidence { tree, window, .. } = *evidence;
     let mut found = Vec::new();
     for index in window.from..window.until.min(tree.items.len()) {
-        let Node::Element(element) = tree.items[index].kind else { continue };
+        let NodeKind::Element(element) = tree.items[index].kind else { continue };
         let link = element.name() == "a";
         let named = element.attrs().any(|(name, value)| match name {
             "class" | "id" => is_byline(value),
@@ -287,7 +287,7 @@ fn byline_names(text: &str) -> Vec<String> {
     let by = by.filter_map(|word| lower.find(word).map(|at| at + word.len())).min();
     let text = names::after_by(text).unwrap_or_else(|| &text[by.unwrap_or(0)..]);
     let mut text = text;
-    if let Some(date) = dates::find(text, Order::Unknown, 1).first() {
+    if let Some(date) = dates::find(text, DateOrder::Unknown, 1).first() {
         text = &text[..date.start];
     }
     let cut = [" | ", " · ", " • ", " — ", "Published", "Updated", "Posted", "Follow", "Last "];
@@ -321,7 +321,7 @@ fn visible(evidence: &Evidence<'_, '_>) -> Option<Authors> {
 }
 
 /// The names in the texts after a label: `By` `Jane Doe` `and` `John Roe`.
-fn following(lines: &[Line<'_>], label: usize) -> Vec<String> {
+fn following(lines: &[VisibleText<'_>], label: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut joined = true;
     for line in lines.iter().skip(label + 1).take(7) {
@@ -345,7 +345,7 @@ const END_CHARS: usize = 300;
 
 fn chinese(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let Evidence { window, main, .. } = *evidence;
-    let han = |line: &&Line<'_>| line.text.chars().take(40).any(is_han);
+    let han = |line: &&VisibleText<'_>| line.text.chars().take(40).any(is_han);
     if !evidence.chinese || !window.head.iter().chain(&window.tail).any(|line| han(&line)) {
         return None;
     }
@@ -372,16 +372,16 @@ fn chinese(evidence: &Evidence<'_, '_>) -> Option<Authors> {
     let best = found.into_iter().min_by_key(|(byline, place)| (byline.part, *place));
     let (byline, _) = best?;
     let confidence = match byline.part {
-        Part::Author | Part::Reporter => 0.85,
-        Part::Signed | Part::Compiler => 0.7,
-        Part::Editor => 0.65,
-        Part::Picture => 0.6,
+        Credit::Author | Credit::Reporter => 0.85,
+        Credit::Signed | Credit::Compiler => 0.7,
+        Credit::Editor => 0.65,
+        Credit::Picture => 0.6,
     };
     let names = persons(evidence, byline.names.iter().map(String::as_str));
     stated(names, Source::Text, confidence)
 }
 
-fn joined(lines: &[Line<'_>]) -> String {
+fn joined(lines: &[VisibleText<'_>]) -> String {
     let mut out = String::new();
     for line in lines.iter().filter(|line| !line.linked || line.text.len() < 40) {
         out.push_str(&line.text[..line.text.floor_char_boundary(900)]);

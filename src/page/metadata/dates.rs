@@ -12,7 +12,7 @@ const CHARS_MAX: usize = 400;
 
 /// Which of `03/04/2012` is the month, where the page does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum DateOrder {
     DayFirst,
     MonthFirst,
     Unknown,
@@ -20,7 +20,7 @@ pub(super) enum Order {
 
 /// A date that was found in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundDate {
     pub moment: Moment,
     /// The other reading of `03/04/2012`.
     pub other: Option<Moment>,
@@ -30,7 +30,7 @@ pub(super) struct Found {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Token<'a> {
+enum DateToken<'a> {
     Number(i32, usize),
     Word(&'a str),
     Mark(char),
@@ -38,10 +38,10 @@ enum Token<'a> {
 }
 
 /// A token and the bytes it takes.
-type Placed<'a> = (Token<'a>, usize, usize);
+type Placed<'a> = (DateToken<'a>, usize, usize);
 
 /// Returns the dates of a text, in its order; at most `count`.
-pub(super) fn find(text: &str, order: Order, count: usize) -> Vec<Found> {
+pub(super) fn find(text: &str, order: DateOrder, count: usize) -> Vec<FoundDate> {
     let mut found = Vec::new();
     if !has_digit(text) {
         return found;
@@ -66,14 +66,14 @@ pub(super) fn find(text: &str, order: Order, count: usize) -> Vec<Found> {
 }
 
 /// Reads the value of an attribute or a field: the first date in it, or digits only.
-pub(super) fn value(text: &str, order: Order) -> Option<Found> {
+pub(super) fn value(text: &str, order: DateOrder) -> Option<FoundDate> {
     let text = text.trim();
     let compact = text.get(..8).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     let follows = text.as_bytes().get(8).copied();
     if let Some(digits) = compact.filter(|_| matches!(follows, None | Some(b'T' | b' '))) {
         let number = |range: std::ops::Range<usize>| digits[range].parse::<i32>().ok();
         let moment = Moment::day(number(0..4)?, number(4..6)?, number(6..8)?)?;
-        return Some(Found { moment, other: None, start: 0, end: 8 });
+        return Some(FoundDate { moment, other: None, start: 0, end: 8 });
     }
     let start = text.char_indices().nth(120).map_or(text, |(end, _)| &text[..end]);
     find(start, order, 1).into_iter().next()
@@ -108,7 +108,7 @@ fn tokens(text: &str) -> Vec<Placed<'_>> {
                 end = at + c.len_utf8();
                 chars.next();
             }
-            Token::Number(number, digits)
+            DateToken::Number(number, digits)
         } else if c.is_alphabetic() && !crate::text::is_han(c) {
             while let Some((at, c)) = chars.peek().copied()
                 && c.is_alphabetic()
@@ -117,14 +117,14 @@ fn tokens(text: &str) -> Vec<Placed<'_>> {
                 end = at + c.len_utf8();
                 chars.next();
             }
-            Token::Word(&text[start..end])
+            DateToken::Word(&text[start..end])
         } else if c.is_whitespace() {
-            if tokens.last().is_some_and(|last| last.0 == Token::Space) {
+            if tokens.last().is_some_and(|last| last.0 == DateToken::Space) {
                 continue;
             }
-            Token::Space
+            DateToken::Space
         } else {
-            Token::Mark(c)
+            DateToken::Mark(c)
         };
         tokens.push((token, start, end));
     }
@@ -139,12 +139,12 @@ struct Cursor<'t, 'a> {
 }
 
 impl<'a> Cursor<'_, 'a> {
-    fn peek(&self) -> Option<Token<'a>> {
+    fn peek(&self) -> Option<DateToken<'a>> {
         self.tokens.get(self.at).map(|token| token.0)
     }
 
     fn space(&mut self) {
-        while self.peek() == Some(Token::Space) {
+        while self.peek() == Some(DateToken::Space) {
             self.at += 1;
         }
     }
@@ -152,7 +152,7 @@ impl<'a> Cursor<'_, 'a> {
     /// A number of so many digits.
     fn number(&mut self, digits: std::ops::RangeInclusive<usize>) -> Option<i32> {
         match self.peek() {
-            Some(Token::Number(number, length)) if digits.contains(&length) => {
+            Some(DateToken::Number(number, length)) if digits.contains(&length) => {
                 self.at += 1;
                 Some(number)
             }
@@ -162,7 +162,7 @@ impl<'a> Cursor<'_, 'a> {
 
     fn mark(&mut self, marks: &[char]) -> Option<char> {
         match self.peek() {
-            Some(Token::Mark(mark)) if marks.contains(&mark) => {
+            Some(DateToken::Mark(mark)) if marks.contains(&mark) => {
                 self.at += 1;
                 Some(mark)
             }
@@ -172,7 +172,7 @@ impl<'a> Cursor<'_, 'a> {
 
     fn word(&mut self, words: &[&str]) -> Option<&'a str> {
         match self.peek() {
-            Some(Token::Word(word)) if words.iter().any(|w| w.eq_ignore_ascii_case(word)) => {
+            Some(DateToken::Word(word)) if words.iter().any(|w| w.eq_ignore_ascii_case(word)) => {
                 self.at += 1;
                 Some(word)
             }
@@ -182,7 +182,7 @@ impl<'a> Cursor<'_, 'a> {
 
     fn month(&mut self) -> Option<i32> {
         match self.peek() {
-            Some(Token::Word(word)) => {
+            Some(DateToken::Word(word)) => {
                 let month = month(word)?;
                 self.at += 1;
                 Some(i32::from(month))
@@ -192,33 +192,35 @@ impl<'a> Cursor<'_, 'a> {
     }
 }
 
-fn date_at(tokens: &[Placed<'_>], at: usize, order: Order) -> Option<(Found, usize)> {
+fn date_at(tokens: &[Placed<'_>], at: usize, order: DateOrder) -> Option<(FoundDate, usize)> {
     let start = Cursor { tokens, at };
     let before = at.checked_sub(1).map(|before| tokens[before].0);
     let read = match tokens[at].0 {
         // `1.2.2012-03-04` and `v10.2024.1.2` are no dates.
-        Token::Number(..) if matches!(before, Some(Token::Mark('.' | '-' | '/' | ':'))) => {
+        DateToken::Number(..) if matches!(before, Some(DateToken::Mark('.' | '-' | '/' | ':'))) => {
             let far = at.checked_sub(2).map(|before| tokens[before].0);
-            if matches!(far, Some(Token::Number(..))) {
+            if matches!(far, Some(DateToken::Number(..))) {
                 return None;
             }
             number_first(start, order)
         }
-        Token::Number(..) => number_first(start, order),
-        Token::Word(_) => month_first(start).map(|(moment, end)| (moment, None, end)),
+        DateToken::Number(..) => number_first(start, order),
+        DateToken::Word(_) => month_first(start).map(|(moment, end)| (moment, None, end)),
         _ => None,
     };
     let (moment, other, end) = read?;
-    let found = Found { moment, other, start: tokens[at].1, end: tokens[end - 1].2 };
+    let found = FoundDate { moment, other, start: tokens[at].1, end: tokens[end - 1].2 };
     Some((found, end))
 }
 
-type Read = (Moment, Option<Moment>, usize);
+type ReadDate = (Moment, Option<Moment>, usize);
 
-fn number_first(cursor: Cursor<'_, '_>, order: Order) -> Option<Read> {
+fn number_first(cursor: Cursor<'_, '_>, order: DateOrder) -> Option<ReadDate> {
     match cursor.peek() {
-        Some(Token::Number(_, 4)) => year_first(cursor).map(|(moment, end)| (moment, None, end)),
-        Some(Token::Number(_, 1 | 2)) => day_word(cursor)
+        Some(DateToken::Number(_, 4)) => {
+            year_first(cursor).map(|(moment, end)| (moment, None, end))
+        }
+        Some(DateToken::Number(_, 1 | 2)) => day_word(cursor)
             .map(|(moment, end)| (moment, None, end))
             .or_else(|| three_numbers(cursor, order)),
         _ => None,
@@ -302,7 +304,7 @@ fn month_first(mut cursor: Cursor<'_, '_>) -> Option<(Moment, usize)> {
 }
 
 /// `05.03.2024`, `5/3/2024`, `03-05-2024`.
-fn three_numbers(mut cursor: Cursor<'_, '_>, order: Order) -> Option<Read> {
+fn three_numbers(mut cursor: Cursor<'_, '_>, order: DateOrder) -> Option<ReadDate> {
     let first = cursor.number(1..=2)?;
     let mark = cursor.mark(&['.', '/', '-'])?;
     cursor.space();
@@ -313,13 +315,13 @@ fn three_numbers(mut cursor: Cursor<'_, '_>, order: Order) -> Option<Read> {
     let day_first = Moment::day(year, second, first);
     let month_first = Moment::day(year, first, second);
     // Dots are the habit of languages that put the day first.
-    let order = if mark == '.' { Order::DayFirst } else { order };
+    let order = if mark == '.' { DateOrder::DayFirst } else { order };
     let (moment, other) = match (day_first, month_first) {
         (Some(one), Some(two)) if one == two => (one, None),
         (Some(day), Some(month)) => match order {
-            Order::DayFirst => (day, None),
-            Order::MonthFirst => (month, None),
-            Order::Unknown => (month, Some(day)),
+            DateOrder::DayFirst => (day, None),
+            DateOrder::MonthFirst => (month, None),
+            DateOrder::Unknown => (month, Some(day)),
         },
         (Some(only), None) | (None, Some(only)) => (only, None),
         (None, None) => return None,
@@ -335,12 +337,13 @@ fn time_after(tokens: &[Placed<'_>], end: usize, moment: &mut Moment) -> usize {
     for _ in 0..4 {
         cursor.space();
         match cursor.peek() {
-            Some(Token::Word(word)) if word.chars().count() <= 6 => cursor.at += 1,
-            Some(Token::Mark(',' | '.' | '|' | '-' | '–' | '•' | '·' | '日' | '(' | ')')) => {
+            Some(DateToken::Word(word)) if word.chars().count() <= 6 => cursor.at += 1,
+            Some(DateToken::Mark(',' | '.' | '|' | '-' | '–' | '•' | '·' | '日' | '(' | ')')) =>
+            {
                 cursor.at += 1;
             }
-            Some(Token::Mark('上' | '早')) => cursor.at += 2,
-            Some(Token::Mark('下' | '晚')) => {
+            Some(DateToken::Mark('上' | '早')) => cursor.at += 2,
+            Some(DateToken::Mark('下' | '晚')) => {
                 shift = 12;
                 cursor.at += 2;
             }
@@ -417,7 +420,7 @@ fn offset(cursor: &mut Cursor<'_, '_>) -> Option<Offset> {
     after.space();
     if after.word(&["z", "gmt", "utc"]).is_some() {
         *cursor = after;
-        let signed = matches!(after.peek(), Some(Token::Mark('+' | '-')));
+        let signed = matches!(after.peek(), Some(DateToken::Mark('+' | '-')));
         if !signed {
             return Some(Offset::UTC);
         }
@@ -432,11 +435,11 @@ fn offset_number<'t, 'a>(
     sign: i32,
 ) -> Option<Offset> {
     let (hours, minutes) = match after.peek()? {
-        Token::Number(number, 4) => {
+        DateToken::Number(number, 4) => {
             after.at += 1;
             (number / 100, number % 100)
         }
-        Token::Number(hours, 1 | 2) => {
+        DateToken::Number(hours, 1 | 2) => {
             after.at += 1;
             let mut rest = after;
             match rest.mark(&[':']).and_then(|_| rest.number(2..=2)) {

@@ -20,7 +20,7 @@ const DOUBLE: [&str; 14] = [
 
 /// What a label says of the names after it. The first is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum Credit {
     /// The author, called so.
     Author,
     /// The reporter.
@@ -36,53 +36,53 @@ pub(super) enum Part {
 }
 
 /// Labels before names, and whether a mark must stand between.
-const LABELS: [(&str, Part, bool); 46] = [
-    ("责任编辑", Part::Editor, true),
-    ("責任編輯", Part::Editor, true),
-    ("网络编辑", Part::Editor, true),
-    ("本文编辑", Part::Editor, true),
-    ("责编", Part::Editor, true),
-    ("責編", Part::Editor, true),
-    ("编辑", Part::Editor, true),
-    ("編輯", Part::Editor, true),
-    ("编译", Part::Compiler, true),
-    ("編譯", Part::Compiler, true),
-    ("翻译", Part::Compiler, true),
-    ("本报记者", Part::Reporter, false),
-    ("本報記者", Part::Reporter, false),
-    ("本网记者", Part::Reporter, false),
-    ("本刊记者", Part::Reporter, false),
-    ("特约记者", Part::Reporter, false),
-    ("见习记者", Part::Reporter, false),
-    ("实习记者", Part::Reporter, false),
-    ("实习生", Part::Reporter, false),
-    ("通讯员", Part::Reporter, false),
-    ("通訊員", Part::Reporter, false),
-    ("记者", Part::Reporter, false),
-    ("記者", Part::Reporter, false),
-    ("原作者", Part::Author, true),
-    ("作者", Part::Author, true),
-    ("撰文", Part::Author, true),
-    ("撰稿人", Part::Author, true),
-    ("撰稿", Part::Author, true),
-    ("采写", Part::Author, true),
-    ("採寫", Part::Author, true),
-    ("原创", Part::Author, true),
-    ("供稿", Part::Author, true),
-    ("投稿人", Part::Author, true),
-    ("发布者", Part::Author, true),
-    ("发布人", Part::Author, true),
-    ("发表者", Part::Author, true),
-    ("楼主", Part::Author, true),
-    ("博主", Part::Author, true),
-    ("著者", Part::Author, true),
-    ("執筆者", Part::Author, true),
-    ("執筆", Part::Author, true),
-    ("取材・文", Part::Author, true),
-    ("文|", Part::Author, false),
-    ("文｜", Part::Author, false),
-    ("文/", Part::Author, false),
-    ("文／", Part::Author, false),
+const LABELS: [(&str, Credit, bool); 46] = [
+    ("责任编辑", Credit::Editor, true),
+    ("責任編輯", Credit::Editor, true),
+    ("网络编辑", Credit::Editor, true),
+    ("本文编辑", Credit::Editor, true),
+    ("责编", Credit::Editor, true),
+    ("責編", Credit::Editor, true),
+    ("编辑", Credit::Editor, true),
+    ("編輯", Credit::Editor, true),
+    ("编译", Credit::Compiler, true),
+    ("編譯", Credit::Compiler, true),
+    ("翻译", Credit::Compiler, true),
+    ("本报记者", Credit::Reporter, false),
+    ("本報記者", Credit::Reporter, false),
+    ("本网记者", Credit::Reporter, false),
+    ("本刊记者", Credit::Reporter, false),
+    ("特约记者", Credit::Reporter, false),
+    ("见习记者", Credit::Reporter, false),
+    ("实习记者", Credit::Reporter, false),
+    ("实习生", Credit::Reporter, false),
+    ("通讯员", Credit::Reporter, false),
+    ("通訊員", Credit::Reporter, false),
+    ("记者", Credit::Reporter, false),
+    ("記者", Credit::Reporter, false),
+    ("原作者", Credit::Author, true),
+    ("作者", Credit::Author, true),
+    ("撰文", Credit::Author, true),
+    ("撰稿人", Credit::Author, true),
+    ("撰稿", Credit::Author, true),
+    ("采写", Credit::Author, true),
+    ("採寫", Credit::Author, true),
+    ("原创", Credit::Author, true),
+    ("供稿", Credit::Author, true),
+    ("投稿人", Credit::Author, true),
+    ("发布者", Credit::Author, true),
+    ("发布人", Credit::Author, true),
+    ("发表者", Credit::Author, true),
+    ("楼主", Credit::Author, true),
+    ("博主", Credit::Author, true),
+    ("著者", Credit::Author, true),
+    ("執筆者", Credit::Author, true),
+    ("執筆", Credit::Author, true),
+    ("取材・文", Credit::Author, true),
+    ("文|", Credit::Author, false),
+    ("文｜", Credit::Author, false),
+    ("文/", Credit::Author, false),
+    ("文／", Credit::Author, false),
 ];
 
 /// Words at the end of names of offices, not of persons.
@@ -146,7 +146,7 @@ const NO_NAMES: [&str; 20] = [
 /// Names after one label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Byline {
-    pub part: Part,
+    pub part: Credit,
     pub names: Vec<String>,
 }
 
@@ -180,7 +180,7 @@ pub(super) fn bylines(text: &str) -> Vec<Byline> {
         if names.is_empty() {
             continue;
         }
-        let part = if picture { &Part::Picture } else { part };
+        let part = if picture { &Credit::Picture } else { part };
         // `记者 张三 通讯员 李四` is one byline.
         match found.last_mut().filter(|last| last.part == *part) {
             Some(last) if last.names.len() < 8 => {
@@ -313,9 +313,9 @@ pub(super) fn signed(text: &str) -> Option<Byline> {
     let role = |word: &str| matches!(word, "编译" | "編譯" | "编辑" | "編輯" | "翻译" | "完");
     let (words, part) = match words.split_last() {
         Some((last, rest)) if role(last) && !rest.is_empty() => {
-            (rest, if last.ends_with(['译', '譯']) { Part::Compiler } else { Part::Editor })
+            (rest, if last.ends_with(['译', '譯']) { Credit::Compiler } else { Credit::Editor })
         }
-        _ => (&words[..], Part::Signed),
+        _ => (&words[..], Credit::Signed),
     };
     let last = words.last()?;
     let (name, length) = name(last, true)?;
@@ -350,5 +350,5 @@ pub(super) fn reported(line: &str) -> Option<Byline> {
             _ => return None,
         }
     }
-    (!names.is_empty()).then_some(Byline { part: Part::Reporter, names })
+    (!names.is_empty()).then_some(Byline { part: Credit::Reporter, names })
 }

@@ -91,18 +91,18 @@ pub(super) fn read(text: &str) -> Value<'_> {
     // A mark of CDATA after the first brace is in a text.
     let from = if wrapped <= first { wrapped } else { 0 };
     let start = text[from..].find(['{', '[']).map_or(text.len(), |at| from + at);
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: start, values: 0 };
+    let mut reader = JsonReader { text, bytes: text.as_bytes(), at: start, values: 0 };
     reader.value(0)
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     values: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn space(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !byte.is_ascii_whitespace() {

@@ -12,7 +12,7 @@ const NODES_MAX: usize = 400;
 
 /// What kind of thing a node describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub(super) enum ThingKind {
     /// Something that was written at a date by somebody.
     Article,
     /// The page, whatever is on it.
@@ -26,7 +26,7 @@ pub(super) enum Role {
 /// What the best node says.
 #[derive(Debug, Default)]
 pub(super) struct Linked {
-    pub role: Option<Role>,
+    pub role: Option<ThingKind>,
     pub headline: Option<String>,
     pub authors: Vec<String>,
     /// All authors are persons by their type.
@@ -53,7 +53,7 @@ impl Linked {
         let product = nodes.iter().any(|node| has_type(node, &["Product", "Offer"]));
         let mut linked = Self { product, ..Self::default() };
         let ranked = nodes.iter().map(|node| (role(node), *node));
-        let best = ranked.filter(|(role, _)| *role < Role::Other).min_by(|one, other| {
+        let best = ranked.filter(|(role, _)| *role < ThingKind::Other).min_by(|one, other| {
             let like = |node: &Value<'_>| likeness(headline(node).unwrap_or_default(), title);
             let order = one.0.cmp(&other.0);
             order.then_with(|| like(other.1).total_cmp(&like(one.1)))
@@ -62,8 +62,8 @@ impl Linked {
             linked.role = Some(role);
             linked.fill(node, &nodes);
         }
-        let page = nodes.iter().find(|node| self::role(node) == Role::Page);
-        if let Some(page) = page.filter(|_| linked.role != Some(Role::Page)) {
+        let page = nodes.iter().find(|node| self::role(node) == ThingKind::Page);
+        if let Some(page) = page.filter(|_| linked.role != Some(ThingKind::Page)) {
             linked.fill_missing(page);
         }
         let site = nodes.iter().find(|node| has_type(node, &["WebSite"]));
@@ -109,7 +109,7 @@ impl Linked {
         self.description =
             self.description.take().or_else(|| text("description").map(names::plain));
         self.modified = self.modified.take().or_else(|| text("dateModified").map(str::to_owned));
-        if self.role == Some(Role::Work) {
+        if self.role == Some(ThingKind::Work) {
             self.published = text("datePublished").map(str::to_owned).or(self.published.take());
         }
     }
@@ -145,7 +145,7 @@ fn has_type(node: &Value<'_>, types: &[&str]) -> bool {
     })
 }
 
-fn role(node: &Value<'_>) -> Role {
+fn role(node: &Value<'_>) -> ThingKind {
     let own = node.get("@type").map(Value::all).unwrap_or_default();
     let role = |own: &str| match own.rsplit(['/', ':', '#']).next().unwrap_or(own) {
         "BlogPosting"
@@ -157,13 +157,15 @@ fn role(node: &Value<'_>) -> Role {
         | "Question"
         | "HowTo"
         | "CreativeWork"
-        | "Posting" => Role::Article,
-        own if own.ends_with("Article") => Role::Article,
-        own if own.ends_with("Page") => Role::Page,
-        "VideoObject" | "PodcastEpisode" | "Review" | "MediaObject" | "AudioObject" => Role::Work,
-        _ => Role::Other,
+        | "Posting" => ThingKind::Article,
+        own if own.ends_with("Article") => ThingKind::Article,
+        own if own.ends_with("Page") => ThingKind::Page,
+        "VideoObject" | "PodcastEpisode" | "Review" | "MediaObject" | "AudioObject" => {
+            ThingKind::Work
+        }
+        _ => ThingKind::Other,
     };
-    own.iter().filter_map(Value::text).map(role).min().unwrap_or(Role::Other)
+    own.iter().filter_map(Value::text).map(role).min().unwrap_or(ThingKind::Other)
 }
 
 /// A node that is only a reference stands for the node with that identifier.

@@ -28,10 +28,10 @@ use url::Url;
 use super::links::Base;
 use super::tree::Tree;
 use crate::base::clock::Timestamp;
-use dates::Order;
-use linked::{Linked, Role};
-use place::Place;
-use seen::Seen;
+use dates::DateOrder;
+use linked::{Linked, ThingKind};
+use place::Landmarks;
+use seen::RawMetadata;
 use window::Window;
 
 pub use moment::Moment;
@@ -138,7 +138,7 @@ impl Metadata {
 
 /// What is known of a page before its metadata are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct PageContext<'a> {
     /// Its address.
     pub url: Option<&'a Url>,
     /// What its links are relative to.
@@ -157,7 +157,7 @@ pub(super) struct Known<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Evidence<'e, 'a> {
     tree: &'e Tree<'a>,
-    seen: &'e Seen<'a>,
+    seen: &'e RawMetadata<'a>,
     linked: &'e Linked,
     window: &'e Window<'a>,
     /// The main text.
@@ -166,28 +166,28 @@ struct Evidence<'e, 'a> {
     path: &'e str,
     /// Names of the site, which write nothing.
     site: &'e [&'e str],
-    kind: Kind,
+    kind: PageType,
     /// Names may be written as Chinese ones are.
     chinese: bool,
     /// How dates in figures alone are read.
-    order: Order,
+    order: DateOrder,
     /// The latest day that a page can have.
     latest: Option<jiff::civil::Date>,
 }
 
 /// Reads the metadata of a page.
-pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
+pub(super) fn read(tree: &Tree<'_>, known: &PageContext<'_>) -> Metadata {
     if tree.items.is_empty() {
         return Metadata::default();
     }
-    let seen = Seen::read(tree);
+    let seen = RawMetadata::read(tree);
     let tag = names::plain(&seen.title);
     let linked = Linked::read(&seen.ld, &tag);
     let og = seen.meta_of(&title::META_TITLES).map(names::plain).unwrap_or_default();
     let headline = linked.headline.clone().unwrap_or_default();
     let titles = [og.as_str(), headline.as_str(), tag.as_str()];
     let titles: Vec<&str> = titles.into_iter().filter(|title| !title.is_empty()).collect();
-    let place = Place::find(tree, &seen, &titles, known.main);
+    let place = Landmarks::find(tree, &seen, &titles, known.main);
     let window = Window::new(tree, &seen, &place);
     let site = around::site(&seen, &linked);
     let host = known.url.and_then(Url::host_str).map(label_of).unwrap_or_default();
@@ -210,17 +210,16 @@ pub(super) fn read(tree: &Tree<'_>, known: &Known<'_>) -> Metadata {
     };
     let dates = published::dates(&evidence);
     let authors = authors::authors(&evidence);
-    let said = (&seen, &linked);
     Metadata {
-        title: title::title(tree, said, &place, &sites),
+        title: title::title(tree, &seen, &linked, &place, &sites),
         authors,
         published: dates.published,
         modified: dates.modified,
         description: around::description(&seen, &linked),
-        licence: around::licence(tree, said, known.base),
+        licence: around::licence(tree, &seen, &linked, known.base),
         keywords: around::keywords(&seen, &linked),
         alternates: around::alternates(tree, &seen, known.base),
-        images: around::images(tree, said, &window, known.base),
+        images: around::images(tree, &seen, &linked, &window, known.base),
         site,
     }
 }
@@ -233,7 +232,7 @@ fn label_of(host: &str) -> &str {
 
 /// How much a page looks like one that was written at a date by somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum PageType {
     /// A product.
     Undated,
     /// Nothing tells.
@@ -268,41 +267,43 @@ const ARTICLE_PATHS: [&str; 22] = [
     "xinwen",
 ];
 
-fn kind(seen: &Seen<'_>, linked: &Linked, path: &str) -> Kind {
+fn kind(seen: &RawMetadata<'_>, linked: &Linked, path: &str) -> PageType {
     let og = seen.meta_of(&["og:type"]).unwrap_or_default();
     if linked.product || og.contains("product") {
-        return Kind::Undated;
+        return PageType::Undated;
     }
-    if linked.role == Some(Role::Article) || seen.meta_of(&["article:published_time"]).is_some() {
-        return Kind::Article;
+    if linked.role == Some(ThingKind::Article)
+        || seen.meta_of(&["article:published_time"]).is_some()
+    {
+        return PageType::Article;
     }
     // The last part of the path is the page; a page of which it is a mere word is a section.
     let (folder, page) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
     let named = |text: &str| ARTICLE_PATHS.iter().any(|word| text.contains(word));
     let long = page.len() > 12 || page.bytes().any(|byte| byte.is_ascii_digit());
     match path.len() {
-        0 | 1 => Kind::Unknown,
-        _ if named(folder) && long || page.len() > 6 && named(page) && long => Kind::Article,
-        _ => Kind::Unknown,
+        0 | 1 => PageType::Unknown,
+        _ if named(folder) && long || page.len() > 6 && named(page) && long => PageType::Article,
+        _ => PageType::Unknown,
     }
 }
 
 /// Which part of `03/04/2012` is the day: by the region that the page declares, by the domain,
 /// and by the language. English without a region is left open.
-fn order(known: &Known<'_>) -> Order {
+fn order(known: &PageContext<'_>) -> DateOrder {
     let region = known.declared.and_then(|tag| tag.split(['-', '_']).nth(1)).unwrap_or_default();
     let host = known.url.and_then(Url::host_str).unwrap_or_default();
     let tld = host.rsplit('.').next().unwrap_or_default();
     if region.eq_ignore_ascii_case("us") || matches!(tld, "us" | "gov" | "mil" | "edu") {
-        return Order::MonthFirst;
+        return DateOrder::MonthFirst;
     }
     let day_first = ["gb", "uk", "au", "nz", "ie", "in", "za"];
     if day_first.iter().any(|code| region.eq_ignore_ascii_case(code) || tld == *code) {
-        return Order::DayFirst;
+        return DateOrder::DayFirst;
     }
     match known.language {
-        Some("en") | None => Order::Unknown,
-        Some(_) => Order::DayFirst,
+        Some("en") | None => DateOrder::Unknown,
+        Some(_) => DateOrder::DayFirst,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where the heading stands, and where the main text starts and ends.
 
-use super::super::tree::{Kind, Tree};
-use super::seen::{Seen, TITLE_CHARS_MAX};
+use super::super::tree::{NodeKind, Tree};
+use super::seen::{RawMetadata, TITLE_CHARS_MAX};
 use crate::text::is_han;
 
 /// Headings that are compared with the title.
@@ -9,7 +9,7 @@ const HEADINGS_MAX: usize = 20;
 
 /// Places in the tree that the visible facts stand around.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Landmarks {
     /// The heading of the page, and how sure that is, 0 to 1; below 0 it is that of the site.
     pub heading: Option<(usize, f32)>,
     /// First text of the main text.
@@ -18,8 +18,13 @@ pub(super) struct Place {
     pub end: Option<usize>,
 }
 
-impl Place {
-    pub(super) fn find(tree: &Tree<'_>, seen: &Seen<'_>, titles: &[&str], main: &str) -> Self {
+impl Landmarks {
+    pub(super) fn find(
+        tree: &Tree<'_>,
+        seen: &RawMetadata<'_>,
+        titles: &[&str],
+        main: &str,
+    ) -> Self {
         let (start, end) = ends(tree, seen.body, main);
         let heading = heading(tree, seen, titles, start);
         Self { heading, start, end }
@@ -68,7 +73,7 @@ fn of_words(one: &[String], other: &[String]) -> f32 {
 /// The `<h1>` that is most like the titles; without one that is, the text that stands in the title.
 fn heading(
     tree: &Tree<'_>,
-    seen: &Seen<'_>,
+    seen: &RawMetadata<'_>,
     titles: &[&str],
     start: Option<usize>,
 ) -> Option<(usize, f32)> {
@@ -101,10 +106,15 @@ fn is_end_of(text: &str, title: &str) -> bool {
 
 /// The text outside links that is a large part of the title: the last one before the main text,
 /// else the first one.
-fn quoted(tree: &Tree<'_>, seen: &Seen<'_>, title: &str, start: Option<usize>) -> Option<usize> {
+fn quoted(
+    tree: &Tree<'_>,
+    seen: &RawMetadata<'_>,
+    title: &str,
+    start: Option<usize>,
+) -> Option<usize> {
     let (mut before, mut after, mut linked) = (None, None, None);
     for (index, item) in tree.items.iter().enumerate().skip(seen.body + 1) {
-        let Kind::Text(text) = item.kind else { continue };
+        let NodeKind::Text(text) = item.kind else { continue };
         if text.len() < 12 || text.len() * 3 < title.len() {
             continue;
         }
@@ -140,7 +150,7 @@ fn ends(tree: &Tree<'_>, body: usize, main: &str) -> (Option<usize>, Option<usiz
         first.iter().chain(&last).filter_map(|key| key.first().copied()).collect();
     let (mut start, mut linked, mut end) = (None, None, None);
     for (index, item) in tree.items.iter().enumerate().skip(body) {
-        let Kind::Text(text) = item.kind else { continue };
+        let NodeKind::Text(text) = item.kind else { continue };
         if text.len() < 12 {
             continue;
         }

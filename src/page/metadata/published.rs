@@ -1,19 +1,19 @@
 //! When a page was published and last changed: all that says so, weighed against each other.
 
-use super::super::tree::{Kind, Tree};
+use super::super::tree::{NodeKind, Tree};
 use super::date_words::{MODIFIED_NAMES, PUBLISHED_NAMES, Says, in_words};
-use super::dates::{self, Found, Order};
-use super::linked::Role;
+use super::dates::{self, DateOrder, FoundDate};
+use super::linked::ThingKind;
 use super::moment::Moment;
-use super::window::{Line, Window};
-use super::{Evidence, Kind as PageKind, Source, Stated};
+use super::window::{VisibleText, Window};
+use super::{Evidence, PageType, Source, Stated};
 
 /// Least confidence of a date that is told.
 const CONFIDENCE_MIN: f32 = 0.5;
 
 /// A date that may be that of the page.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct DateCandidate {
     moment: Moment,
     other: Option<Moment>,
     source: Source,
@@ -49,15 +49,15 @@ pub(super) fn dates(evidence: &Evidence<'_, '_>) -> Dates {
 struct Collected<'c, 'e, 'a> {
     evidence: &'c Evidence<'e, 'a>,
     /// The dates in each text around the heading.
-    shown: Vec<Vec<Found>>,
-    published: Vec<Candidate>,
-    modified: Vec<Candidate>,
+    shown: Vec<Vec<FoundDate>>,
+    published: Vec<DateCandidate>,
+    modified: Vec<DateCandidate>,
 }
 
 impl Collected<'_, '_, '_> {
-    fn add(&mut self, says: Says, found: Option<Found>, source: Source, confidence: f32) {
-        let Some(Found { moment, other, .. }) = found else { return };
-        let candidate = Candidate { moment, other, source, confidence };
+    fn add(&mut self, says: Says, found: Option<FoundDate>, source: Source, confidence: f32) {
+        let Some(FoundDate { moment, other, .. }) = found else { return };
+        let candidate = DateCandidate { moment, other, source, confidence };
         match says {
             Says::Published | Says::Bare => self.published.push(candidate),
             Says::Modified => self.modified.push(candidate),
@@ -68,12 +68,12 @@ impl Collected<'_, '_, '_> {
     fn linked(&mut self) {
         let linked = self.evidence.linked;
         let confidence = match linked.role {
-            Some(Role::Article) => 0.95,
-            Some(Role::Page) if self.evidence.kind == PageKind::Article => 0.62,
-            Some(Role::Page) => 0.42,
+            Some(ThingKind::Article) => 0.95,
+            Some(ThingKind::Page) if self.evidence.kind == PageType::Article => 0.62,
+            Some(ThingKind::Page) => 0.42,
             _ => 0.4,
         };
-        let read = |text: &Option<String>| dates::value(text.as_deref()?, Order::Unknown);
+        let read = |text: &Option<String>| dates::value(text.as_deref()?, DateOrder::Unknown);
         self.add(Says::Published, read(&linked.published), Source::JsonLd, confidence);
         self.add(Says::Modified, read(&linked.modified), Source::JsonLd, 0.9);
     }
@@ -178,7 +178,7 @@ impl Collected<'_, '_, '_> {
 
     /// How much less a visible date is believed: on a list of many things each has its own, but
     /// for one that stands right beside the heading.
-    fn doubt(&self, kind: PageKind) -> (f32, f32) {
+    fn doubt(&self, kind: PageType) -> (f32, f32) {
         let window = self.evidence.window;
         let mut days = Vec::new();
         for (line, dates) in window.head.iter().zip(&self.shown) {
@@ -191,20 +191,20 @@ impl Collected<'_, '_, '_> {
         }
         let listed: f32 = if days.len() >= 4 { 0.15 } else { 0.0 };
         match kind {
-            PageKind::Article => (0.0, 0.0),
-            PageKind::Unknown => (0.08, 0.08 + listed),
-            PageKind::Undated => (0.2, 0.2 + listed),
+            PageType::Article => (0.0, 0.0),
+            PageType::Unknown => (0.08, 0.08 + listed),
+            PageType::Undated => (0.2, 0.2 + listed),
         }
     }
 }
 
 /// Dates in a visible text, of which prose has none to tell.
-fn readable(text: &str, order: Order) -> Vec<Found> {
+fn readable(text: &str, order: DateOrder) -> Vec<FoundDate> {
     if text.len() > 600 { Vec::new() } else { dates::find(text, order, 2) }
 }
 
 /// How much less a date is believed for where it stands.
-fn penalty(line: &Line<'_>, found: &Found) -> f32 {
+fn penalty(line: &VisibleText<'_>, found: &FoundDate) -> f32 {
     let beside = line.text.len() - (found.end - found.start);
     let prose: f32 = match beside {
         0..=40 => 0.0,
@@ -226,7 +226,7 @@ fn penalty(line: &Line<'_>, found: &Found) -> f32 {
 }
 
 /// What the words beside a date say of it.
-fn says(text: &str, before: &str, found: &Found) -> Says {
+fn says(text: &str, before: &str, found: &FoundDate) -> Says {
     let own = text[..found.start].trim();
     // A label may stand in a text of its own.
     let label = if own.is_empty() && before.len() < 60 { before } else { own };
@@ -262,19 +262,19 @@ fn label(tree: &Tree<'_>, window: &Window<'_>, index: usize) -> Says {
     in_words(text)
 }
 
-fn marked_value(tree: &Tree<'_>, index: usize, order: Order) -> Option<Found> {
+fn marked_value(tree: &Tree<'_>, index: usize, order: DateOrder) -> Option<FoundDate> {
     let item = &tree.items[index];
     let attribute = ["datetime", "content", "title"].iter().find_map(|name| {
-        dates::value(item.attribute(name).filter(|value| value.len() < 100)?, Order::Unknown)
+        dates::value(item.attribute(name).filter(|value| value.len() < 100)?, DateOrder::Unknown)
     });
     attribute.or_else(|| match item.kind {
-        Kind::Element(_) => dates::value(&tree.text_of(index, 60), order),
-        Kind::Text(_) => None,
+        NodeKind::Element(_) => dates::value(&tree.text_of(index, 60), order),
+        NodeKind::Text(_) => None,
     })
 }
 
 /// `/2024/03/05/`, `/2024-03-05/`, `/20240305/`, `/2024-03/05/`, `/202403/05/`, `t20240305_1.htm`.
-fn in_address(path: &str) -> Option<Found> {
+fn in_address(path: &str) -> Option<FoundDate> {
     let bytes = path.as_bytes();
     let starts = (0..bytes.len())
         .filter(|at| bytes[*at].is_ascii_digit() && (*at == 0 || !bytes[at - 1].is_ascii_digit()));
@@ -298,14 +298,14 @@ fn in_address(path: &str) -> Option<Found> {
             _ => return None,
         };
         let moment = Moment::day(year, month, day)?;
-        Some(Found { moment, other: None, start, end: start })
+        Some(FoundDate { moment, other: None, start, end: start })
     })
 }
 
 /// The date on which most confidence comes together.
-fn best(all: &[Candidate], latest: Option<jiff::civil::Date>) -> Option<Stated<Moment>> {
+fn best(all: &[DateCandidate], latest: Option<jiff::civil::Date>) -> Option<Stated<Moment>> {
     let possible = |moment: &Moment| latest.is_none_or(|latest| moment.date <= latest);
-    let mut all: Vec<Candidate> = all.to_vec();
+    let mut all: Vec<DateCandidate> = all.to_vec();
     // What can be read in two ways is read as something else on the page confirms it.
     let certain: Vec<_> = all.iter().filter(|c| c.other.is_none()).map(|c| c.moment.date).collect();
     for candidate in &mut all {
@@ -330,7 +330,7 @@ fn best(all: &[Candidate], latest: Option<jiff::civil::Date>) -> Option<Stated<M
     };
     let ranked = all.iter().map(|candidate| (together(candidate.moment.date), candidate));
     // Of equals the first one, which stands in the order of trust.
-    let mut best: Option<(f32, &Candidate)> = None;
+    let mut best: Option<(f32, &DateCandidate)> = None;
     for (confidence, candidate) in ranked {
         if best.is_none_or(|(most, _)| confidence > most + 1e-6) {
             best = Some((confidence, candidate));
@@ -339,7 +339,7 @@ fn best(all: &[Candidate], latest: Option<jiff::civil::Date>) -> Option<Stated<M
     let (confidence, first) = best.filter(|(confidence, _)| *confidence >= CONFIDENCE_MIN)?;
     let same = all.iter().filter(|other| other.moment.date == first.moment.date);
     // The most precise of those that agree on the day.
-    let precise = |c: &&Candidate| (c.moment.offset.is_some(), c.moment.time.is_some());
+    let precise = |c: &&DateCandidate| (c.moment.offset.is_some(), c.moment.time.is_some());
     let value = same.rev().max_by_key(precise).map_or(first.moment, |candidate| candidate.moment);
     Some(Stated { value, source: first.source, confidence })
 }

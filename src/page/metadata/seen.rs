@@ -3,7 +3,7 @@
 use scraper::node::Element;
 
 use super::super::tags::Tag;
-use super::super::tree::{Kind, Tree};
+use super::super::tree::{NodeKind, Tree};
 
 /// Elements of one kind that are noted.
 const NOTED_MAX: usize = 300;
@@ -16,7 +16,7 @@ const CONTENT_BYTES_MAX: usize = 4_096;
 
 /// What a page has to say, unread.
 #[derive(Debug, Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct RawMetadata<'a> {
     /// Text of `<title>`.
     pub title: String,
     /// Name and content of the `<meta>` elements.
@@ -37,11 +37,11 @@ pub(super) struct Seen<'a> {
     pub body: usize,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RawMetadata<'a> {
     pub(super) fn read(tree: &Tree<'a>) -> Self {
         let mut seen = Self::default();
         for (index, item) in tree.items.iter().enumerate() {
-            let Kind::Element(element) = item.kind else { continue };
+            let NodeKind::Element(element) = item.kind else { continue };
             match item.tag {
                 Tag::Title if seen.title.is_empty() && !is_in_svg(tree, index) => {
                     seen.title = tree.text_of(index, TITLE_CHARS_MAX);
@@ -107,7 +107,7 @@ impl<'a> Seen<'a> {
         if kind.len() > 100 || !kind.to_ascii_lowercase().contains("ld+json") {
             return;
         }
-        if let Some(Kind::Text(text)) = tree.items.get(index + 1).map(|item| &item.kind)
+        if let Some(NodeKind::Text(text)) = tree.items.get(index + 1).map(|item| &item.kind)
             && self.ld.len() < 16
         {
             self.ld.push(text);

@@ -3,8 +3,8 @@
 use super::super::tree::Tree;
 use super::linked::Linked;
 use super::names::plain;
-use super::place::{Place, likeness};
-use super::seen::{Seen, TITLE_CHARS_MAX};
+use super::place::{Landmarks, likeness};
+use super::seen::{RawMetadata, TITLE_CHARS_MAX};
 use super::{Source, Stated};
 use crate::text::is_han;
 
@@ -20,8 +20,9 @@ pub(super) const META_TITLES: [&str; 4] =
 
 pub(super) fn title(
     tree: &Tree<'_>,
-    (seen, linked): (&Seen<'_>, &Linked),
-    place: &Place,
+    seen: &RawMetadata<'_>,
+    linked: &Linked,
+    place: &Landmarks,
     site: &[&str],
 ) -> Option<Stated<String>> {
     let meta = seen.meta_of(&META_TITLES).map(|text| without_site(&plain(text), site));

@@ -1,9 +1,9 @@
 //! The visible texts around the heading and at the end of the main text: the only ones in which
 //! dates and names are looked for.
 
-use super::super::tree::{Kind, Tree};
-use super::place::Place;
-use super::seen::Seen;
+use super::super::tree::{NodeKind, Tree};
+use super::place::Landmarks;
+use super::seen::RawMetadata;
 
 /// Texts before the heading.
 const BEFORE: usize = 14;
@@ -20,7 +20,7 @@ const NODES_MAX: usize = 400;
 
 /// A visible text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct VisibleText<'a> {
     pub index: usize,
     /// Without white space around it; never empty.
     pub text: &'a str,
@@ -33,8 +33,8 @@ pub(super) struct Line<'a> {
 /// The visible texts that are looked at.
 #[derive(Debug, Default)]
 pub(super) struct Window<'a> {
-    pub head: Vec<Line<'a>>,
-    pub tail: Vec<Line<'a>>,
+    pub head: Vec<VisibleText<'a>>,
+    pub tail: Vec<VisibleText<'a>>,
     /// Node after which no text of the head stands.
     pub until: usize,
     /// Node before which no text of the head stands.
@@ -42,7 +42,7 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(tree: &Tree<'a>, seen: &Seen<'a>, place: &Place) -> Self {
+    pub(super) fn new(tree: &Tree<'a>, seen: &RawMetadata<'a>, place: &Landmarks) -> Self {
         let count = tree.items.len();
         let heading = place.heading.filter(|(_, like)| *like >= 0.3).map(|(index, _)| index);
         let start = place.start.filter(|start| heading.is_none_or(|heading| *start > heading));
@@ -88,16 +88,16 @@ fn texts_before(tree: &Tree<'_>, anchor: usize, body: usize, count: usize) -> Ve
     before.take(count).collect()
 }
 
-fn line<'a>(tree: &Tree<'a>, index: usize, distance: i32) -> Option<Line<'a>> {
+fn line<'a>(tree: &Tree<'a>, index: usize, distance: i32) -> Option<VisibleText<'a>> {
     let item = &tree.items[index];
-    let Kind::Text(text) = item.kind else { return None };
+    let NodeKind::Text(text) = item.kind else { return None };
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{200B}');
     if text.is_empty() || is_no_text(tree.items[item.parent].name()) {
         return None;
     }
     let above = tree.items[item.parent].parent;
     let linked = [item.parent, above].iter().any(|index| tree.items[*index].name() == "a");
-    Some(Line { index, text, distance, linked })
+    Some(VisibleText { index, text, distance, linked })
 }
 
 fn is_no_text(name: &str) -> bool {

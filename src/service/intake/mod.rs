@@ -16,13 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use redb::ReadableDatabase as _;
-
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::dedup;
 use crate::corpus::documents::DocId;
+use crate::corpus::tables::SENT;
 use crate::neardup::{self, Finder};
-use crate::store::{self, Store};
+use crate::store::{self, Store, View as _};
 use crate::text::features::Signer;
 use crate::urls::{Normalize, PageUrl};
 
@@ -104,18 +103,29 @@ pub enum Standing {
 /// Returns what is known of the article that was sent with this `nid`; or, if none was, of the one
 /// that was sent without any from the address that stands in its place.
 pub fn standing(
-    tables: &store::ReadTables,
+    view: &store::Snapshot,
     nid: &str,
     rules: &Normalize,
 ) -> Result<Standing, store::Error> {
     let address = PageUrl::parse_with(nid, rules).ok().map(|url| url.to_string());
     for name in [Some(submission::name_of(nid)), address].into_iter().flatten() {
-        if let Some(sent) = Sent::read(&tables.sent, &name)? {
-            let found = writer::receipt((&tables.contents, &tables.documents), nid, &sent)?;
+        if let Some(sent) = view.get(SENT, &name)? {
+            let found = writer::receipt(view, nid, &sent)?;
             return Ok(found.map_or(Standing::Removed, |(receipt, _)| Standing::Known(receipt)));
         }
     }
     Ok(Standing::Unknown)
+}
+
+/// What articles are read and judged by.
+#[derive(Debug)]
+pub struct Rules<'a> {
+    /// The judge.
+    pub dedup: &'a neardup::Config,
+    /// The normal form of URLs.
+    pub normalize: Normalize,
+    /// Bounds of one article.
+    pub limits: Limits,
 }
 
 impl Intake {
@@ -130,10 +140,10 @@ impl Intake {
     pub fn start(
         store: Arc<Store>,
         finder: Arc<Mutex<Finder>>,
-        (config, normalize): (&neardup::Config, Normalize),
-        limits: Limits,
+        rules: Rules<'_>,
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
+        let Rules { dedup: config, normalize, limits } = rules;
         let signer = Signer::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
         let (config, used) = (config.clone(), clock.clone());
@@ -164,10 +174,9 @@ impl Intake {
     /// Returns the receipt of an article that is committed. What cannot be read is for the writer.
     fn known(&self, nid: &str, name: &str) -> Option<(Receipt, Timestamp)> {
         let read = || {
-            let txn = self.store.db().begin_read().map_err(store::Error::from)?;
-            let tables = (txn.open_table(store::CONTENTS)?, txn.open_table(store::DOCUMENTS)?);
-            match Sent::read(&txn.open_table(store::SENT)?, name)? {
-                Some(sent) => writer::receipt((&tables.0, &tables.1), nid, &sent),
+            let snapshot = self.store.snapshot()?;
+            match snapshot.get(SENT, name)? {
+                Some(sent) => writer::receipt(&snapshot, nid, &sent),
                 None => Ok(None),
             }
         };

@@ -8,7 +8,7 @@ use crate::base::units::Size;
 use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
 use crate::page::language_of;
-use crate::text::features::{Field, Input, Signer};
+use crate::text::features::{ArticleField, Input, Signer};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::robots::meta::Terms;
 
@@ -192,8 +192,8 @@ impl Checked {
         let has_text = !submission.content.trim().is_empty();
         let text = if has_text { submission.content } else { submission.title.clone() };
         let fields = [
-            Field { name: "category", value: &submission.category },
-            Field { name: "media", value: &submission.media },
+            ArticleField { name: "category", value: &submission.category },
+            ArticleField { name: "media", value: &submission.media },
         ];
         let keys = signer.sign_input(&Input {
             title: &submission.title,

@@ -5,22 +5,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redb::ReadableTable;
-
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::clusters::{self, Place};
 use crate::corpus::dedup::{self, Desk, Looks};
-use crate::corpus::documents::{note_again, read_content, read_copy, read_document, sent_content};
+use crate::corpus::documents::{note_again, sent_content};
 use crate::corpus::keys;
-use crate::frontier::{Address, State};
-use crate::neardup::Change;
-use crate::neardup::{Config, Finder, Question};
-use crate::store::{self, Store, Tables};
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
+use crate::frontier::{ADDRESSES, Address, State};
+use crate::neardup::{Change, Config, Finder, Question};
+use crate::store::{self, Batch, Store, Update as _, View};
 
 use super::submission::{Ready, Signed};
 use super::{Delivery, Error, Found, Receipt, Sent};
-
-type Row = &'static [u8];
 
 /// How often a store that cannot be written is tried again.
 const MEND_TIME: Duration = Duration::from_secs(1);
@@ -106,58 +102,53 @@ impl Writer {
         if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
     }
 
-    fn desk<'a, 'txn>(&'a self, tables: &'a mut Tables<'txn>, now: Timestamp) -> Desk<'a, 'txn> {
-        Desk { tables, finder: &self.finder, config: &self.config, now }
+    fn desk<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Desk<'a> {
+        Desk { batch, finder: &self.finder, config: &self.config, now }
     }
 
     /// Stores what was delivered, and looks at the joints whose second look is due.
     fn commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
-        dedup::catch_up(&self.store, &self.finder, &self.config)
+        let mut batch = dedup::begin(&self.store, &self.finder, &self.config)
             .map_err(|error| Error::Store(error.to_string()))?;
-        let txn = self.store.db().begin_write().map_err(store::Error::from)?;
-        let mut tables = Tables::open(&txn)?;
         let now = self.clock.now();
         let mut changes = Vec::new();
         let mut receipts = Vec::new();
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
             receipts.push(match &article.0 {
                 Ready::Known { receipt, .. } => {
-                    renew(&mut tables, receipt, now)?;
+                    renew(&mut batch, receipt, now)?;
                     receipt.clone()
                 }
-                Ready::Signed(article) => self.keep(&mut tables, &mut changes, article, now)?,
+                Ready::Signed(article) => self.keep(&mut batch, &mut changes, article, now)?,
             });
         }
-        keys::append(&mut tables.near_log, changes.drain(..))?;
-        looks.step(&mut self.desk(&mut tables, now))?;
-        drop(tables);
-        txn.commit().map_err(store::Error::from)?;
-        dedup::lock(&self.finder).committed();
+        keys::append(&mut batch, changes.drain(..))?;
+        looks.step(&mut self.desk(&mut batch, now))?;
+        batch.commit()?;
         Ok(receipts)
     }
 
     /// The way of an article: is it known by its `nid`, by its address, by its title or content?
     fn keep(
         &self,
-        tables: &mut Tables<'_>,
+        batch: &mut Batch,
         changes: &mut Vec<Change>,
         signed: &Signed,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
         let Signed { nid, name, url, article } = signed;
-        let names = (nid.as_str(), name.as_str());
-        if let Some(sent) = Sent::read(&tables.sent, name)?
-            && let Some((receipt, _)) = receipt((&tables.contents, &tables.documents), nid, &sent)?
+        if let Some(sent) = batch.get(SENT, name)?
+            && let Some((receipt, _)) = receipt(batch, nid, &sent)?
         {
-            renew(tables, &receipt, now)?;
+            renew(batch, &receipt, now)?;
             return Ok(Receipt { found: Found::Nid, ..receipt });
         }
-        let known = if url.is_empty() { None } else { known_content(tables, url)? };
+        let known = if url.is_empty() { None } else { known_content(batch, url)? };
         if let Some((content, document)) = known {
             if let Some(popularity) = article.score {
-                clusters::set_score(tables, document, url, popularity, now)?;
+                clusters::set_score(batch, document, url, popularity, now)?;
             }
-            note_again(tables, document, now)?;
+            note_again(batch, document, now)?;
             let sent = Sent {
                 content,
                 copy: url.clone(),
@@ -166,27 +157,27 @@ impl Writer {
                 similarity: 1000,
                 arrival: now,
             };
-            return write(tables, names, &sent);
+            return write(batch, nid, name, &sent);
         }
         let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(tables, now).judge(&question)?;
+        let judged = self.desk(batch, now).judge(&question)?;
         let place = &judged.place;
-        let joined = clusters::join(tables, article, place, 0, now)?;
-        clusters::count_found(tables, place)?;
+        let joined = clusters::join(batch, article, place, 0, now)?;
+        clusters::count_found(batch, place)?;
         if let Some(content) = joined.content {
             // For one article at a time: who only asks for keys waits neither for all nor the disk.
             let mut finder = dedup::lock(&self.finder);
             finder.insert(content as u32, &article.signed);
             changes.extend(finder.changes(content as u32, &article.signed));
         }
-        self.desk(tables, now).follow(article, &joined, &judged)?;
+        self.desk(batch, now).follow(article, &joined, &judged)?;
         let content = match (joined.content, place) {
             (Some(content), _) => content,
             (None, Place::Tree(joint)) => joint.same.unwrap_or_default(),
             (None, Place::New) => 0,
         };
         if !url.is_empty() {
-            tables.sent_urls.insert(url.as_str(), content)?;
+            batch.put(SENT_URLS, url, &content)?;
         }
         let (found, distance, similarity) = match place {
             Place::New => (Found::New, 0, 1.0),
@@ -200,49 +191,45 @@ impl Writer {
             similarity: thousandths(similarity),
             arrival: now,
         };
-        write(tables, names, &sent)
+        write(batch, nid, name, &sent)
     }
 }
 
 /// Returns the content that an address carries, and its document, if it was crawled or sent.
-fn known_content(tables: &Tables<'_>, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
-    let address = Address::read(&tables.addresses, url)?;
+fn known_content(batch: &Batch, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
+    let address = batch.get(ADDRESSES, url)?;
     if let Some(Address { state: State::Stored(document), .. }) = address {
-        let copy = read_copy(&tables.copies, document, url)?;
+        let copy = batch.get(COPIES, (document, url))?;
         return Ok(copy.map(|copy| (copy.content, document)));
     }
-    let sent = sent_content(&tables.sent_urls, &tables.contents, url)?;
+    let sent = sent_content(batch, url)?;
     let Some((content, document)) = sent else { return Ok(None) };
     // The copy may have left since, because its page was gone.
-    let copy = read_copy(&tables.copies, document, url)?;
+    let copy = batch.get(COPIES, (document, url))?;
     Ok(copy.map(|_| (content, document)))
 }
 
-fn write(
-    tables: &mut Tables<'_>,
-    (nid, name): (&str, &str),
-    sent: &Sent,
-) -> Result<Receipt, store::Error> {
-    tables.sent.insert(name, sent.encode().as_slice())?;
+fn write(batch: &mut Batch, nid: &str, name: &str, sent: &Sent) -> Result<Receipt, store::Error> {
+    batch.put(SENT, name, sent)?;
     let missing = store::BadRow { kind: "sent", detail: "its content is missing" };
-    Ok(receipt((&tables.contents, &tables.documents), nid, sent)?.ok_or(missing)?.0)
+    Ok(receipt(batch, nid, sent)?.ok_or(missing)?.0)
 }
 
 /// Notes that an article came again, which keeps its document from being expired.
-fn renew(tables: &mut Tables<'_>, receipt: &Receipt, now: Timestamp) -> Result<(), store::Error> {
-    let document = tables.doc_ids.get(receipt.doc_id.0)?.map(|row| row.value());
-    document.map_or(Ok(()), |document| note_again(tables, document, now))
+fn renew(batch: &mut Batch, receipt: &Receipt, now: Timestamp) -> Result<(), store::Error> {
+    let document = batch.get(DOC_IDS, receipt.doc_id)?;
+    document.map_or(Ok(()), |document| note_again(batch, document, now))
 }
 
 /// Makes the receipt of an article that was sent, with the moment of the newest copy of its
 /// document; none if that has been removed since.
 pub(super) fn receipt(
-    (contents, documents): (&impl ReadableTable<u64, Row>, &impl ReadableTable<u64, Row>),
+    view: &impl View,
     nid: &str,
     sent: &Sent,
 ) -> Result<Option<(Receipt, Timestamp)>, store::Error> {
-    let Some(content) = read_content(contents, sent.content)? else { return Ok(None) };
-    let Some(document) = read_document(documents, content.document)? else {
+    let Some(content) = view.get(CONTENTS, sent.content)? else { return Ok(None) };
+    let Some(document) = view.get(DOCUMENTS, content.document)? else {
         return Ok(None);
     };
     let receipt = Receipt {

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::sketch::mix;
 
-use super::{Error, Feature, Field, WEIGHT_MAX, lecture};
+use super::{ArticleField, Error, Feature, WEIGHT_MAX, lecture};
 
 /// Most values of an enumeration.
 const VALUES_MAX: usize = 65_535;
@@ -187,6 +187,6 @@ fn plain(value: &str) -> String {
 }
 
 /// Returns the value of a field, empty if it is not there.
-pub(super) fn value_of<'a>(fields: &[Field<'a>], name: &str) -> &'a str {
+pub(super) fn value_of<'a>(fields: &[ArticleField<'a>], name: &str) -> &'a str {
     fields.iter().find(|field| field.name == name).map_or("", |field| field.value)
 }

@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::{Chinese, Idf, Known, Segmenter, Tokens, is_han};
+use crate::text::{Chinese, Idf, InDictionary, Segmenter, Tokens, is_han};
 
-use super::fallback::Served;
+use super::fallback::DictionaryCoverage;
 use super::{Config, HanFallback, lecture, with_counts, word_hash};
 
 /// Which features of a text vote in its fingerprint.
@@ -100,38 +100,38 @@ impl Feature {
 
 /// A feature that still lies in its text.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct FeatureRef<'a> {
     text: &'a str,
     pub(super) hash: u64,
     pub(super) weight: f32,
 }
 
-impl Found<'_> {
+impl FeatureRef<'_> {
     fn heavier(&self, other: &Self) -> Ordering {
         other.weight.total_cmp(&self.weight).then(self.hash.cmp(&other.hash))
     }
 }
 
-impl From<Found<'_>> for Feature {
-    fn from(found: Found<'_>) -> Self {
+impl From<FeatureRef<'_>> for Feature {
+    fn from(found: FeatureRef<'_>) -> Self {
         Self { text: found.text.to_owned(), hash: found.hash, weight: found.weight }
     }
 }
 
 /// What stands in a text, with its hash.
-type Hashed<'a> = Vec<(&'a str, u64)>;
+type HashedTerms<'a> = Vec<(&'a str, u64)>;
 
 /// How texts are made into features, and what that needs.
 #[derive(Clone, Copy)]
-pub(super) struct Extract<'s> {
+pub(super) struct Extraction<'s> {
     pub config: &'s Config,
     pub idf: &'s Idf,
     pub segmenter: &'s Segmenter,
 }
 
-impl Extract<'_> {
+impl Extraction<'_> {
     /// Returns the heaviest features of a normalised text, in no particular order.
-    pub(super) fn features<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+    pub(super) fn features<'a>(self, tokens: &Tokens<'a>) -> Vec<FeatureRef<'a>> {
         let (text, config) = (tokens.text, self.config);
         match config.extractor {
             Extractor::LongestSentence => {
@@ -164,7 +164,7 @@ impl Extract<'_> {
     }
 
     /// Features of words, or of pairs of Chinese characters, or of both.
-    fn of_words<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+    fn of_words<'a>(self, tokens: &Tokens<'a>) -> Vec<FeatureRef<'a>> {
         if self.config.han_fallback == HanFallback::Always {
             return self.by_pairs(tokens);
         }
@@ -176,8 +176,8 @@ impl Extract<'_> {
         if share <= 0.0 {
             return words;
         }
-        let scaled = |all: Vec<Found<'a>>, by: f32| {
-            all.into_iter().map(move |found| Found { weight: found.weight * by, ..found })
+        let scaled = |all: Vec<FeatureRef<'a>>, by: f32| {
+            all.into_iter().map(move |found| FeatureRef { weight: found.weight * by, ..found })
         };
         let pairs = scaled(self.by_pairs(tokens), share);
         if share >= 1.0 {
@@ -187,13 +187,13 @@ impl Extract<'_> {
     }
 
     /// Features of words, and how much of the Chinese the dictionary serves.
-    fn by_words<'a>(self, tokens: &Tokens<'a>) -> (Vec<Found<'a>>, Served) {
+    fn by_words<'a>(self, tokens: &Tokens<'a>) -> (Vec<FeatureRef<'a>>, DictionaryCoverage) {
         let mut words = Vec::with_capacity(tokens.all.len());
         tokens.words_by(Chinese::Words(self.segmenter), |word, hash| words.push((word, hash)));
-        let mut served = Served::default();
-        let mut serve = |word: &str, hash: u64, count: u32, known: Known| {
-            let added = known == Known::No && self.segmenter.has_added(hash);
-            served.add(word, if added { Known::Yes } else { known }, count);
+        let mut served = DictionaryCoverage::default();
+        let mut serve = |word: &str, hash: u64, count: u32, known: InDictionary| {
+            let added = known == InDictionary::No && self.segmenter.has_added(hash);
+            served.add(word, if added { InDictionary::Yes } else { known }, count);
         };
         // Nobody is asked for what does not matter.
         let auto = self.config.han_fallback == HanFallback::Auto;
@@ -201,14 +201,14 @@ impl Extract<'_> {
             Extractor::WordShingles => {
                 if auto {
                     tally(&words, |word, hash, count| {
-                        serve(word, hash, count, Known::of(word, hash));
+                        serve(word, hash, count, InDictionary::of(word, hash));
                     });
                 }
                 self.shingles(tokens.text, words.into_iter().map(|(word, _)| word), word_hash)
             }
             Extractor::Levels => weigh(&words, self.config, |word, hash, count| {
                 if auto {
-                    serve(word, hash, count, Known::of(word, hash));
+                    serve(word, hash, count, InDictionary::of(word, hash));
                 }
                 self.weight(1.0, count)
             }),
@@ -223,7 +223,7 @@ impl Extract<'_> {
 
     /// Features of pairs of Chinese characters, and of the words of other scripts. Each pair is as
     /// rare as a word that no table has.
-    fn by_pairs<'a>(self, tokens: &Tokens<'a>) -> Vec<Found<'a>> {
+    fn by_pairs<'a>(self, tokens: &Tokens<'a>) -> Vec<FeatureRef<'a>> {
         let mut all = Vec::with_capacity(tokens.all.len());
         tokens.words_by(Chinese::Pairs, |word, hash| {
             all.push((word, if is_chinese(word) { lecture::string_hash(word) } else { hash }));
@@ -257,11 +257,11 @@ impl Extract<'_> {
         text: &'a str,
         words: impl Iterator<Item = &'a str>,
         hash: impl Fn(&str) -> u64,
-    ) -> Vec<Found<'a>> {
+    ) -> Vec<FeatureRef<'a>> {
         let words: Vec<&str> = words.collect();
         let length = self.config.shingle_words.min(words.len()).max(1);
         let runs = words.windows(length).map(|run| between(text, run));
-        let runs: Hashed<'_> = runs.map(|run| (run, hash(run))).collect();
+        let runs: HashedTerms<'_> = runs.map(|run| (run, hash(run))).collect();
         weigh(&runs, self.config, |_, _, _| 1.0)
     }
 }
@@ -272,14 +272,14 @@ fn is_chinese(word: &str) -> bool {
 }
 
 /// Adds up what stands in it twice, and keeps the heaviest.
-fn joined(mut all: Vec<Found<'_>>, most: usize) -> Vec<Found<'_>> {
+fn joined(mut all: Vec<FeatureRef<'_>>, most: usize) -> Vec<FeatureRef<'_>> {
     all.sort_unstable_by_key(|found| found.hash);
     all.dedup_by(|next, kept| {
         let same = next.hash == kept.hash;
         kept.weight += if same { next.weight } else { 0.0 };
         same
     });
-    all.sort_unstable_by(Found::heavier);
+    all.sort_unstable_by(FeatureRef::heavier);
     all.truncate(most);
     all
 }
@@ -336,16 +336,16 @@ fn weigh<'a>(
     features: &[(&'a str, u64)],
     config: &Config,
     mut weight: impl FnMut(&str, u64, u32) -> f32,
-) -> Vec<Found<'a>> {
+) -> Vec<FeatureRef<'a>> {
     let mut heavy = Vec::with_capacity(features.len());
     tally(features, |text, hash, count| {
         let weight = weight(text, hash, count);
         if weight > 0.0 {
-            heavy.push(Found { text, hash, weight });
+            heavy.push(FeatureRef { text, hash, weight });
         }
     });
     if heavy.len() > config.words_max {
-        heavy.select_nth_unstable_by(config.words_max, Found::heavier);
+        heavy.select_nth_unstable_by(config.words_max, FeatureRef::heavier);
         heavy.truncate(config.words_max);
     }
     heavy

@@ -39,7 +39,7 @@
 //! pays nothing that can be measured (0.2 % of the instructions of a signature); `levels` and
 //! `word-shingles`, which need no IDF, pay 4 and 7 % for Chinese.
 
-use crate::text::Known;
+use crate::text::InDictionary;
 
 /// Characters of usual Chinese that are counted along with each text, in bytes.
 const USUAL: f32 = 32.0 * 3.0;
@@ -72,20 +72,20 @@ pub enum HanFallback {
 /// How much of the Chinese of a text the dictionary serves, in bytes: nearly all characters have
 /// three of them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Served {
+pub(super) struct DictionaryCoverage {
     chinese: u64,
     lost: u64,
 }
 
-impl Served {
+impl DictionaryCoverage {
     /// Counts a word that stands `count` times in the text.
-    pub(super) fn add(&mut self, word: &str, known: Known, count: u32) {
-        if known == Known::Foreign {
+    pub(super) fn add(&mut self, word: &str, known: InDictionary, count: u32) {
+        if known == InDictionary::Foreign {
             return;
         }
         let bytes = word.len() as u64 * u64::from(count);
         self.chinese += bytes;
-        if known == Known::No || word.len() <= CHAR_BYTES_MAX {
+        if known == InDictionary::No || word.len() <= CHAR_BYTES_MAX {
             self.lost += bytes;
         }
     }
@@ -105,10 +105,10 @@ mod tests {
     #[test]
     fn weight_passes_from_words_to_pairs_without_a_border() {
         let pairs = |all: u32, lost: u32| {
-            let mut served = Served::default();
-            served.add("harbour", Known::Foreign, 1_000);
-            served.add("的", Known::Yes, lost);
-            served.add("网页", Known::Yes, (all - lost) / 2);
+            let mut served = DictionaryCoverage::default();
+            served.add("harbour", InDictionary::Foreign, 1_000);
+            served.add("的", InDictionary::Yes, lost);
+            served.add("网页", InDictionary::Yes, (all - lost) / 2);
             served.pairs()
         };
         let none = |weight: f32| weight.abs() < f32::EPSILON;
@@ -127,11 +127,15 @@ mod tests {
     #[test]
     fn guessed_words_and_single_characters_are_lost() {
         let pairs = |word: &str, known| {
-            let mut served = Served::default();
+            let mut served = DictionaryCoverage::default();
             served.add(word, known, 100);
             served.pairs() > 0.0
         };
-        assert!(pairs("的", Known::Yes) && pairs("𠀀", Known::Yes) && pairs("网页", Known::No));
-        assert!(!pairs("网页", Known::Yes) && !pairs("harbour", Known::Foreign));
+        assert!(
+            pairs("的", InDictionary::Yes)
+                && pairs("𠀀", InDictionary::Yes)
+                && pairs("网页", InDictionary::No)
+        );
+        assert!(!pairs("网页", InDictionary::Yes) && !pairs("harbour", InDictionary::Foreign));
     }
 }

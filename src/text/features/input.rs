@@ -14,12 +14,12 @@ pub struct Input<'a> {
     /// Address; its host is the field `site`, unless that is given.
     pub url: &'a str,
     /// Further fields. Only those matter that the settings declare.
-    pub fields: &'a [Field<'a>],
+    pub fields: &'a [ArticleField<'a>],
 }
 
 /// A field of an article.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Field<'a> {
+pub struct ArticleField<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its value.
@@ -27,7 +27,7 @@ pub struct Field<'a> {
 }
 
 /// Fields of the articles of a store.
-pub const ARTICLE_FIELDS: [&str; 4] = ["category", "language", "media", "site"];
+pub(crate) const ARTICLE_FIELDS: [&str; 4] = ["category", "language", "media", "site"];
 
 impl<'a> Input<'a> {
     /// Returns the value of a field; empty if it is not known.

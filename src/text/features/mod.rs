@@ -18,16 +18,17 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::text::simhash::Fingerprint;
 use crate::text::sketch::Sketch;
-use crate::text::{Counts, Idf, Normal, Segmenter, Tokens, normalize_as};
+use crate::text::{HashCounts, Idf, Normal, Segmenter, Tokens, normalize_as};
 
 use config::WEIGHT_MAX;
 pub use config::{Config, Error};
 use enums::Enums;
 pub use enums::{EnumHash, Enumeration};
-use extractor::Extract;
+use extractor::Extraction;
 pub use extractor::{Extractor, Feature, UnknownExtractor};
 pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
-pub use input::{ARTICLE_FIELDS, Field, Input};
+pub(crate) use input::ARTICLE_FIELDS;
+pub use input::{ArticleField, Input};
 use shingles::Shingles;
 pub use standing::{Standing, site_of};
 
@@ -98,7 +99,7 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// Also if the settings declare a field that these do not have ([`ARTICLE_FIELDS`]).
+    /// Also if the settings declare a field that these do not have (`ARTICLE_FIELDS`).
     pub fn for_articles(config: Config) -> Result<Self, Error> {
         let signer = Self::new(config)?;
         let unknown = signer.fields().find(|field| !ARTICLE_FIELDS.contains(field));
@@ -153,8 +154,8 @@ impl Signer {
         Normal { simplify: self.config.simplify }
     }
 
-    fn extract(&self) -> Extract<'_> {
-        Extract { config: &self.config, idf: &self.idf, segmenter: &self.segmenter }
+    fn extract(&self) -> Extraction<'_> {
+        Extraction { config: &self.config, idf: &self.idf, segmenter: &self.segmenter }
     }
 
     /// Returns the features of a text without fields, heaviest first; equal weights in the order
@@ -243,11 +244,11 @@ fn word_hash(word: &str) -> u64 {
 }
 
 thread_local! {
-    static COUNTS: RefCell<Counts> = RefCell::new(Counts::with_capacity(0));
+    static COUNTS: RefCell<HashCounts> = RefCell::new(HashCounts::with_capacity(0));
 }
 
 /// Lends a table for at most `most` distinct hashes whose memory is used again and again.
-fn with_counts<T>(most: usize, work: impl FnOnce(&mut Counts) -> T) -> T {
+fn with_counts<T>(most: usize, work: impl FnOnce(&mut HashCounts) -> T) -> T {
     COUNTS.with_borrow_mut(|counts| {
         counts.clear(most);
         work(counts)

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::text::sketch::Shown;
+use crate::text::sketch::ShownSketch;
 use crate::text::{Tokens, normalize};
 use crate::urls::{without_edition, without_folder_numbers};
 
@@ -30,7 +30,7 @@ pub struct Standing {
     /// The address that it names as canonical.
     pub declared: u32,
     /// Everything that it shows.
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownSketch>,
     /// The text is likely not what the page is about.
     pub doubtful: bool,
 }

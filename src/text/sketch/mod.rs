@@ -60,15 +60,15 @@ impl Sketch {
 }
 
 /// Slots of a sketch of what a page shows.
-pub const SHOWN_SLOTS: usize = 64;
+pub(crate) const SHOWN_SLOTS: usize = 64;
 
 /// A small sketch of everything that a page shows, menus and footers too: whether two pages of one
 /// site show different things although their main texts are alike. The standard error of the
 /// estimated similarity is about 0.06 in the middle of the range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown(pub Box<[u8; SHOWN_SLOTS]>);
+pub struct ShownSketch(pub Box<[u8; SHOWN_SLOTS]>);
 
-impl Shown {
+impl ShownSketch {
     /// Makes the sketch of a set of 64-bit hashes; repeated ones count once.
     #[must_use]
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {

@@ -111,7 +111,7 @@ pub struct FilterError {
 
 /// Which patterns hold for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum FilterScope {
     /// All: somebody links to it.
     All,
     /// Only those that exclude.
@@ -120,7 +120,7 @@ pub enum Asked {
 
 /// Why an address is kept out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptOut<'a> {
+pub(crate) enum KeptOut<'a> {
     /// This pattern excludes it; of this host, if it is one of a host.
     Excluded(&'a Pattern, Option<&'a HostPattern>),
     /// None of the patterns that include matches it; those of this host, if it has some.
@@ -145,7 +145,7 @@ impl fmt::Display for KeptOut<'_> {
 /// text that they need, and all these texts are looked for at once. Of several such texts of a
 /// pattern, the one that fewest patterns share is taken.
 #[derive(Debug, Clone, Default)]
-struct List {
+struct PatternSet {
     patterns: Vec<Pattern>,
     /// Finds the texts that patterns need; none if none needs any.
     texts: Option<AhoCorasick>,
@@ -156,7 +156,7 @@ struct List {
     set_numbers: Vec<usize>,
 }
 
-impl List {
+impl PatternSet {
     fn new(list: &'static str, patterns: &[Pattern]) -> Result<Self, FilterError> {
         let too_large = || FilterError { list, count: patterns.len() };
         let mut shared: HashMap<&str, usize> = HashMap::new();
@@ -217,14 +217,15 @@ impl List {
 
 /// The patterns of one section.
 #[derive(Debug, Clone, Default)]
-struct Lists {
-    include: List,
-    exclude: List,
+struct PatternSets {
+    include: PatternSet,
+    exclude: PatternSet,
 }
 
-impl Lists {
+impl PatternSets {
     fn new(include: &[Pattern], exclude: &[Pattern]) -> Result<Self, FilterError> {
-        let (include, exclude) = (List::new("include", include)?, List::new("exclude", exclude)?);
+        let (include, exclude) =
+            (PatternSet::new("include", include)?, PatternSet::new("exclude", exclude)?);
         Ok(Self { include, exclude })
     }
 }
@@ -234,8 +235,8 @@ impl Lists {
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     config: FilterConfig,
-    general: Lists,
-    hosts: Vec<(HostPattern, Lists)>,
+    general: PatternSets,
+    hosts: Vec<(HostPattern, PatternSets)>,
     /// Numbers of `hosts`, by their names.
     by_name: HashMap<String, Vec<usize>>,
 }
@@ -245,12 +246,12 @@ impl Filter {
     pub fn new(config: &FilterConfig) -> Result<Self, FilterError> {
         let mut filter = Self {
             config: config.clone(),
-            general: Lists::new(&config.include, &config.exclude)?,
+            general: PatternSets::new(&config.include, &config.exclude)?,
             ..Self::default()
         };
         for HostFilter { host, include, exclude } in &config.host {
             filter.by_name.entry(host.name.clone()).or_default().push(filter.hosts.len());
-            filter.hosts.push((host.clone(), Lists::new(include, exclude)?));
+            filter.hosts.push((host.clone(), PatternSets::new(include, exclude)?));
         }
         Ok(filter)
     }
@@ -262,7 +263,7 @@ impl Filter {
     }
 
     /// Returns the patterns that include; those of the sections of a host, if one is given.
-    pub fn includes_of<'a>(
+    pub(crate) fn includes_of<'a>(
         &'a self,
         host: Option<&'a HostPattern>,
     ) -> impl Iterator<Item = &'a Pattern> {
@@ -274,7 +275,7 @@ impl Filter {
     /// Tells why an address is kept out, if it is: a pattern that excludes wins over one that
     /// includes, and where a host has patterns that include, they stand for the general ones.
     #[must_use]
-    pub fn keeps_out(&self, url: &PageUrl, asked: Asked) -> Option<KeptOut<'_>> {
+    pub(crate) fn keeps_out(&self, url: &PageUrl, asked: FilterScope) -> Option<KeptOut<'_>> {
         if let Some(pattern) = self.general.exclude.first(url) {
             return Some(KeptOut::Excluded(pattern, None));
         }
@@ -284,7 +285,7 @@ impl Filter {
                 return Some(KeptOut::Excluded(pattern, Some(host)));
             }
         }
-        if asked == Asked::Excludes {
+        if asked == FilterScope::Excludes {
             return None;
         }
         let of_hosts = hosts.into_iter().filter(|(_, lists)| !lists.include.patterns.is_empty());
@@ -299,7 +300,7 @@ impl Filter {
     }
 
     /// The sections of the host of an address, in their order.
-    fn of_host(&self, url: &PageUrl) -> Vec<(&HostPattern, &Lists)> {
+    fn of_host(&self, url: &PageUrl) -> Vec<(&HostPattern, &PatternSets)> {
         if self.hosts.is_empty() {
             return Vec::new();
         }

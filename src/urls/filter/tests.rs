@@ -23,7 +23,7 @@ fn of_host(host: &str, include: &[&str], exclude: &[&str]) -> HostFilter {
 /// The addresses that a pattern matches, and some that it does not.
 #[track_caller]
 fn check(pattern: &str, matches: &[&str], others: &[&str]) {
-    let list = List::new("exclude", &patterns(&[pattern])).unwrap();
+    let list = PatternSet::new("exclude", &patterns(&[pattern])).unwrap();
     for (expected, all) in [(true, matches), (false, others)] {
         for text in all {
             assert_eq!(list.matches(&url(text)), expected, "{pattern} and {text}: {list:?}");
@@ -149,15 +149,15 @@ fn what_excludes_wins_and_what_includes_leaves_nothing_else() {
             KeptOut::NotIncluded(host) => format!("none {host:?}"),
         })
     };
-    assert_eq!(told("http://h/news/a", Asked::All), None);
-    assert_eq!(told("http://h/blog/a", Asked::All), None);
-    assert_eq!(told("http://h/news/a.pdf", Asked::All).unwrap(), "*.pdf None");
-    assert_eq!(told("http://h/news/old/a", Asked::All).unwrap(), "*/old/* None");
-    assert_eq!(told("http://h/about", Asked::All).unwrap(), "none None");
-    assert_eq!(told("http://h/about", Asked::Excludes), None);
-    assert_eq!(told("http://h/about.pdf", Asked::Excludes).unwrap(), "*.pdf None");
+    assert_eq!(told("http://h/news/a", FilterScope::All), None);
+    assert_eq!(told("http://h/blog/a", FilterScope::All), None);
+    assert_eq!(told("http://h/news/a.pdf", FilterScope::All).unwrap(), "*.pdf None");
+    assert_eq!(told("http://h/news/old/a", FilterScope::All).unwrap(), "*/old/* None");
+    assert_eq!(told("http://h/about", FilterScope::All).unwrap(), "none None");
+    assert_eq!(told("http://h/about", FilterScope::Excludes), None);
+    assert_eq!(told("http://h/about.pdf", FilterScope::Excludes).unwrap(), "*.pdf None");
     let none = filter(&[], &[], vec![]);
-    assert_eq!(none.keeps_out(&url("http://h/"), Asked::All), None);
+    assert_eq!(none.keeps_out(&url("http://h/"), FilterScope::All), None);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn patterns_of_a_host_are_for_that_host() {
         of_host("*.example.org", &["*/wiki/*"], &[]),
     ];
     let filter = filter(&["*/news/*"], &["*.pdf"], hosts);
-    let is_kept_out = |text: &str| filter.keeps_out(&url(text), Asked::All).is_some();
+    let is_kept_out = |text: &str| filter.keeps_out(&url(text), FilterScope::All).is_some();
     // Those that include stand for the general ones, and all that hold for a host are one list.
     for text in ["http://example.org/docs/a", "http://example.org/wiki/a", "http://h/news/a"] {
         assert!(!is_kept_out(text), "{text}");
@@ -186,7 +186,7 @@ fn patterns_of_a_host_are_for_that_host() {
     assert!(is_kept_out("http://h:8080/news/a") && !is_kept_out("http://h:8081/news/a"));
     assert!(is_kept_out("http://新闻.中国/news/a"));
     assert!(is_kept_out("http://notexample.org/docs/a"));
-    let named = filter.keeps_out(&url("http://example.org/a"), Asked::All);
+    let named = filter.keeps_out(&url("http://example.org/a"), FilterScope::All);
     let Some(KeptOut::NotIncluded(Some(host))) = named else { panic!("{named:?}") };
     assert_eq!(host.to_string(), "example.org");
 }
@@ -226,8 +226,10 @@ fn a_thousand_patterns_at_once_match_as_each_alone_does() {
         _ => format!("http://host{n}.test/*/page"),
     };
     let globs: Vec<String> = (0..1_000).map(glob).collect();
-    let all =
-        List::new("exclude", &patterns(&globs.iter().map(String::as_str).collect::<Vec<_>>()));
+    let all = PatternSet::new(
+        "exclude",
+        &patterns(&globs.iter().map(String::as_str).collect::<Vec<_>>()),
+    );
     let all = all.unwrap();
     for n in 0..500 {
         let text = match n % 5 {

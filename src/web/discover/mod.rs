@@ -12,12 +12,14 @@ mod plain;
 mod stream;
 mod xml;
 
-use crate::base::units::{Size, Time};
 use std::cell::Cell;
 use std::io::{BufRead as _, BufReader, Read};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::base::units::{Size, Time};
+use crate::store::Coded;
 
 /// Longest address of an entry, in bytes.
 const URL_BYTES_MAX: usize = 4_096;
@@ -65,7 +67,7 @@ impl Default for Config {
 /// What a list is. The codes are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum ListKind {
     /// An index of sitemaps.
     Index = 1,
     /// A set of addresses.
@@ -81,14 +83,18 @@ pub enum Kind {
     Json = 6,
 }
 
-impl Kind {
-    const ALL: [Self; 6] = [Self::Index, Self::Set, Self::Text, Self::Rss, Self::Atom, Self::Json];
-
-    /// Takes back a stored code.
-    #[must_use]
-    pub fn from_code(code: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u64 == code)
+impl Coded for ListKind {
+    fn code(self) -> u64 {
+        self as u64
     }
+
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+impl ListKind {
+    const ALL: [Self; 6] = [Self::Index, Self::Set, Self::Text, Self::Rss, Self::Atom, Self::Json];
 
     /// Tells a feed from a sitemap.
     #[must_use]
@@ -113,7 +119,7 @@ impl Kind {
 /// Why a list was not read to its end. The codes are stored; 4 was in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Cut {
+pub enum ListCut {
     /// It has more bytes than the limit.
     Bytes = 1,
     /// It has more entries than the limit.
@@ -126,14 +132,18 @@ pub enum Cut {
     Bomb = 6,
 }
 
-impl Cut {
-    const ALL: [Self; 5] = [Self::Bytes, Self::Entries, Self::Syntax, Self::Broken, Self::Bomb];
-
-    /// Takes back a stored code.
-    #[must_use]
-    pub fn from_code(code: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|cut| *cut as u64 == code)
+impl Coded for ListCut {
+    fn code(self) -> u64 {
+        self as u64
     }
+
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|cut| cut.code() == code)
+    }
+}
+
+impl ListCut {
+    const ALL: [Self; 5] = [Self::Bytes, Self::Entries, Self::Syntax, Self::Broken, Self::Bomb];
 
     /// Returns a sentence for people.
     #[must_use]
@@ -150,7 +160,7 @@ impl Cut {
 
 /// A fault of a list, after which it is read on. The order is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ListFault {
     /// An end tag of something that is not open.
     StrayEnd,
     /// An element without an end, or one that ends before it should.
@@ -163,7 +173,7 @@ pub enum Fault {
     Markup,
 }
 
-impl Fault {
+impl ListFault {
     /// All of them, in their order.
     pub const ALL: [Self; 5] =
         [Self::StrayEnd, Self::Unclosed, Self::Misplaced, Self::Entity, Self::Markup];
@@ -183,24 +193,24 @@ impl Fault {
 
 /// How many faults of each kind a list has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Faults(pub [u64; Fault::ALL.len()]);
+pub struct Faults(pub [u64; ListFault::ALL.len()]);
 
 impl Faults {
-    fn add(&mut self, fault: Fault) {
+    fn add(&mut self, fault: ListFault) {
         self.0[fault as usize] += 1;
     }
 
     /// Returns the kinds that there are, and how many of each.
-    pub fn counts(&self) -> impl Iterator<Item = (Fault, u64)> {
-        Fault::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
+    pub fn counts(&self) -> impl Iterator<Item = (ListFault, u64)> {
+        ListFault::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
 }
 
 /// What a list names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct List {
+pub struct AddressList {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ListKind,
     /// Addresses as they stand there: of sitemaps for an index, else of pages.
     pub entries: Vec<String>,
     /// Entries that have no address, or one that is too long.
@@ -208,7 +218,7 @@ pub struct List {
     /// Faults after which it was read on.
     pub faults: Faults,
     /// Why it was not read to its end.
-    pub cut: Option<Cut>,
+    pub cut: Option<ListCut>,
 }
 
 /// Why a body is no list.
@@ -232,7 +242,7 @@ pub fn read(
     wire: usize,
     config: &Config,
     ratio_max: u32,
-) -> Result<List, NotAList> {
+) -> Result<AddressList, NotAList> {
     let end = Rc::new(Cell::new(None));
     let mut reader = BufReader::new(stream::open(body, wire, config, ratio_max, &end));
     let list = match first_byte(&mut reader) {
@@ -242,12 +252,17 @@ pub fn read(
         None => None,
     };
     match (list, end.get()) {
-        (_, Some(Cut::Bomb)) => Err(NotAList::Bomb),
+        (_, Some(ListCut::Bomb)) => Err(NotAList::Bomb),
         (None, _) => Err(NotAList::Other),
         // Where the stream ends early, the syntax is broken for that reason only. What follows the
         // end of a root does not matter.
-        (Some(list), Some(cut)) if list.cut == Some(Cut::Syntax) || list.kind == Kind::Text => {
-            Ok(List { cut: list.cut.filter(|own| *own == Cut::Entries).or(Some(cut)), ..list })
+        (Some(list), Some(cut))
+            if list.cut == Some(ListCut::Syntax) || list.kind == ListKind::Text =>
+        {
+            Ok(AddressList {
+                cut: list.cut.filter(|own| *own == ListCut::Entries).or(Some(cut)),
+                ..list
+            })
         }
         (Some(list), _) => Ok(list),
     }
@@ -269,7 +284,7 @@ pub fn may_be_list(content_type: Option<&str>, body: &[u8]) -> bool {
 
 /// Tells whether a `Content-Type` is that of a feed.
 #[must_use]
-pub fn is_feed_type(content_type: Option<&str>) -> bool {
+pub(crate) fn is_feed_type(content_type: Option<&str>) -> bool {
     const TYPES: [&str; 4] = [
         "application/rss+xml",
         "application/atom+xml",
@@ -297,14 +312,14 @@ fn first_byte(reader: &mut BufReader<impl Read>) -> Option<u8> {
 }
 
 /// Adds an address as it stands in a list. Returns whether there is room for more.
-fn push(list: &mut List, text: &str, config: &Config) -> Result<(), Cut> {
+fn push(list: &mut AddressList, text: &str, config: &Config) -> Result<(), ListCut> {
     let text = text.trim();
     if text.is_empty() || text.len() > URL_BYTES_MAX {
         list.bad += 1;
         return Ok(());
     }
     if list.entries.len() >= config.entries_max {
-        return Err(Cut::Entries);
+        return Err(ListCut::Entries);
     }
     list.entries.push(text.to_owned());
     Ok(())

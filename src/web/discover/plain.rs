@@ -6,11 +6,11 @@ use std::io::{BufRead, Read as _};
 use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{Config, Cut, Kind, List, URL_BYTES_MAX, push};
+use super::{AddressList, Config, ListCut, ListKind, URL_BYTES_MAX, push};
 
 /// Reads plain text, if any line is an address: a robots.txt is no sitemap.
-pub(super) fn text(mut reader: impl BufRead, config: &Config) -> Option<List> {
-    let mut list = List { kind: Kind::Text, ..List::default() };
+pub(super) fn text(mut reader: impl BufRead, config: &Config) -> Option<AddressList> {
+    let mut list = AddressList { kind: ListKind::Text, ..AddressList::default() };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -44,29 +44,29 @@ fn is_address(line: &[u8]) -> bool {
 }
 
 /// Reads a JSON Feed. One that breaks off gives the items before that.
-pub(super) fn json(reader: impl BufRead, config: &Config) -> Option<List> {
-    let mut list = List { kind: Kind::Json, ..List::default() };
-    let mut feed = Feed { list: &mut list, config, named: false };
+pub(super) fn json(reader: impl BufRead, config: &Config) -> Option<AddressList> {
+    let mut list = AddressList { kind: ListKind::Json, ..AddressList::default() };
+    let mut feed = FeedVisitor { list: &mut list, config, named: false };
     let mut reader = serde_json::Deserializer::from_reader(reader);
     let read = reader.deserialize_map(&mut feed);
     if !feed.named {
         return None;
     }
     if read.is_err() {
-        list.cut = list.cut.or(Some(Cut::Syntax));
+        list.cut = list.cut.or(Some(ListCut::Syntax));
     }
     Some(list)
 }
 
 /// A feed while it is read: its items go to the list as they come.
-struct Feed<'a> {
-    list: &'a mut List,
+struct FeedVisitor<'a> {
+    list: &'a mut AddressList,
     config: &'a Config,
     /// Its version is that of a JSON Feed.
     named: bool,
 }
 
-impl<'de> Visitor<'de> for &mut Feed<'_> {
+impl<'de> Visitor<'de> for &mut FeedVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for &mut Feed<'_> {
 
 /// The items of a feed. What is no item, or has no address, counts as an entry without one.
 struct Items<'a> {
-    list: &'a mut List,
+    list: &'a mut AddressList,
     config: &'a Config,
 }
 

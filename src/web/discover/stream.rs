@@ -7,7 +7,7 @@ use std::rc::Rc;
 use encoding_rs::{Decoder, Encoding, UTF_8};
 use flate2::bufread::MultiGzDecoder;
 
-use super::{Config, Cut};
+use super::{Config, ListCut};
 
 /// First bytes of every gzip member. Source: RFC 1952, 2.3.1.
 const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
@@ -21,7 +21,7 @@ const RATIO_GRACE_BYTES: u64 = 1 << 20;
 /// Bytes at the start in which the encoding is looked for.
 const HEAD_BYTES: u64 = 512;
 
-type End = Rc<Cell<Option<Cut>>>;
+type SharedCut = Rc<Cell<Option<ListCut>>>;
 
 /// Opens a body of `wire` bytes. Why it ends early, if it does, is put in `end`.
 pub(super) fn open<'a>(
@@ -29,7 +29,7 @@ pub(super) fn open<'a>(
     wire: usize,
     config: &Config,
     ratio_max: u32,
-    end: &End,
+    end: &SharedCut,
 ) -> Box<dyn Read + 'a> {
     let most = config.size_max.bytes() as u64;
     let grown = (wire as u64).saturating_mul(ratio_max.into()).max(RATIO_GRACE_BYTES);
@@ -84,11 +84,11 @@ struct Bounded<R> {
     inner: R,
     left: u64,
     grown: u64,
-    end: End,
+    end: SharedCut,
 }
 
 impl<R: Read> Bounded<R> {
-    fn stop(&self, cut: Cut) -> usize {
+    fn stop(&self, cut: ListCut) -> usize {
         if self.end.get().is_none() {
             self.end.set(Some(cut));
         }
@@ -106,13 +106,13 @@ impl<R: Read> Read for Bounded<R> {
         let read = match self.inner.read(&mut out[..room]) {
             Ok(read) => read as u64,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            Err(_) => return Ok(self.stop(Cut::Broken)),
+            Err(_) => return Ok(self.stop(ListCut::Broken)),
         };
         if read > self.grown {
-            return Ok(self.stop(Cut::Bomb));
+            return Ok(self.stop(ListCut::Bomb));
         }
         if read > self.left {
-            return Ok(self.stop(Cut::Bytes));
+            return Ok(self.stop(ListCut::Bytes));
         }
         (self.left, self.grown) = (self.left - read, self.grown - read);
         Ok(read as usize)

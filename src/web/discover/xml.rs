@@ -12,7 +12,7 @@ use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Config, Cut, Fault, Kind, List, URL_BYTES_MAX, push};
+use super::{AddressList, Config, ListCut, ListFault, ListKind, URL_BYTES_MAX, push};
 
 /// Deepest element that is told apart.
 const DEPTH_MAX: usize = 64;
@@ -24,7 +24,7 @@ const VOID: [&str; 6] = ["br", "hr", "img", "input", "meta", "wbr"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     /// A root, and what it makes of the list.
-    Root(Kind),
+    Root(ListKind),
     /// `url` and `sitemap`, or `item` and `entry`.
     Entry,
     /// `loc`.
@@ -37,12 +37,12 @@ enum Element {
 }
 
 impl Element {
-    fn root(tag: &BytesStart<'_>) -> Option<Kind> {
+    fn root(tag: &BytesStart<'_>) -> Option<ListKind> {
         Some(match tag.local_name().as_ref() {
-            "sitemapindex" => Kind::Index,
-            "urlset" => Kind::Set,
-            "rss" | "RDF" => Kind::Rss,
-            "feed" => Kind::Atom,
+            "sitemapindex" => ListKind::Index,
+            "urlset" => ListKind::Set,
+            "rss" | "RDF" => ListKind::Rss,
+            "feed" => ListKind::Atom,
             _ => return None,
         })
     }
@@ -66,7 +66,7 @@ impl Element {
 
 /// An element whose end has not come.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenTag {
     element: Element,
     /// Hash of its name without prefix.
     name: u64,
@@ -74,7 +74,7 @@ struct Open {
     prefixed: u64,
 }
 
-impl Open {
+impl OpenTag {
     fn new(element: Element, tag: &BytesStart<'_>) -> Self {
         let (name, prefixed) = (hash(tag.local_name().as_ref()), hash(tag.name().as_ref()));
         Self { element, name, prefixed }
@@ -82,11 +82,11 @@ impl Open {
 }
 
 /// The list so far.
-struct Reading<'a> {
+struct ListBuilder<'a> {
     config: &'a Config,
-    list: List,
-    root: Open,
-    open: Vec<Open>,
+    list: AddressList,
+    root: OpenTag,
+    open: Vec<OpenTag>,
     /// Text of the element at this depth, and of what is in it, is kept.
     keep: usize,
     text: String,
@@ -103,10 +103,10 @@ struct Reading<'a> {
 }
 
 /// Reads a list; none if the root is of none.
-pub(super) fn read(source: impl BufRead, config: &Config) -> Option<List> {
+pub(super) fn read(source: impl BufRead, config: &Config) -> Option<AddressList> {
     let mut reader = forgiving(source);
     let mut buffer = Vec::new();
-    let mut reading: Option<Reading<'_>> = None;
+    let mut reading: Option<ListBuilder<'_>> = None;
     let cut = loop {
         buffer.clear();
         let Ok(event) = reader.read_event_into(&mut buffer) else {
@@ -115,17 +115,18 @@ pub(super) fn read(source: impl BufRead, config: &Config) -> Option<List> {
             let read = reader.buffer_position();
             let mut source = reader.into_inner();
             if read == 0 || source.fill_buf().is_ok_and(<[u8]>::is_empty) {
-                break Some(Cut::Syntax);
+                break Some(ListCut::Syntax);
             }
-            reading.list.faults.add(Fault::Markup);
+            reading.list.faults.add(ListFault::Markup);
             reader = forgiving(source);
             continue;
         };
         match (&mut reading, event) {
-            (_, Event::Eof) => break Some(Cut::Syntax),
+            (_, Event::Eof) => break Some(ListCut::Syntax),
             (None, Event::Start(tag) | Event::Empty(tag)) => {
                 let kind = Element::root(&tag)?;
-                reading = Some(Reading::new(Open::new(Element::Root(kind), &tag), kind, config));
+                reading =
+                    Some(ListBuilder::new(OpenTag::new(Element::Root(kind), &tag), kind, config));
             }
             // A text before the root: no XML.
             (None, Event::Text(text)) if !text.trim().is_empty() => return None,
@@ -150,11 +151,11 @@ fn forgiving<R: BufRead>(source: R) -> Reader<R> {
     reader
 }
 
-impl<'a> Reading<'a> {
-    fn new(root: Open, kind: Kind, config: &'a Config) -> Self {
+impl<'a> ListBuilder<'a> {
+    fn new(root: OpenTag, kind: ListKind, config: &'a Config) -> Self {
         Self {
             config,
-            list: List { kind, ..List::default() },
+            list: AddressList { kind, ..AddressList::default() },
             root,
             open: vec![root],
             keep: usize::MAX,
@@ -169,7 +170,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Takes the next event.
-    fn take(&mut self, event: Event<'_>) -> Result<(), Cut> {
+    fn take(&mut self, event: Event<'_>) -> Result<(), ListCut> {
         match event {
             Event::Start(tag) => self.start(&tag).map(|_| ()),
             Event::Empty(tag) => {
@@ -192,7 +193,7 @@ impl<'a> Reading<'a> {
                 match resolved(&name) {
                     Some(text) => self.keep(&text),
                     None if self.keeps() => {
-                        self.list.faults.add(Fault::Entity);
+                        self.list.faults.add(ListFault::Entity);
                         self.half = true;
                     }
                     None => {}
@@ -204,14 +205,14 @@ impl<'a> Reading<'a> {
     }
 
     /// Takes the start of an element. Returns whether it is open now.
-    fn start(&mut self, tag: &BytesStart<'_>) -> Result<bool, Cut> {
+    fn start(&mut self, tag: &BytesStart<'_>) -> Result<bool, ListCut> {
         if self.keep != usize::MAX && !self.text.trim().is_empty() {
             // An address has no elements.
-            self.list.faults.add(Fault::Unclosed);
+            self.list.faults.add(ListFault::Unclosed);
             self.half |= tag.name().as_ref().contains('<');
             self.close_to(self.keep - 1)?;
         }
-        let mut open = Open::new(Element::of(tag, self.list.kind.is_feed()), tag);
+        let mut open = OpenTag::new(Element::of(tag, self.list.kind.is_feed()), tag);
         if open.element == Element::Entry {
             self.begin_entry(&mut open)?;
         }
@@ -220,7 +221,7 @@ impl<'a> Reading<'a> {
         }
         let is_void = VOID.contains(&tag.local_name().as_ref());
         if is_void || self.open.len() >= DEPTH_MAX {
-            self.list.faults.add(if is_void { Fault::Unclosed } else { Fault::Markup });
+            self.list.faults.add(if is_void { ListFault::Unclosed } else { ListFault::Markup });
             return Ok(false);
         }
         let parent = self.open.last().map_or(Element::Other, |open| open.element);
@@ -228,16 +229,16 @@ impl<'a> Reading<'a> {
         let kind = self.list.kind;
         match (open.element, parent) {
             (Element::Entry, _) => {
-                if let Some(about) = attribute(tag, "about").filter(|_| kind == Kind::Rss) {
+                if let Some(about) = attribute(tag, "about").filter(|_| kind == ListKind::Rss) {
                     self.guid = about;
                 }
             }
             (Element::Loc, Element::Entry) if !kind.is_feed() => self.keep_from_here(),
             (Element::Loc, Element::Root(_)) if !kind.is_feed() => {
-                self.list.faults.add(Fault::Misplaced);
+                self.list.faults.add(ListFault::Misplaced);
                 self.keep_from_here();
             }
-            (Element::Link | Element::Guid, Element::Entry) if kind == Kind::Rss => {
+            (Element::Link | Element::Guid, Element::Entry) if kind == ListKind::Rss => {
                 match attribute(tag, "href") {
                     Some(href) if open.element == Element::Link => self.link(tag, &href)?,
                     _ => self.keep_from_here(),
@@ -255,9 +256,9 @@ impl<'a> Reading<'a> {
 
     /// Makes room for an entry, unless it is none: what has another prefix than the entry around it
     /// is of another vocabulary, and what stands where an address belongs is the address.
-    fn begin_entry(&mut self, open: &mut Open) -> Result<(), Cut> {
+    fn begin_entry(&mut self, open: &mut OpenTag) -> Result<(), ListCut> {
         if self.keep != usize::MAX {
-            self.list.faults.add(Fault::Misplaced);
+            self.list.faults.add(ListFault::Misplaced);
             open.element = Element::Other;
             return Ok(());
         }
@@ -267,11 +268,11 @@ impl<'a> Reading<'a> {
                 open.element = Element::Other;
                 return Ok(());
             }
-            self.list.faults.add(Fault::Unclosed);
+            self.list.faults.add(ListFault::Unclosed);
             self.close_to(at)?;
         }
         if self.open.is_empty() {
-            self.list.faults.add(Fault::StrayEnd);
+            self.list.faults.add(ListFault::StrayEnd);
             self.open.push(self.root);
         }
         (self.has_link, self.guid) = (false, String::new());
@@ -280,25 +281,25 @@ impl<'a> Reading<'a> {
     }
 
     /// Takes an end tag.
-    fn end(&mut self, name: u64) -> Result<(), Cut> {
+    fn end(&mut self, name: u64) -> Result<(), ListCut> {
         match self.open.iter().rposition(|open| open.name == name) {
             Some(at) => {
                 for _ in at + 1..self.open.len() {
-                    self.list.faults.add(Fault::Unclosed);
+                    self.list.faults.add(ListFault::Unclosed);
                 }
                 self.close_to(at)
             }
             // After the root, nothing matters but entries.
             None if self.open.is_empty() => Ok(()),
             None => {
-                self.list.faults.add(Fault::StrayEnd);
+                self.list.faults.add(ListFault::StrayEnd);
                 Ok(())
             }
         }
     }
 
     /// Closes elements until so many are open.
-    fn close_to(&mut self, depth: usize) -> Result<(), Cut> {
+    fn close_to(&mut self, depth: usize) -> Result<(), ListCut> {
         while self.open.len() > depth {
             self.close()?;
         }
@@ -306,9 +307,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Closes the last element.
-    fn close(&mut self) -> Result<(), Cut> {
+    fn close(&mut self) -> Result<(), ListCut> {
         let depth = self.open.len();
-        let Some(Open { element, .. }) = self.open.pop() else { return Ok(()) };
+        let Some(OpenTag { element, .. }) = self.open.pop() else { return Ok(()) };
         if depth == self.keep {
             self.keep = usize::MAX;
             let text = std::mem::take(&mut self.text);
@@ -325,7 +326,7 @@ impl<'a> Reading<'a> {
         if element == Element::Entry && !self.has_link {
             let mut text = std::mem::take(&mut self.guid);
             if text.is_empty() && is_address(&self.own) && !self.half {
-                self.list.faults.add(Fault::Misplaced);
+                self.list.faults.add(ListFault::Misplaced);
                 text = std::mem::take(&mut self.own);
             }
             push(&mut self.list, &text, self.config)?;
@@ -337,7 +338,7 @@ impl<'a> Reading<'a> {
     }
 
     /// A link that is an attribute: the address of an Atom entry, or a translation in a sitemap.
-    fn link(&mut self, tag: &BytesStart<'_>, href: &str) -> Result<(), Cut> {
+    fn link(&mut self, tag: &BytesStart<'_>, href: &str) -> Result<(), ListCut> {
         let alternate = attribute(tag, "rel").is_none_or(|rel| rel == "alternate");
         if !alternate {
             return Ok(());
@@ -380,9 +381,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn finish(mut self, cut: Option<Cut>) -> List {
+    fn finish(mut self, cut: Option<ListCut>) -> AddressList {
         // What follows the end of the root does not matter.
-        self.list.cut = cut.filter(|cut| *cut != Cut::Syntax || !self.open.is_empty());
+        self.list.cut = cut.filter(|cut| *cut != ListCut::Syntax || !self.open.is_empty());
         let named: HashSet<u64> = self.list.entries.iter().map(|entry| hash(entry)).collect();
         self.alternates.retain(|href| !named.contains(&hash(href)));
         self.list.entries.append(&mut self.alternates);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::urls::escaped;
 
-use super::room::{Held, Room};
+use super::room::{BodyPermit, BodyRoom};
 use super::{Config, Failure, WHOLE_REQUEST, text_of};
 
 /// Bytes of an unwanted body that are read so that the connection can be used again, and the time
@@ -18,7 +18,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// What the body is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Want {
+pub(crate) enum Want {
     /// A page: the body of a 200 or 203 that is HTML, plain text or a feed.
     Page,
     /// A robots.txt: the body of any 2xx, up to this many bytes.
@@ -29,7 +29,7 @@ pub enum Want {
 
 /// An answer.
 #[derive(Debug, Default)]
-pub struct Response {
+pub(crate) struct Response {
     /// Status code.
     pub status: u16,
     /// `Content-Type`.
@@ -63,81 +63,92 @@ pub struct Response {
     /// How long it waited for room in memory: the host did not take that time.
     pub waited: Duration,
     /// The room that the body has.
-    pub held: Held,
+    pub held: BodyPermit,
 }
 
-/// Reads as much of an answer as is wanted, until `end` at the latest.
-pub(super) async fn read(
-    mut answer: reqwest::Response,
-    want: Want,
-    (config, room, held): (&Config, &Room, Held),
-    end: Instant,
-) -> Result<Response, Failure> {
-    let mut response = head(answer.status().as_u16(), answer.headers());
-    let limit = match want {
-        Want::Page if is_page(response.status) && may_be_page(response.content_type.as_deref()) => {
-            config.body_size_max.bytes()
-        }
-        Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
-        _ => {
-            if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
-                // Only to use the connection again: whether it succeeds changes nothing.
-                let drain = async { while let Ok(Some(_)) = answer.chunk().await {} };
-                let _ = timeout(DRAIN_TIME_MAX, drain).await;
+/// Reads answers, until `end` at the latest.
+pub(super) struct ResponseReader<'a> {
+    pub(super) config: &'a Config,
+    pub(super) room: &'a BodyRoom,
+    pub(super) end: Instant,
+}
+
+impl ResponseReader<'_> {
+    /// Reads as much of an answer as is wanted. Its body begins with the room of `held`.
+    pub(super) async fn read(
+        &self,
+        mut answer: reqwest::Response,
+        want: Want,
+        held: BodyPermit,
+    ) -> Result<Response, Failure> {
+        let mut response = head(answer.status().as_u16(), answer.headers());
+        let may_be_page = || may_be_page(response.content_type.as_deref());
+        let limit = match want {
+            Want::Page if is_page(response.status) && may_be_page() => {
+                self.config.body_size_max.bytes()
             }
-            return Ok(response);
-        }
-    };
-    response.held = held;
-    fill(&mut response, answer, (limit, room), config.stall_timeout.duration(), end).await?;
-    Ok(response)
-}
-
-async fn fill(
-    response: &mut Response,
-    mut answer: reqwest::Response,
-    (limit, room): (usize, &Room),
-    stall: Duration,
-    end: Instant,
-) -> Result<(), Failure> {
-    response.has_body = true;
-    let declared = answer.content_length().and_then(|bytes| usize::try_from(bytes).ok());
-    let most = declared.unwrap_or(limit).min(limit);
-    while let Some(chunk) = next(&mut answer, stall, end + response.waited).await? {
-        let length = response.body.len() + chunk.len();
-        while length.min(limit) > response.held.bytes() {
-            let next = Room::next(&response.held, most.max(length.min(limit)));
-            let since = Instant::now();
-            room.widen(&mut response.held, next).await;
-            response.waited += since.elapsed();
-            response.body.reserve_exact(next - response.body.len());
-        }
-        if length > limit {
-            response.body.extend_from_slice(&chunk[..limit - response.body.len()]);
-            response.cut = true;
-            break;
-        }
-        response.body.extend_from_slice(&chunk);
+            Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
+            _ => {
+                if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
+                    // Only to use the connection again: whether it succeeds changes nothing.
+                    let drain = async { while let Ok(Some(_)) = answer.chunk().await {} };
+                    let _ = timeout(DRAIN_TIME_MAX, drain).await;
+                }
+                return Ok(response);
+            }
+        };
+        response.held = held;
+        self.fill(&mut response, answer, limit).await?;
+        Ok(response)
     }
-    if response.body.capacity() / 2 > response.body.len() {
-        response.body.shrink_to_fit();
-    }
-    response.held.shrink(response.body.len());
-    Ok(())
-}
 
-/// Reads on, until `end` at the latest. The client has a limit of its own, which counts the time
-/// for which nobody reads.
-async fn next(
-    answer: &mut reqwest::Response,
-    stall: Duration,
-    end: Instant,
-) -> Result<Option<Bytes>, Failure> {
-    let stalled = Instant::now() + stall;
-    match timeout_at(stalled.min(end), answer.chunk()).await {
-        Ok(chunk) => chunk.map_err(|error| Failure::of(&error)),
-        Err(_) if stalled < end => Err(Failure::Timeout("more of the answer")),
-        Err(_) => Err(WHOLE_REQUEST),
+    /// Reads a body, at most `limit` bytes of it.
+    async fn fill(
+        &self,
+        response: &mut Response,
+        mut answer: reqwest::Response,
+        limit: usize,
+    ) -> Result<(), Failure> {
+        response.has_body = true;
+        let declared = answer.content_length().and_then(|bytes| usize::try_from(bytes).ok());
+        let most = declared.unwrap_or(limit).min(limit);
+        while let Some(chunk) = self.next(&mut answer, response.waited).await? {
+            let length = response.body.len() + chunk.len();
+            while length.min(limit) > response.held.bytes() {
+                let next = BodyRoom::next(&response.held, most.max(length.min(limit)));
+                let since = Instant::now();
+                self.room.widen(&mut response.held, next).await;
+                response.waited += since.elapsed();
+                response.body.reserve_exact(next - response.body.len());
+            }
+            if length > limit {
+                response.body.extend_from_slice(&chunk[..limit - response.body.len()]);
+                response.cut = true;
+                break;
+            }
+            response.body.extend_from_slice(&chunk);
+        }
+        if response.body.capacity() / 2 > response.body.len() {
+            response.body.shrink_to_fit();
+        }
+        response.held.shrink(response.body.len());
+        Ok(())
+    }
+
+    /// Reads on. What it `waited` for room does not count. The client has a limit of its own, which
+    /// counts the time for which nobody reads.
+    async fn next(
+        &self,
+        answer: &mut reqwest::Response,
+        waited: Duration,
+    ) -> Result<Option<Bytes>, Failure> {
+        let end = self.end + waited;
+        let stalled = Instant::now() + self.config.stall_timeout.duration();
+        match timeout_at(stalled.min(end), answer.chunk()).await {
+            Ok(chunk) => chunk.map_err(|error| Failure::of(&error)),
+            Err(_) if stalled < end => Err(Failure::Timeout("more of the answer")),
+            Err(_) => Err(WHOLE_REQUEST),
+        }
     }
 }
 

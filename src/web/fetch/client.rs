@@ -37,7 +37,7 @@ const WINDOW_BYTES: u32 = 256 << 10;
 /// whose connections close as their requests end.
 #[derive(Debug)]
 pub(super) struct Clients {
-    parts: Parts,
+    parts: ClientParts,
     /// Hosts that one set of clients is used for.
     hosts_max: usize,
     present: Mutex<Present>,
@@ -52,7 +52,7 @@ struct Present {
 
 /// What clients are made of. Nothing of it has to be read from a file again.
 #[derive(Debug)]
-struct Parts {
+struct ClientParts {
     config: Arc<Config>,
     headers: HeaderMap,
     tls: rustls::ClientConfig,
@@ -68,7 +68,7 @@ impl Clients {
     ) -> Result<Self, Error> {
         let per_host = config.idle_connections_per_host * proxies.len().max(1);
         let hosts_max = config.idle_connections_max.checked_div(per_host).unwrap_or(usize::MAX);
-        let parts = Parts {
+        let parts = ClientParts {
             headers: headers(config)?,
             tls: tls(config)?,
             config: Arc::clone(config),
@@ -95,7 +95,7 @@ impl Clients {
     }
 }
 
-impl Parts {
+impl ClientParts {
     fn make(&self) -> Result<Arc<[reqwest::Client]>, Error> {
         if self.proxies.is_empty() {
             return Ok([self.client(None)?].into());

@@ -18,7 +18,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Limits of decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecodeLimits {
+pub(crate) struct DecodeLimits {
     /// Most bytes that come out; what is beyond is cut.
     pub bytes_max: usize,
     /// Most times that a body may grow.
@@ -30,7 +30,7 @@ pub struct DecodeLimits {
 impl DecodeLimits {
     /// Returns how many bytes can come out of a body.
     #[must_use]
-    pub fn most(&self, wire: usize) -> usize {
+    pub(crate) fn most(&self, wire: usize) -> usize {
         self.allowed(wire).min(self.bytes_max)
     }
 
@@ -41,7 +41,7 @@ impl DecodeLimits {
 
 /// A decoded body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// They are not all: the transfer or the limit cut them.
@@ -51,7 +51,7 @@ pub struct Decoded {
 /// Why a body cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DecodeError {
+pub(crate) enum DecodeError {
     /// A coding that we did not ask for.
     #[error("the content coding `{0}` is not known")]
     Unsupported(String),
@@ -73,7 +73,7 @@ pub enum DecodeError {
 /// is there is text. gzip in gzip is undone once more: servers pack files that are packed already.
 ///
 /// Memory: at most `bytes_max` bytes come out of each coding.
-pub fn decode(
+pub(crate) fn decode(
     raw: Vec<u8>,
     content_encoding: &str,
     limits: &DecodeLimits,
@@ -93,13 +93,13 @@ pub fn decode(
     let mut unknown = None;
     // The last coding in the list was applied last.
     for coding in codings.iter().rev() {
-        match undo((&bytes, wire), coding, limits, truncated) {
+        match undo(&bytes, coding, wire, limits, truncated) {
             Err(DecodeError::Unsupported(name)) => unknown = Some(name),
             undone => (bytes, truncated) = undone?,
         }
     }
     if !codings.is_empty() && bytes.starts_with(&GZIP_MAGIC) {
-        match undo((&bytes, wire), "gzip", limits, truncated) {
+        match undo(&bytes, "gzip", wire, limits, truncated) {
             Err(bomb @ DecodeError::Bomb { .. }) => return Err(bomb),
             // It only begins like gzip.
             Err(_) => {}
@@ -119,7 +119,7 @@ pub fn decode(
 /// # Errors
 ///
 /// If there are too many codings.
-pub fn reader<'a>(
+pub(crate) fn reader<'a>(
     raw: &'a [u8],
     content_encoding: &str,
     bytes_max: u64,
@@ -162,8 +162,9 @@ fn unzstd<R: io::BufRead>(raw: R) -> io::Result<zstd::stream::read::Decoder<'sta
 
 /// Undoes one coding of a body that had `wire` bytes before all of them.
 fn undo(
-    (raw, wire): (&[u8], usize),
+    raw: &[u8],
     coding: &str,
+    wire: usize,
     limits: &DecodeLimits,
     cut: bool,
 ) -> Result<(Vec<u8>, bool), DecodeError> {
@@ -178,11 +179,11 @@ fn undo(
         _ => return Err(DecodeError::Unsupported(coding.to_owned())),
     };
     match end {
-        End::Whole => Ok((bytes, cut)),
-        End::Limit => Ok((bytes, true)),
+        ReadEnd::Whole => Ok((bytes, cut)),
+        ReadEnd::Limit => Ok((bytes, true)),
         // What was cut must break; so may garbage after a whole body, which servers do send.
-        End::Broken if cut || !bytes.is_empty() => Ok((bytes, true)),
-        End::Broken => Err(DecodeError::Corrupt(static_name(&name))),
+        ReadEnd::Broken if cut || !bytes.is_empty() => Ok((bytes, true)),
+        ReadEnd::Broken => Err(DecodeError::Corrupt(static_name(&name))),
     }
 }
 
@@ -198,13 +199,13 @@ fn static_name(name: &str) -> &'static str {
 /// Reads one member after the other; what follows the last one is padding.
 fn gunzip(
     mut raw: &[u8],
-    grow: &mut impl FnMut(&mut dyn Read) -> Result<End, DecodeError>,
-) -> Result<End, DecodeError> {
+    grow: &mut impl FnMut(&mut dyn Read) -> Result<ReadEnd, DecodeError>,
+) -> Result<ReadEnd, DecodeError> {
     loop {
         let mut member = GzDecoder::new(raw);
         let end = grow(&mut member)?;
         raw = member.into_inner();
-        if end != End::Whole || !raw.starts_with(&GZIP_MAGIC) {
+        if end != ReadEnd::Whole || !raw.starts_with(&GZIP_MAGIC) {
             return Ok(end);
         }
     }
@@ -220,7 +221,7 @@ fn has_zlib_header(raw: &[u8]) -> bool {
 
 /// How reading ended.
 #[derive(PartialEq, Eq)]
-enum End {
+enum ReadEnd {
     Whole,
     Limit,
     Broken,
@@ -232,15 +233,15 @@ fn read_limited(
     wire: usize,
     limits: &DecodeLimits,
     bytes: &mut Vec<u8>,
-) -> Result<End, DecodeError> {
+) -> Result<ReadEnd, DecodeError> {
     let allowed = limits.allowed(wire);
     let mut chunk = vec![0; 16 << 10];
     loop {
         let read = match reader.read(&mut chunk) {
-            Ok(0) => return Ok(End::Whole),
+            Ok(0) => return Ok(ReadEnd::Whole),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Ok(End::Broken),
+            Err(_) => return Ok(ReadEnd::Broken),
         };
         if bytes.len() + read > allowed {
             return Err(DecodeError::Bomb { ratio_max: limits.ratio_max });
@@ -248,7 +249,7 @@ fn read_limited(
         let room = limits.bytes_max - bytes.len();
         bytes.extend_from_slice(&chunk[..read.min(room)]);
         if read > room {
-            return Ok(End::Limit);
+            return Ok(ReadEnd::Limit);
         }
     }
 }

@@ -65,8 +65,8 @@ impl Failure {
 impl From<guard::Refused> for Failure {
     fn from(refused: guard::Refused) -> Self {
         match refused.class {
-            guard::Class::Private(_) => Self::Private(refused.to_string()),
-            guard::Class::Never(_) => Self::Refused(refused.to_string()),
+            guard::AddressClass::Private(_) => Self::Private(refused.to_string()),
+            guard::AddressClass::Never(_) => Self::Refused(refused.to_string()),
         }
     }
 }

@@ -21,7 +21,7 @@ const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xFD00, 0xEC2, 0, 0, 0, 0, 0, 0x254)
 
 /// What kind of special address it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum AddressClass {
     /// This machine, or a network that is not the public one.
     Private(&'static str),
     /// Nothing that any crawl could want.
@@ -34,29 +34,29 @@ pub struct Refused {
     /// The address.
     pub ip: IpAddr,
     /// Its kind.
-    pub class: Class,
+    pub class: AddressClass,
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Class::Private(kind) | Class::Never(kind)) = self.class;
+        let (AddressClass::Private(kind) | AddressClass::Never(kind)) = self.class;
         write!(f, "{} is a {kind} address", self.ip)
     }
 }
 
 /// Decides which addresses are contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guard {
+pub struct AddressGuard {
     /// Loopback and private networks may be contacted.
     pub allow_private: bool,
 }
 
-impl Guard {
+impl AddressGuard {
     /// Checks one address.
     pub fn check(self, ip: IpAddr) -> Result<(), Refused> {
         match class(ip) {
             None => Ok(()),
-            Some(Class::Private(_)) if self.allow_private => Ok(()),
+            Some(AddressClass::Private(_)) if self.allow_private => Ok(()),
             Some(class) => Err(Refused { ip, class }),
         }
     }
@@ -64,15 +64,15 @@ impl Guard {
 
 /// Returns what is special about an address; none for a public one.
 #[must_use]
-pub fn class(ip: IpAddr) -> Option<Class> {
+pub fn class(ip: IpAddr) -> Option<AddressClass> {
     match ip {
         IpAddr::V4(ip) => class_v4(ip),
         IpAddr::V6(ip) => class_v6(ip),
     }
 }
 
-fn class_v4(ip: Ipv4Addr) -> Option<Class> {
-    use Class::{Never, Private};
+fn class_v4(ip: Ipv4Addr) -> Option<AddressClass> {
+    use AddressClass::{Never, Private};
     if METADATA.contains(&ip) {
         return Some(Never("cloud metadata"));
     }
@@ -93,8 +93,8 @@ fn class_v4(ip: Ipv4Addr) -> Option<Class> {
     })
 }
 
-fn class_v6(ip: Ipv6Addr) -> Option<Class> {
-    use Class::{Never, Private};
+fn class_v6(ip: Ipv6Addr) -> Option<AddressClass> {
+    use AddressClass::{Never, Private};
     if ip == METADATA_V6 {
         return Some(Never("cloud metadata"));
     }
@@ -149,8 +149,12 @@ mod tests {
     #[track_caller]
     fn check(ip: &str, private: bool, public: bool) {
         let ip: IpAddr = ip.parse().unwrap();
-        assert_eq!(Guard { allow_private: true }.check(ip).is_ok(), private, "{ip} if allowed");
-        assert_eq!(Guard { allow_private: false }.check(ip).is_ok(), public, "{ip}");
+        assert_eq!(
+            AddressGuard { allow_private: true }.check(ip).is_ok(),
+            private,
+            "{ip} if allowed"
+        );
+        assert_eq!(AddressGuard { allow_private: false }.check(ip).is_ok(), public, "{ip}");
     }
 
     #[test]

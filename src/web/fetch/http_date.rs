@@ -16,7 +16,7 @@ const YEARS_AHEAD_MAX: i16 = 50;
 /// Reads `Retry-After`: for how long from `now` on to wait. A date that has passed is no wait;
 /// none for what is neither a number nor a date. Source: RFC 9110, 10.2.3.
 #[must_use]
-pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number without measure is a very long time.
@@ -28,7 +28,7 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 /// Reads a date in any of the three forms that servers use, and as mail has it.
 /// Source: RFC 9110, 5.6.7.
 #[must_use]
-pub fn http_date(text: &str, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn http_date(text: &str, now: Timestamp) -> Option<Timestamp> {
     let parts: Vec<&str> = text
         .split([' ', ',', '-', ':'])
         .filter(|part| !part.is_empty() && !part.eq_ignore_ascii_case("gmt"))

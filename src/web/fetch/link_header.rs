@@ -3,7 +3,7 @@
 /// Returns the target of the first link of the relation `canonical`; none if there is none. A link
 /// whose context is another page (`anchor`) says nothing of this one.
 #[must_use]
-pub fn canonical_link(value: &str) -> Option<&str> {
+pub(crate) fn canonical_link(value: &str) -> Option<&str> {
     let mut rest = value;
     loop {
         let link = rest.trim_start_matches([' ', '\t', ',']).strip_prefix('<')?;

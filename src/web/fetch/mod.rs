@@ -6,10 +6,10 @@ mod auth;
 mod body;
 mod client;
 mod cookies;
-pub mod decode;
+pub(crate) mod decode;
 mod failure;
 pub mod guard;
-pub mod http_date;
+pub(crate) mod http_date;
 mod inflate;
 mod link_header;
 mod own_headers;
@@ -33,17 +33,18 @@ use crate::base::units::{Size, Time};
 use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
-pub use body::{Response, Want};
+pub(crate) use body::{Response, Want};
 pub use failure::Failure;
-pub use link_header::canonical_link;
-pub use proxy::masked;
-pub use room::Held;
+pub(crate) use link_header::canonical_link;
+pub(crate) use proxy::masked;
+pub(crate) use room::BodyPermit;
 
+use body::ResponseReader;
 use client::Clients;
 use cookies::Cookies;
-use guard::Guard;
+use guard::AddressGuard;
 use resolve::Resolver;
-use room::Room;
+use room::BodyRoom;
 
 /// Where a webmaster learns what this program is, if the operator names no contact.
 pub const HOME: &str = "https://crates.io/crates/uniqcrawl";
@@ -144,13 +145,13 @@ impl Default for Config {
 impl Config {
     /// Returns the memory of bodies that are unpacked: what those that come do not have.
     #[must_use]
-    pub fn unpacked_size_max(&self) -> Size {
+    pub(crate) fn unpacked_size_max(&self) -> Size {
         Size::from_bytes(self.bodies_size_max.bytes() as u64 / 4)
     }
 
     /// Returns the `User-Agent` header that is sent.
     #[must_use]
-    pub fn full_user_agent(&self) -> String {
+    pub(crate) fn full_user_agent(&self) -> String {
         if self.user_agent.is_empty() {
             format!("uniqcrawl/{} (+{})", env!("CARGO_PKG_VERSION"), self.contact)
         } else {
@@ -201,6 +202,16 @@ pub enum Error {
     Client(#[from] reqwest::Error),
 }
 
+/// When a page is sent again (RFC 9110, 13.1): otherwise the answer has status 304. What is empty
+/// is not asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Preconditions<'a> {
+    /// Unless it has still this `ETag`.
+    pub if_none_match: &'a str,
+    /// If it was modified after this date.
+    pub if_modified_since: &'a str,
+}
+
 /// Sends requests. Cheap to clone; all clones share connections and limits.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -211,7 +222,7 @@ pub struct Fetcher {
     limiter: Option<Arc<DefaultDirectRateLimiter>>,
     cookies: Option<Cookies>,
     auth: Arc<Auth>,
-    room: Arc<Room>,
+    room: Arc<BodyRoom>,
     config: Arc<Config>,
 }
 
@@ -229,20 +240,20 @@ impl Fetcher {
             limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))),
             cookies: config.cookies.then(|| Cookies::new(config.cookies_size_max)),
             auth: Arc::default(),
-            room: Arc::new(Room::new(config.bodies_size_max)),
+            room: Arc::new(BodyRoom::new(config.bodies_size_max)),
             config,
         })
     }
 
     /// Sends these credentials to the hosts that they belong to.
     #[must_use]
-    pub fn with_auth(self, auth: Auth) -> Self {
+    pub(crate) fn with_auth(self, auth: Auth) -> Self {
         Self { auth: Arc::new(auth), ..self }
     }
 
     /// Waits until the limit on requests per second lets another one go, and there is room in
     /// memory for its answer.
-    pub async fn ready(&self) -> Held {
+    pub(crate) async fn ready(&self) -> BodyPermit {
         if let Some(limiter) = &self.limiter {
             limiter.until_ready().await;
         }
@@ -251,7 +262,7 @@ impl Fetcher {
 
     /// Finds out the IP address of a host. Of several it is the least, so that hosts with the same
     /// set of addresses have the same one.
-    pub async fn look_up(&self, url: &PageUrl) -> Result<IpAddr, Failure> {
+    pub(crate) async fn look_up(&self, url: &PageUrl) -> Result<IpAddr, Failure> {
         let Some(name) = url.url().domain() else {
             let none = || Failure::Dns("an address without host".to_owned());
             return ip_of(url).ok_or_else(none);
@@ -268,43 +279,41 @@ impl Fetcher {
 
     /// Returns what [`Fetcher::look_up`] would, if it is known without asking anybody.
     #[must_use]
-    pub fn known_address(&self, url: &PageUrl) -> Option<IpAddr> {
+    pub(crate) fn known_address(&self, url: &PageUrl) -> Option<IpAddr> {
         match url.url().domain() {
             Some(name) => least(&self.resolver.remembered(name)?),
             None => ip_of(url).map(|ip| ip.to_canonical()),
         }
     }
 
-    /// Sends one request and reads as much of the answer as `want` asks for.
-    pub async fn visit(&self, url: &PageUrl, want: Want) -> Result<Response, Failure> {
-        let held = self.room.enter().await;
-        self.visit_unless(url, (want, held), ("", "")).await
-    }
-
-    /// Does the same, unless the page has still this `ETag`, or was not modified after this date:
-    /// then the answer has status 304. What is empty is not asked. [`Fetcher::ready`] gives the
-    /// room that the answer begins with.
-    pub async fn visit_unless(
+    /// Sends one request and reads as much of the answer as `want` asks for. [`Fetcher::ready`]
+    /// gives the room that the answer begins with.
+    pub(crate) async fn visit(
         &self,
         url: &PageUrl,
-        (want, held): (Want, Held),
-        same: (&str, &str),
+        preconditions: Preconditions<'_>,
+        want: Want,
+        held: BodyPermit,
     ) -> Result<Response, Failure> {
         let end = Instant::now() + self.config.total_timeout.duration();
-        let answer = timeout_at(end, self.exchange(url, same)).await.unwrap_or(Err(WHOLE_REQUEST));
-        body::read(answer?, want, (&self.config, &self.room, held), end).await
+        let answer = timeout_at(end, self.exchange(url, preconditions)).await;
+        let reader = ResponseReader { config: &self.config, room: &self.room, end };
+        reader.read(answer.unwrap_or(Err(WHOLE_REQUEST))?, want, held).await
     }
 
     /// Sends a request and waits for the head of its answer.
     async fn exchange(
         &self,
         url: &PageUrl,
-        (etag, date): (&str, &str),
+        preconditions: Preconditions<'_>,
     ) -> Result<reqwest::Response, Failure> {
         self.guard(url).await?;
         let first_byte = self.config.first_byte_timeout.duration();
         let mut request = self.request(url);
-        for (name, value) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, date)] {
+        let Preconditions { if_none_match, if_modified_since } = preconditions;
+        for (name, value) in
+            [(header::IF_NONE_MATCH, if_none_match), (header::IF_MODIFIED_SINCE, if_modified_since)]
+        {
             if !value.is_empty()
                 && let Ok(value) = HeaderValue::from_str(value)
             {
@@ -328,7 +337,7 @@ impl Fetcher {
     /// Refuses targets that must not be contacted and that the resolver would not see: IP numbers
     /// never pass it, and behind a proxy no name does.
     async fn guard(&self, url: &PageUrl) -> Result<(), Failure> {
-        let guard = Guard { allow_private: self.config.allow_private };
+        let guard = AddressGuard { allow_private: self.config.allow_private };
         match ip_of(url) {
             Some(ip) => guard.check(ip).map_err(Failure::from),
             None if self.has_proxy() => {

@@ -37,7 +37,7 @@ pub(super) fn names(proxies: &[Url]) -> BTreeSet<String> {
 
 /// Hides what stands between `://` and `@`: the user name and the password of a proxy.
 #[must_use]
-pub fn masked(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let end = rest.find(['/', '?', '#', '"']).unwrap_or(rest.len());
     match rest[..end].rfind('@') {

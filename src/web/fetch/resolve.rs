@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::guard::{self, Guard};
+use super::guard::{self, AddressGuard};
 use super::{Config, Error};
 use crate::base::system;
 
@@ -28,17 +28,17 @@ pub(super) enum ResolveError {
 /// The system's resolver with a memory, behind the guard.
 #[derive(Debug, Clone)]
 pub(super) struct Resolver {
-    guard: Guard,
+    guard: AddressGuard,
     /// Names of proxies, which may be private: the operator chose them.
     proxies: Arc<BTreeSet<String>>,
-    memory: Arc<Mutex<Memory>>,
+    memory: Arc<Mutex<DnsCache>>,
     /// Names that nobody need be asked for.
     given: Arc<HashMap<String, Vec<IpAddr>>>,
 }
 
 impl Resolver {
     pub(super) fn new(config: &Config, proxies: BTreeSet<String>) -> Result<Self, Error> {
-        let memory = Memory {
+        let memory = DnsCache {
             ttl: config.dns_ttl.duration(),
             names_max: config.dns_names_max,
             known: HashMap::new(),
@@ -46,7 +46,7 @@ impl Resolver {
         let bad = |text: &String| Error::Resolve(text.clone());
         let given = config.resolve.iter().map(|text| entry(text).ok_or_else(|| bad(text)));
         Ok(Self {
-            guard: Guard { allow_private: config.allow_private },
+            guard: AddressGuard { allow_private: config.allow_private },
             proxies: Arc::new(proxies),
             memory: Arc::new(Mutex::new(memory)),
             given: Arc::new(given.collect::<Result<_, _>>()?),
@@ -58,7 +58,11 @@ impl Resolver {
         self.look_up_with(self.guard, name).await
     }
 
-    async fn look_up_with(&self, guard: Guard, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    async fn look_up_with(
+        &self,
+        guard: AddressGuard,
+        name: &str,
+    ) -> Result<Vec<IpAddr>, ResolveError> {
         let all = if let Some(known) = self.remembered(name) {
             known
         } else {
@@ -77,7 +81,7 @@ impl Resolver {
             }
         }
         // A private one is told first: there the operator has a choice.
-        refused.sort_by_key(|refused| matches!(refused.class, guard::Class::Never(_)));
+        refused.sort_by_key(|refused| matches!(refused.class, guard::AddressClass::Never(_)));
         match refused.first() {
             _ if !open.is_empty() => Ok(open),
             Some(why) => Err(ResolveError::Refused(*why)),
@@ -85,7 +89,7 @@ impl Resolver {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, DnsCache> {
         self.memory.lock().expect("no holder of this lock panics")
     }
 
@@ -130,13 +134,13 @@ impl Resolve for Resolver {
 
 /// Answers of the system's resolver. What is not found is asked for again each time.
 #[derive(Debug)]
-struct Memory {
+struct DnsCache {
     ttl: Duration,
     names_max: usize,
     known: HashMap<String, (Instant, Vec<IpAddr>)>,
 }
 
-impl Memory {
+impl DnsCache {
     fn get(&self, name: &str, now: Instant) -> Option<Vec<IpAddr>> {
         let (since, known) = self.known.get(name)?;
         (now.saturating_duration_since(*since) < self.ttl).then(|| known.clone())
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn answers_are_remembered_for_their_time_and_within_their_number() {
         let second = Duration::from_secs(1);
-        let mut memory = Memory { ttl: second, names_max: 2, known: HashMap::new() };
+        let mut memory = DnsCache { ttl: second, names_max: 2, known: HashMap::new() };
         let (now, ip) = (Instant::now(), vec![IpAddr::from([9, 9, 9, 9])]);
         memory.insert("a", ip.clone(), now);
         assert_eq!(memory.get("a", now + Duration::from_millis(999)), Some(ip.clone()));
@@ -173,7 +177,7 @@ mod tests {
         memory.insert("b", ip.clone(), now + second);
         memory.insert("c", ip.clone(), now + second);
         // The first one was over; the others stay.
-        let names = |memory: &Memory| {
+        let names = |memory: &DnsCache| {
             let mut names: Vec<String> = memory.known.keys().cloned().collect();
             names.sort();
             names
@@ -181,7 +185,7 @@ mod tests {
         assert_eq!(names(&memory), ["b", "c"]);
         memory.insert("d", ip.clone(), now + second);
         assert_eq!(names(&memory), ["d"]);
-        let mut none = Memory { ttl: Duration::ZERO, names_max: 2, known: HashMap::new() };
+        let mut none = DnsCache { ttl: Duration::ZERO, names_max: 2, known: HashMap::new() };
         none.insert("a", ip, now);
         assert!(none.known.is_empty());
     }
@@ -194,7 +198,7 @@ mod tests {
         // No system knows this name: an answer can only come from the memory.
         resolver.lock().insert("remembered.invalid", vec![ip], Instant::now());
         assert_eq!(resolver.look_up("remembered.invalid").await.unwrap(), [ip]);
-        let strict = Guard { allow_private: false };
+        let strict = AddressGuard { allow_private: false };
         let refused = resolver.look_up_with(strict, "remembered.invalid").await;
         assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
         let unknown = resolver.look_up("never.invalid").await;

@@ -25,50 +25,50 @@ const UNIT: usize = 1 << 10;
 
 /// Room for all bodies.
 #[derive(Debug)]
-pub(super) struct Room([Class; CLASSES]);
+pub(super) struct BodyRoom([SizeClass; CLASSES]);
 
 #[derive(Debug)]
-struct Class {
+struct SizeClass {
     free: Arc<Semaphore>,
     units: u32,
 }
 
 /// Room that a body has; given back when it is dropped.
 #[derive(Debug, Default)]
-pub struct Held {
+pub(crate) struct BodyPermit {
     bytes: usize,
     permits: [Option<OwnedSemaphorePermit>; CLASSES],
 }
 
-impl Room {
+impl BodyRoom {
     pub(super) fn new(size: Size) -> Self {
         Self(SHARES.map(|share| {
             let units = (size.bytes() / 8).saturating_mul(share) / UNIT;
             let units = u32::try_from(units.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
             let units = units.max(1);
-            Class { free: Arc::new(Semaphore::new(units as usize)), units }
+            SizeClass { free: Arc::new(Semaphore::new(units as usize)), units }
         }))
     }
 
     /// Waits until there is room for a small body.
-    pub(super) async fn enter(&self) -> Held {
-        let mut held = Held::default();
+    pub(super) async fn enter(&self) -> BodyPermit {
+        let mut held = BodyPermit::default();
         self.widen(&mut held, CLASS_BYTES[0]).await;
         held
     }
 
     /// Returns how large a body becomes next that is to be at most `bytes_max` long.
-    pub(super) fn next(held: &Held, bytes_max: usize) -> usize {
+    pub(super) fn next(held: &BodyPermit, bytes_max: usize) -> usize {
         let larger = CLASS_BYTES.iter().find(|bytes| **bytes > held.bytes);
         larger.copied().unwrap_or(bytes_max).min(bytes_max)
     }
 
     /// Waits until there is room for so many bytes in all. A body that is larger than its class
     /// gets all of the class: it goes alone.
-    pub(super) async fn widen(&self, held: &mut Held, bytes: usize) {
+    pub(super) async fn widen(&self, held: &mut BodyPermit, bytes: usize) {
         let Some(more) = bytes.checked_sub(held.bytes).filter(|more| *more > 0) else { return };
         let class = CLASS_BYTES.iter().position(|most| bytes <= *most).unwrap_or(CLASSES - 1);
-        let Class { free, units } = &self.0[class];
+        let SizeClass { free, units } = &self.0[class];
         let more = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX).min(*units);
         // Who is in a class does not wait for it.
         if held.permits[class].is_none() {
@@ -79,7 +79,7 @@ impl Room {
     }
 }
 
-impl Held {
+impl BodyPermit {
     /// Bytes that there is room for.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
@@ -104,22 +104,22 @@ mod tests {
 
     use super::*;
 
-    fn held(held: &Held) -> usize {
+    fn held(held: &BodyPermit) -> usize {
         held.permits.iter().flatten().map(OwnedSemaphorePermit::num_permits).sum()
     }
 
     #[tokio::test]
     async fn a_body_holds_what_it_needs_and_no_more() {
-        let room = Room::new(Size::from_mib(256));
+        let room = BodyRoom::new(Size::from_mib(256));
         let free = || room.0.iter().map(|class| class.free.available_permits()).sum::<usize>();
         let all = free();
         let mut body = room.enter().await;
         assert_eq!((body.bytes(), held(&body)), (64 << 10, 64));
         // It is said to be long, or nobody knows.
-        assert_eq!(Room::next(&body, 100 << 10), 100 << 10);
-        assert_eq!(Room::next(&body, 8 << 20), 512 << 10);
+        assert_eq!(BodyRoom::next(&body, 100 << 10), 100 << 10);
+        assert_eq!(BodyRoom::next(&body, 8 << 20), 512 << 10);
         room.widen(&mut body, 512 << 10).await;
-        assert_eq!(Room::next(&body, 8 << 20), 8 << 20);
+        assert_eq!(BodyRoom::next(&body, 8 << 20), 8 << 20);
         room.widen(&mut body, 8 << 20).await;
         assert_eq!(held(&body), 8 << 10);
         body.shrink((3 << 20) + 1);
@@ -132,7 +132,7 @@ mod tests {
     /// room is never too small.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn nobody_waits_for_ever() {
-        let room = Arc::new(Room::new(Size::from_mib(1)));
+        let room = Arc::new(BodyRoom::new(Size::from_mib(1)));
         let units: usize = room.0.iter().map(|class| class.units as usize).sum();
         let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let tasks = (0..64).map(|number| {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::base::decode_base64;
 
-use super::{Options, Rules};
+use super::{Options, RobotsRules};
 
 /// Why a line cannot be answered.
 #[derive(Debug, thiserror::Error)]
@@ -22,14 +22,14 @@ pub enum BatchError {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct CheckLine {
     robots_base64: String,
     checks: Vec<Vec<serde_json::Value>>,
 }
 
 /// The answer to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct BatchAnswer {
     /// One character a check: `1` allowed, `0` not.
     pub checks: String,
     /// The file was cut after this many bytes.
@@ -38,10 +38,10 @@ pub struct Answer {
 
 /// Answers a line `{"robots_base64": "...", "checks": [[agent, url], ...]}`. Further elements of a
 /// check are passed over.
-pub fn batch_line(line: &str, options: &Options) -> Result<Answer, BatchError> {
-    let line: Line = serde_json::from_str(line)?;
+pub fn batch_line(line: &str, options: &Options) -> Result<BatchAnswer, BatchError> {
+    let line: CheckLine = serde_json::from_str(line)?;
     let body = decode_base64(&line.robots_base64).ok_or(BatchError::Base64)?;
-    let rules = Rules::parse(&body, options);
+    let rules = RobotsRules::parse(&body, options);
     let mut checks = String::with_capacity(line.checks.len());
     for (number, check) in line.checks.iter().enumerate() {
         let text = |at: usize| check.get(at).and_then(serde_json::Value::as_str);
@@ -50,5 +50,5 @@ pub fn batch_line(line: &str, options: &Options) -> Result<Answer, BatchError> {
         };
         checks.push(if rules.verdict(agent, url).allowed { '1' } else { '0' });
     }
-    Ok(Answer { checks, cut: rules.cut() })
+    Ok(BatchAnswer { checks, cut: rules.cut() })
 }

@@ -78,7 +78,7 @@ impl Terms {
 
     /// Tells whether the text stays out.
     #[must_use]
-    pub fn hides_text(&self, honour: &Honour) -> bool {
+    pub(crate) fn hides_text(&self, honour: &Honour) -> bool {
         self.noarchive && honour.noarchive
     }
 

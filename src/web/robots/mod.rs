@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use robotstxt::{RobotsParseHandler, parse_robotstxt};
 
-pub use batch::{Answer, BatchError, batch_line};
-use pattern::Pattern;
+pub use batch::{BatchAnswer, BatchError, batch_line};
+use pattern::PathPattern;
 
 /// How to read where practice differs from RFC 9309.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +41,15 @@ pub const BYTES_MIN: usize = 500 << 10;
 
 /// The file, line by line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    lines: Vec<(u32, Line)>,
+pub struct RobotsRules {
+    lines: Vec<(u32, RobotsLine)>,
     sitemaps: Vec<String>,
     cut: Option<usize>,
     options: Options,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Line {
+enum RobotsLine {
     Agent(String),
     Allow(String),
     Disallow(String),
@@ -58,7 +58,7 @@ enum Line {
 
 /// The rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct RobotsRule {
     /// Its line in the file, from 1.
     pub line: u32,
     /// The line in normal form, such as `Disallow: /private`.
@@ -67,18 +67,18 @@ pub struct Rule {
 
 /// The answer for one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RobotsVerdict {
     /// It may be fetched.
     pub allowed: bool,
     /// The rule that decided; none if no rule matches.
-    pub rule: Option<Rule>,
+    pub rule: Option<RobotsRule>,
 }
 
-impl Rules {
+impl RobotsRules {
     /// Reads a file. Nothing in it is an error: what cannot be read is passed over.
     #[must_use]
     pub fn parse(body: &[u8], options: &Options) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = LineCollector::default();
         parse_robotstxt(&filter::filtered(body, *options), &mut reader);
         let cut = (body.len() > options.bytes_max).then_some(options.bytes_max);
         Self { lines: reader.lines, sitemaps: reader.sitemaps, cut, options: *options }
@@ -110,16 +110,16 @@ impl Rules {
     /// Tells whether `agent` may fetch `url`: a whole address, or a path with its query.
     ///
     /// ```
-    /// use uniqcrawl::web::robots::{Options, Rules};
+    /// use uniqcrawl::web::robots::{Options, RobotsRules};
     ///
     /// let file = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n";
-    /// let rules = Rules::parse(file, &Options::default());
+    /// let rules = RobotsRules::parse(file, &Options::default());
     /// assert!(rules.verdict("uniqcrawl", "https://example.org/private/open/1").allowed);
     /// let verdict = rules.verdict("uniqcrawl", "https://example.org/private/1");
     /// assert_eq!(verdict.rule.map(|rule| rule.line), Some(2));
     /// ```
     #[must_use]
-    pub fn verdict(&self, agent: &str, url: &str) -> Verdict {
+    pub fn verdict(&self, agent: &str, url: &str) -> RobotsVerdict {
         let path = pattern::path_of(url);
         if self.options.google_extras {
             self.compile(agent, str::to_owned).verdict(&path)
@@ -139,7 +139,7 @@ impl Rules {
         for (number, line) in &self.lines {
             let rules = if is_specific { &mut specific } else { &mut global };
             match line {
-                Line::Agent(name) => {
+                RobotsLine::Agent(name) => {
                     if closed {
                         (is_specific, is_global, closed) = (false, false, false);
                     }
@@ -149,22 +149,22 @@ impl Rules {
                         (is_specific, ever_specific) = (true, true);
                     }
                 }
-                Line::Allow(_) | Line::Disallow(_) if !is_specific && !is_global => {}
-                Line::Allow(path) => {
+                RobotsLine::Allow(_) | RobotsLine::Disallow(_) if !is_specific && !is_global => {}
+                RobotsLine::Allow(path) => {
                     closed = true;
                     rules.add(&form(path), true, *number);
                     if let Some(folder) = folder_of_index(path).filter(|_| self.google()) {
                         rules.add(&form(&folder), true, *number);
                     }
                 }
-                Line::Disallow(path) => {
+                RobotsLine::Disallow(path) => {
                     closed = true;
                     rules.add(&form(path), false, *number);
                 }
-                Line::CrawlDelay(delay) if is_specific || is_global => {
+                RobotsLine::CrawlDelay(delay) if is_specific || is_global => {
                     rules.delay = rules.delay.max(Some(*delay));
                 }
-                Line::CrawlDelay(_) => {}
+                RobotsLine::CrawlDelay(_) => {}
             }
         }
         let mut rules = if ever_specific { specific } else { global };
@@ -188,7 +188,7 @@ pub struct AgentRules {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Compiled {
-    pattern: Pattern,
+    pattern: PathPattern,
     allow: bool,
     line: u32,
 }
@@ -204,9 +204,9 @@ impl AgentRules {
 
     /// Tells whether a path with its query may be fetched, and by which rule.
     #[must_use]
-    pub fn verdict(&self, path_and_query: &str) -> Verdict {
+    pub fn verdict(&self, path_and_query: &str) -> RobotsVerdict {
         let decisive = self.rules.iter().find(|rule| rule.pattern.matches(path_and_query));
-        let rule = decisive.map(|rule| Rule {
+        let rule = decisive.map(|rule| RobotsRule {
             line: rule.line,
             text: format!(
                 "{}: {}",
@@ -214,7 +214,7 @@ impl AgentRules {
                 rule.pattern.text()
             ),
         });
-        Verdict { allowed: decisive.is_none_or(|rule| rule.allow), rule }
+        RobotsVerdict { allowed: decisive.is_none_or(|rule| rule.allow), rule }
     }
 
     /// Returns the time that the host asks to wait between requests; the longest if several are
@@ -233,7 +233,7 @@ impl AgentRules {
     fn add(&mut self, path: &str, allow: bool, line: u32) {
         // An empty path says nothing.
         if !path.is_empty() {
-            self.rules.push(Compiled { pattern: Pattern::new(path), allow, line });
+            self.rules.push(Compiled { pattern: PathPattern::new(path), allow, line });
         }
     }
 
@@ -271,25 +271,25 @@ fn crawl_delay(value: &str) -> Option<Duration> {
 }
 
 #[derive(Default)]
-struct Reader {
-    lines: Vec<(u32, Line)>,
+struct LineCollector {
+    lines: Vec<(u32, RobotsLine)>,
     sitemaps: Vec<String>,
 }
 
-impl RobotsParseHandler for Reader {
+impl RobotsParseHandler for LineCollector {
     fn handle_robots_start(&mut self) {}
     fn handle_robots_end(&mut self) {}
 
     fn handle_user_agent(&mut self, line: u32, value: &str) {
-        self.lines.push((line, Line::Agent(value.to_owned())));
+        self.lines.push((line, RobotsLine::Agent(value.to_owned())));
     }
 
     fn handle_allow(&mut self, line: u32, value: &str) {
-        self.lines.push((line, Line::Allow(value.to_owned())));
+        self.lines.push((line, RobotsLine::Allow(value.to_owned())));
     }
 
     fn handle_disallow(&mut self, line: u32, value: &str) {
-        self.lines.push((line, Line::Disallow(value.to_owned())));
+        self.lines.push((line, RobotsLine::Disallow(value.to_owned())));
     }
 
     fn handle_sitemap(&mut self, _: u32, value: &str) {
@@ -298,7 +298,8 @@ impl RobotsParseHandler for Reader {
 
     fn handle_unknown_action(&mut self, line: u32, action: &str, value: &str) {
         if action.eq_ignore_ascii_case("crawl-delay") {
-            self.lines.extend(crawl_delay(value).map(|delay| (line, Line::CrawlDelay(delay))));
+            self.lines
+                .extend(crawl_delay(value).map(|delay| (line, RobotsLine::CrawlDelay(delay))));
         }
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 /// A compiled path pattern. `*` stands for any characters, `$` at the end for the end of the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(super) struct PathPattern {
     text: String,
     /// The pattern ends in `$`.
     anchored: bool,
 }
 
-impl Pattern {
+impl PathPattern {
     pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned(), anchored: text.ends_with('$') }
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use gaoya::simhash::SimHashIndex;
-use uniqcrawl::neardup::index::layout::{Kind, Layout, Near, build};
+use uniqcrawl::neardup::index::layout::{Layout, LayoutKind, Near, build};
 use uniqcrawl::text::simhash::Fingerprint;
 
 /// Neighbours that are planted and looked for.
@@ -184,7 +184,7 @@ fn time(ask: &dyn Fn(&[u64]) -> usize) -> f64 {
     best * 1e9
 }
 
-fn filled(kind: Kind, k: u32, entries: &[(Fingerprint, u32)]) -> Box<dyn Index> {
+fn filled(kind: LayoutKind, k: u32, entries: &[(Fingerprint, u32)]) -> Box<dyn Index> {
     let mut layout = build(kind, k).expect("the layout goes that far");
     layout.insert_all(entries);
     Box::new(Ours(layout))
@@ -211,18 +211,18 @@ fn measure(count: usize, only: Option<&str>) {
     let mut random = Random(1);
     let entries = (0..count as u32).map(|number| (Fingerprint(random.next()), number)).collect();
     let mut bench = Bench { entries, scan: f64::NAN };
-    bench.row("linear", &[3], |entries| filled(Kind::Linear, 3, entries));
+    bench.row("linear", &[3], |entries| filled(LayoutKind::Linear, 3, entries));
     if wanted("rotated") {
-        bench.row("rotated", &[3, 7, 11], |entries| filled(Kind::Rotated, 11, entries));
+        bench.row("rotated", &[3, 7, 11], |entries| filled(LayoutKind::Rotated, 11, entries));
     }
-    for kind in [Kind::Pairs, Kind::TwoLevel, Kind::QueryExpansion] {
+    for kind in [LayoutKind::Pairs, LayoutKind::TwoLevel, LayoutKind::QueryExpansion] {
         if wanted(kind.name()) {
             bench.row(kind.name(), &[3], |entries| filled(kind, 3, entries));
         }
     }
     if wanted("expanded") && count <= 100_000 {
-        bench.row("expanded", &[1], |entries| filled(Kind::Expanded, 1, entries));
-        bench.row("expanded", &[2], |entries| filled(Kind::Expanded, 2, entries));
+        bench.row("expanded", &[1], |entries| filled(LayoutKind::Expanded, 1, entries));
+        bench.row("expanded", &[2], |entries| filled(LayoutKind::Expanded, 2, entries));
     }
     if wanted("hash-maps") {
         bench.row("4 x HashMap<u16, Vec<(u64, u32)>>", &[3], maps);

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use uniqcrawl::corpus::keys;
-use uniqcrawl::neardup::index::layout::{Kind, build};
+use uniqcrawl::neardup::index::layout::{LayoutKind, build};
 use uniqcrawl::neardup::{Change, Field};
-use uniqcrawl::store::{Store, Tables};
+use uniqcrawl::store::{Store};
 use uniqcrawl::text::simhash::Fingerprint;
 
 const BATCH: u32 = 10_000;
@@ -34,19 +34,17 @@ fn print(number: u32) -> Fingerprint {
 fn open(folder: &Path) -> (Store, usize, f64, f64) {
     let started = Instant::now();
     let store = Store::open_or_create(folder, 256 << 20).expect("a store");
-    let tables = store.read().expect("tables");
-    let mut entries = keys::load(&tables.near, &tables.near_log).expect("sound rows");
-    let mut index = build(Kind::Rotated, 3).expect("k fits");
+    let snapshot = store.snapshot().expect("tables");
+    let mut entries = keys::load(&snapshot).expect("sound rows");
+    let mut index = build(LayoutKind::Rotated, 3).expect("k fits");
     index.insert_all(&entries.contents);
     let opened = started.elapsed().as_secs_f64();
-    drop(tables);
+    drop(snapshot);
     let started = Instant::now();
     if entries.is_fold_due() {
-        let txn = store.db().begin_write().expect("one writer");
-        let mut tables = Tables::open(&txn).expect("tables");
-        keys::fold(&mut tables.near, &mut tables.near_log, &mut entries).expect("room");
-        drop(tables);
-        txn.commit().expect("room");
+        let mut batch = store.begin().expect("one writer");
+        keys::fold(&mut batch, &mut entries).expect("room");
+        batch.commit().expect("room");
     }
     (store, index.len(), opened, started.elapsed().as_secs_f64())
 }
@@ -70,11 +68,9 @@ fn main() {
                 content,
                 removed: false,
             });
-            let txn = store.db().begin_write().expect("one writer");
-            let mut tables = Tables::open(&txn).expect("tables");
-            keys::append(&mut tables.near_log, changes).expect("room");
-            drop(tables);
-            txn.commit().expect("room");
+            let mut batch = store.begin().expect("one writer");
+            keys::append(&mut batch, changes).expect("room");
+            batch.commit().expect("room");
             next += BATCH;
         }
         inserting += started.elapsed().as_secs_f64();
@@ -86,10 +82,10 @@ fn main() {
     println!("{rate:.0} insertions/s, {with_folds:.0} with folding, {bytes:.0} bytes written each");
     let (store, log, first, folded) = open(folder);
     drop(store);
-    let (store, tables, second, _) = open(folder);
-    assert_eq!((log, tables), (count as usize, count as usize), "nothing is lost");
+    let (store, batch, second, _) = open(folder);
+    assert_eq!((log, batch), (count as usize, count as usize), "nothing is lost");
     println!("reopened in {first:.2} s with the last part in the log (folded in {folded:.2} s),");
-    println!("in {second:.2} s from the rotated tables; index built, {tables} entries");
+    println!("in {second:.2} s from the rotated batch; index built, {batch} entries");
     let size = fs::metadata(store.path()).expect("the file").len();
     println!("file: {:.0} bytes an entry", size as f64 / f64::from(count));
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use uniqcrawl::frontier::Host;
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{Store, View as _};
 use webs::{Answer, Line, Log, page, prose, read_log, serve, title};
 
 /// Pages of a host that is not huge, its front page among them.
@@ -258,9 +258,9 @@ fn score(folder: &Path, delay_ms: f64, started: u64) -> Result<bool, Box<dyn std
     );
     let store = Store::open(&folder.join("store"), 64 << 20)?;
     let mut rows: BTreeMap<&str, Vec<Host>> = BTreeMap::new();
-    let tables = store.read()?;
-    for row in redb::ReadableTable::iter(&tables.hosts)? {
-        let host = Host::decode(row?.1.value())?;
+    let snapshot = store.snapshot()?;
+    for entry in snapshot.rows(uniqcrawl::frontier::HOSTS)? {
+        let host = entry?.row()?;
         if let Some(kind) = kinds.get(host.key.trim_start_matches("http://")) {
             rows.entry(kind).or_default().push(host);
         }

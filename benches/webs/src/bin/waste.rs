@@ -12,12 +12,12 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redb::ReadableTable as _;
 use tokio::net::TcpListener;
-use uniqcrawl::corpus::documents::{copies_of, read_document};
-use uniqcrawl::frontier::rules::{Rule, Status};
-use uniqcrawl::frontier::{Address, State};
-use uniqcrawl::store::Store;
+use uniqcrawl::corpus::documents::copies_of;
+use uniqcrawl::corpus::tables::DOCUMENTS;
+use uniqcrawl::frontier::rules::Status;
+use uniqcrawl::frontier::{ADDRESSES, RULES, State};
+use uniqcrawl::store::{Store, View as _};
 use webs::web::{Content, HOSTS, Hosts};
 use webs::{Answer, Line, Log, read_log, serve};
 
@@ -140,16 +140,16 @@ fn score(
     let pages = sent(&log).count();
 
     let store = Store::open(store, 64 << 20)?;
-    let tables = store.read()?;
+    let snapshot = store.snapshot()?;
     let mut stored: HashMap<String, BTreeSet<u64>> = HashMap::new();
     let mut of_document: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     let (mut soft, mut wrong, mut skipped, mut skipped_articles) = (0, Vec::new(), 0, 0);
     let mut unfetched: BTreeMap<String, usize> = BTreeMap::new();
-    for address in tables.addresses.iter()? {
-        let (url, address) = address?;
-        let url = url.value();
+    for entry in snapshot.rows(ADDRESSES)? {
+        let entry = entry?;
+        let url = entry.key()?;
         let content = hosts.content(url);
-        match Address::decode(address.value())?.state {
+        match entry.row()?.state {
             State::Stored(document) => match content {
                 Content::Article(name) => {
                     stored.entry(name.clone()).or_default().insert(document);
@@ -158,7 +158,7 @@ fn score(
                 Content::Soft404 | Content::Missing => soft += 1,
                 Content::Other(_) => {}
             },
-            State::Skipped { of, .. } => {
+            State::Skipped { of, .. } | State::Known { of, .. } => {
                 skipped += 1;
                 skipped_articles += usize::from(matches!(content, Content::Article(_)));
                 if content != hosts.content(&of) {
@@ -172,11 +172,11 @@ fn score(
     }
     let mut canonical_soft = 0;
     let mut documents = 0;
-    for number in tables.documents.iter()? {
-        let number = number?.0.value();
+    for entry in snapshot.rows(DOCUMENTS)? {
+        let entry = entry?;
+        let (number, document) = (entry.key()?, entry.row()?);
         documents += 1;
-        let document = read_document(&tables.documents, number)?.ok_or("a document")?;
-        assert!(!copies_of(&tables.copies, number)?.is_empty(), "a document has copies");
+        assert!(!copies_of(&snapshot, number)?.is_empty(), "a document has copies");
         let content = hosts.content(&document.canonical);
         canonical_soft += usize::from(matches!(content, Content::Soft404 | Content::Missing));
     }
@@ -232,8 +232,8 @@ fn score(
     }
     println!("  learned rules:");
     let mut learning = 0;
-    for rule in tables.rules.iter()? {
-        let rule = Rule::decode(rule?.1.value())?;
+    for entry in snapshot.rows(RULES)? {
+        let rule = entry?.row()?;
         if rule.status == Status::Learning && rule.failed == 0 {
             learning += 1;
             continue;

@@ -1,0 +1,74 @@
+//! What lies in the tables of the corpus.
+//!
+//! The list stands below the modules of the room, which read and write by it; it names their rows.
+
+use crate::store::{Name, Table};
+
+use super::boilerplate::{Counts, ErrorPage};
+use super::documents::{Arrivals, Body, Change, Content, Copy, DocId, Document, Sent};
+
+/// Document number -> document.
+pub const DOCUMENTS: Table<u64, Document> = Table::new(Name::Documents);
+
+/// Identifier -> document number; of several if documents were merged.
+pub const DOC_IDS: Table<DocId, u64> = Table::new(Name::DocIds);
+
+/// Document number, address -> copy.
+pub const COPIES: Table<(u64, &str), Copy> = Table::new(Name::Copies);
+
+/// Content number -> content: the nodes of the parent forest.
+pub const CONTENTS: Table<u64, Content> = Table::new(Name::Contents);
+
+/// Content number -> its text.
+pub const BODIES: Table<u64, Body> = Table::new(Name::Bodies);
+
+/// Hash of a normalised text -> number of the first content that has it.
+pub const EXACT: Table<u128, u64> = Table::new(Name::Exact);
+
+/// Hash of a normalised text, number of a further content that has it.
+pub const TWINS: Table<(u128, u64), ()> = Table::new(Name::Twins);
+
+/// Number of a rotated table, prefix of a fingerprint -> packed entries.
+pub const NEAR: Table<(u8, u16), Vec<u8>> = Table::new(Name::Near);
+
+/// Sequence -> packed changes of one commit.
+pub const NEAR_LOG: Table<u64, Vec<u8>> = Table::new(Name::NearLog);
+
+/// Content number -> address of its first copy: contents whose joints get a second look.
+pub const UNSURE: Table<u64, String> = Table::new(Name::Unsure);
+
+/// Document number: documents whose canonical copy has another text than before.
+pub const REVIEWS: Table<u64, ()> = Table::new(Name::Reviews);
+
+/// Document number, sequence -> change of the canonical copy.
+pub const HISTORY: Table<(u64, u64), Change> = Table::new(Name::History);
+
+/// Identifier that a sender gave -> what became of the article.
+pub const SENT: Table<&str, Sent> = Table::new(Name::Sent);
+
+/// Address of an article that was sent -> number of its content.
+pub const SENT_URLS: Table<&str, u64> = Table::new(Name::SentUrls);
+
+/// Copies, document number: documents of two copies and more.
+pub const RANKING: Table<(u64, u64), ()> = Table::new(Name::Ranking);
+
+/// Hours since 1970 -> what came in that hour.
+pub const ARRIVALS: Table<u64, Arrivals> = Table::new(Name::Arrivals);
+
+/// Hours since 1970, document number -> copies that joined the document in that hour.
+pub const GROWTH: Table<(u64, u64), u64> = Table::new(Name::Growth);
+
+/// Sequence -> number of a document of several copies whose copies changed then for the last time.
+pub const VERDICT_LOG: Table<u64, u64> = Table::new(Name::VerdictLog);
+
+/// Document number -> its sequence in that log.
+pub const VERDICT_PLACES: Table<u64, u64> = Table::new(Name::VerdictPlaces);
+
+/// Document number -> hash of what similarity search shows of it, 0 if nothing.
+pub const SEARCH_CHANGES: Table<u64, u64> = Table::new(Name::SearchChanges);
+
+/// Host number -> how often its blocks of text were seen.
+pub const BOILERPLATE: Table<u32, Counts> = Table::new(Name::Boilerplate);
+
+/// Host number -> what it answers for pages that it does not have.
+pub const ERROR_PAGES: Table<u32, ErrorPage> = Table::new(Name::ErrorPages);

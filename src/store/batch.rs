@@ -1,0 +1,165 @@
+//! The two ways to a store: a batch, whose writes are kept together or not at all, and a snapshot,
+//! which is one state of it.
+
+use std::fmt;
+
+use redb::{Database, ReadableDatabase as _, WriteTransaction};
+use self_cell::self_cell;
+
+use super::raw::{Bytes, End, RawRows, Reading, Writing};
+use super::tables::{ReadTables, Tables};
+use super::{COUNTERS, Error, META, Name, Update as _, View as _, read_number};
+
+self_cell!(
+    struct Open {
+        owner: WriteTransaction,
+        #[not_covariant]
+        dependent: Tables,
+    }
+);
+
+/// Writes that are kept together, or not at all. A read sees the writes before it. Dropped without
+/// a commit, it leaves the store as it was.
+pub struct Batch {
+    open: Open,
+    after: Vec<Box<dyn FnOnce() + Send>>,
+}
+
+impl Batch {
+    pub(super) fn begin(db: &Database) -> Result<Self, Error> {
+        let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
+        Ok(Self { open, after: Vec::new() })
+    }
+
+    /// Has something done when the batch is on the disk, and not before.
+    pub fn after_commit(&mut self, work: impl FnOnce() + Send + 'static) {
+        self.after.push(Box::new(work));
+    }
+
+    /// Keeps all writes: when this returns, no crash undoes them.
+    pub fn commit(self) -> Result<(), Error> {
+        self.open.into_owner().commit()?;
+        for work in self.after {
+            work();
+        }
+        Ok(())
+    }
+
+    /// Takes the next number of the sequence `name`, starting at 1.
+    pub fn next_number(&mut self, name: &'static str) -> Result<u64, Error> {
+        let last = match self.bytes(META, name)? {
+            // To start anew would give the same numbers a second time.
+            Some(row) => read_number(&row)?,
+            None => 0,
+        };
+        self.put(META, name, &(last + 1).to_be_bytes().to_vec())?;
+        Ok(last + 1)
+    }
+
+    /// Adds `by` to the counter `name`.
+    pub fn count(&mut self, name: &str, by: u64) -> Result<(), Error> {
+        let now = self.get(COUNTERS, name)?.unwrap_or(0);
+        self.put(COUNTERS, name, &(now + by))
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("after", &self.after.len()).finish_non_exhaustive()
+    }
+}
+
+impl Reading for Batch {
+    fn raw_get(&self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        self.open.with_dependent(|_, tables| tables.raw(table).raw_get(key))
+    }
+
+    fn raw_range(&self, table: Name, from: End<'_>, to: End<'_>) -> Result<RawRows<'_>, Error> {
+        self.open.with_dependent(|_, tables| tables.raw(table).raw_range(from, to))
+    }
+
+    fn rows_of(&self, table: Name) -> Result<u64, Error> {
+        self.open.with_dependent(|_, tables| tables.raw(table).raw_len())
+    }
+}
+
+impl Writing for Batch {
+    fn raw_put(&mut self, table: Name, key: &[u8], row: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        self.open.with_dependent_mut(|_, tables| tables.raw_mut(table).raw_put(key, row))
+    }
+
+    fn raw_remove(&mut self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        self.open.with_dependent_mut(|_, tables| tables.raw_mut(table).raw_remove(key))
+    }
+
+    fn raw_clear(&mut self, table: Name, from: End<'_>, to: End<'_>) -> Result<(), Error> {
+        self.open.with_dependent_mut(|_, tables| tables.raw_mut(table).raw_clear(from, to))
+    }
+}
+
+/// One state of the store, whatever is written since.
+pub struct Snapshot(ReadTables);
+
+impl Snapshot {
+    pub(super) fn open(db: &Database) -> Result<Self, Error> {
+        Ok(Self(ReadTables::new(db.begin_read()?)))
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
+}
+
+impl Reading for Snapshot {
+    fn raw_get(&self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        self.0.raw(table)?.raw_get(key)
+    }
+
+    fn raw_range(&self, table: Name, from: End<'_>, to: End<'_>) -> Result<RawRows<'_>, Error> {
+        self.0.raw(table)?.raw_range(from, to)
+    }
+
+    fn rows_of(&self, table: Name) -> Result<u64, Error> {
+        self.0.raw(table)?.raw_len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn what_follows_a_commit_is_done_after_it_and_not_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open_or_create(folder.path(), 1 << 20).unwrap());
+        let seen = Arc::new(AtomicU32::new(0));
+        let begin = || {
+            let (store_after, seen) = (store.clone(), seen.clone());
+            let mut batch = store.begin().unwrap();
+            batch.count("visits", 7).unwrap();
+            batch.after_commit(move || {
+                let visits = store_after.snapshot().unwrap().get(COUNTERS, "visits").unwrap();
+                seen.fetch_add(visits.unwrap_or(0) as u32, Ordering::SeqCst);
+            });
+            batch
+        };
+        let batch = begin();
+        assert_eq!(batch.get(COUNTERS, "visits").unwrap(), Some(7), "it sees its own writes");
+        let before = store.snapshot().unwrap();
+        drop(batch);
+        assert_eq!(
+            (seen.load(Ordering::SeqCst), before.get(COUNTERS, "visits").unwrap()),
+            (0, None)
+        );
+        begin().commit().unwrap();
+        assert_eq!(seen.load(Ordering::SeqCst), 7, "what it wrote can be read by then");
+        // A state stays as it was, also in tables that are first asked now.
+        assert_eq!(before.get(COUNTERS, "visits").unwrap(), None);
+    }
+}
