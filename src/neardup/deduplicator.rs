@@ -10,7 +10,7 @@ use super::classes::Classes;
 use super::memory::{DistinctText, JudgedPage, MemoryTrees, TextPlace};
 use super::{
     Attachment, Config, Error, Finder, Judgement, LOOKS_MAX, Likeness, Question, SiteRelation,
-    judge, loose_leaves, site_allows, takes_place,
+    judge, loose_leaves, site_allows, takes_place, texts_of,
 };
 
 /// A document to be judged.
@@ -140,12 +140,13 @@ impl Deduplicator {
         if let Some((content, evicts)) = self.equal(&signed) {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             let tree = self.forest.nodes[content as usize].place.tree;
-            let canonical = self.forest.add(tree, page(content));
+            let mut canonical = self.forest.add(tree, page(content));
             self.evict(&evicts, site);
             if let Some(classes) = &mut self.classes {
                 classes.count(&signed.text, number);
             }
-            let first = self.forest.trees[tree as usize].cluster.first;
+            let Cluster { first, canonical: best, .. } = self.cluster_of(content);
+            canonical &= best == number;
             return Verdict::Duplicate { first, key: Key::Exact, distance: 0, likeness, canonical };
         }
         let content = self.forest.nodes.len() as u32;
@@ -175,8 +176,8 @@ impl Deduplicator {
         let Attachment { document, key, distance, likeness, evicts, .. } = joint;
         let mut canonical = self.forest.add(document as u32, page);
         self.evict(&evicts, site);
-        let tree = self.unite(document as u32, &also);
-        let cluster = self.forest.trees[tree as usize].cluster;
+        self.unite(self.forest.nodes[content as usize].place.tree, &also);
+        let cluster = self.cluster_of(content);
         canonical &= cluster.canonical == number;
         Verdict::Duplicate { first: cluster.first, key, distance, likeness, canonical }
     }
@@ -199,11 +200,16 @@ impl Deduplicator {
                 best = allowed.map(|allowed| (allowed, *content));
             }
             if allowed.is_none() && takes_place(&question, same, &mates) {
-                let contents = mates.iter().map(|mate| mate.content).collect();
-                refused.get_or_insert((*content, contents));
+                refused.get_or_insert((*content, texts_of(&mates)));
             }
         }
         best.map(|(_, content)| (content, Vec::new())).or(refused)
+    }
+
+    /// The cluster of a content, which may have become part of another one since it was placed.
+    fn cluster_of(&self, content: u32) -> Cluster {
+        let tree = self.forest.nodes[content as usize].place.tree;
+        self.forest.trees[tree as usize].cluster
     }
 
     /// Looks for another place for texts whose pages on a site are in the way of another one.

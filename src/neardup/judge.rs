@@ -1,6 +1,7 @@
 //! Judging one article among those that are known.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::Key;
 use crate::text::features::{Signature, Signed};
@@ -145,6 +146,14 @@ pub(crate) fn takes_place(question: &Question<'_>, same: &Signed, mates: &[Mate<
         && mates.iter().all(|mate| alike(mate) + BETTER_BY <= 1.0)
 }
 
+/// Returns the contents of pages, each once, in the order in which they first came: they are looked
+/// at in that order however the pages are kept, and the first one may change the place of the next.
+#[must_use]
+pub(crate) fn texts_of(mates: &[Mate<'_>]) -> Vec<u32> {
+    let contents: BTreeSet<u32> = mates.iter().map(|mate| mate.content).collect();
+    contents.into_iter().collect()
+}
+
 /// How well an article may be a page of a document for all that is known of its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SiteRelation {
@@ -286,7 +295,7 @@ impl<'a> Case<'a> {
                 if confirmed.is_some() && !self.is_better(&tree.root, &mates) {
                     return Ok(TreeAnswer::Refuses);
                 }
-                evicts.extend(mates.iter().map(|mate| mate.content));
+                evicts = texts_of(&mates);
                 confirmed
             }
         };

@@ -32,7 +32,9 @@ pub use change::{Change, Field};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
 pub use finder::{Candidate, Finder};
-pub(crate) use judge::{Attachment, Judgement, SiteRelation, judge, site_allows, takes_place};
+pub(crate) use judge::{
+    Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
+};
 pub use key::Key;
 pub use known::Question;
 pub(crate) use known::{KnownText, KnownTree, Mate, Trees};

@@ -5,6 +5,7 @@ use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Preset, Verdict};
 use uniqcrawl::text::features::{Input, Signer};
 
 use crate::plain_judge::{FOLDERS, Model, Place, TITLES};
+use crate::shelf::{Came, Shelf};
 use crate::support::prose;
 
 /// Pages of one site that a document is asked for; there are no more of a site in a test.
@@ -18,6 +19,11 @@ fn documents() -> impl Strategy<Value = Vec<(Vec<u64>, Place, u64)>> {
     prop::collection::vec((pieces, place, 0u64..3), 1..30)
 }
 
+fn text_of(pieces: &[u64]) -> String {
+    let text = pieces.iter().map(|piece| prose(*piece + 1, 8 + 9 * (*piece as usize % 4)));
+    text.collect::<Vec<_>>().join(" ")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
     #[test]
@@ -27,9 +33,7 @@ proptest! {
         let signer = Signer::new(config.features.clone()).unwrap();
         let mut model = Model::new(config);
         for (pieces, mut place, popularity) in documents {
-            let text: Vec<String> =
-                pieces.iter().map(|piece| prose(*piece + 1, 8 + 9 * (*piece as usize % 4))).collect();
-            let text = text.join(" ");
+            let text = text_of(&pieces);
             let of_site = model.pages.iter().filter(|page| page.place.site == place.site);
             if of_site.count() >= PAGES_OF_A_SITE {
                 place.site = 0;
@@ -48,6 +52,54 @@ proptest! {
             prop_assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
         }
     }
+}
+
+/// Puts documents into a store, which must tell of each the document that has it.
+fn check_told(documents: impl IntoIterator<Item = (Vec<u64>, Place, u64)>, preset: Preset) {
+    let mut shelf = Shelf::with(preset.config());
+    let mut pages: Vec<Came> = Vec::new();
+    for (pieces, place, popularity) in documents {
+        // Each page has an address of its own; those of no site are named by an identifier.
+        let number = pages.len();
+        let url = if place.site == 0 { number.to_string() } else { place.url() };
+        let page = Came { popularity, ..Came::new(&url, TITLES[place.title].0, &text_of(&pieces)) };
+        if pages.iter().any(|other| other.address == page.address) {
+            continue;
+        }
+        let told = shelf.put(&page);
+        pages.push(page);
+        assert_eq!(shelf.documents_of(&pages)[number], told, "{number}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn a_store_tells_of_each_page_the_document_that_has_it(
+        documents in documents(),
+        preset in 1usize..4,
+    ) {
+        check_told(documents, Preset::ALL[preset]);
+    }
+}
+
+/// The last one is stored in a document that becomes part of another one when a page of its site
+/// has to leave it.
+#[test]
+fn a_document_that_is_merged_while_a_page_comes_is_not_told() {
+    let pages: [(&[u64], u64, u64); 7] = [
+        (&[6, 2, 3], 0, 0),
+        (&[3, 1, 5], 0, 0),
+        (&[3], 1, 0),
+        (&[5, 3], 2, 0),
+        (&[3, 3], 0, 0),
+        (&[5, 1], 3, 0),
+        (&[3, 3], 1, 1),
+    ];
+    let documents = pages.map(|(pieces, site, page)| {
+        (pieces.to_vec(), Place { site, folder: 0, page, title: 0 }, 0)
+    });
+    check_told(documents, Preset::Strict);
 }
 
 /// Site, story, and whether the boilerplate of the site stands before it; found by chance.

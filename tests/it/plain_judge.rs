@@ -354,7 +354,7 @@ impl Model {
             sketch.similarity(&root.signed.text.sketch) + 0.03 <= asked.alike(root)
         };
         let takes = root.place.site != asked.place.site && texts.clone().all(worse);
-        if takes { found(alike, texts.collect()) } else { None }
+        if takes { found(alike, distinct(texts)) } else { None }
     }
 
     /// The trees that take an article, the best one first.
@@ -387,6 +387,17 @@ impl Model {
         joints
     }
 
+    /// Further trees that surely take what the first one surely takes.
+    fn also(&self, joints: &[Joint]) -> Vec<usize> {
+        let rule = self.rule();
+        let strong = |joint: &&Joint| {
+            rule.confirm && joint.evicts.is_empty() && joint.similarity >= rule.leaf_similarity_min
+        };
+        let best = joints.first().is_some_and(|joint| strong(&joint));
+        let also = joints.iter().skip(1).filter(|joint| best && strong(joint));
+        also.map(|joint| joint.tree).collect()
+    }
+
     /// How well a page may be one of a tree for all that its site says: none if it may not.
     fn allows(&self, asked: &Asked<'_>, tree: usize, mates: &[usize]) -> Option<u8> {
         if mates.is_empty() || !self.rule().confirm {
@@ -408,7 +419,7 @@ impl Model {
             if allowed > best.map(|(allowed, _)| allowed) {
                 best = allowed.map(|allowed| (allowed, number));
             }
-            let others: Vec<usize> = mates.iter().map(|mate| self.pages[*mate].text).collect();
+            let others = distinct(mates.iter().map(|mate| self.pages[*mate].text));
             let sketch = &text.signed.text.sketch;
             let alike = |other: &usize| self.texts[*other].signed.text.sketch.similarity(sketch);
             let worse = others.iter().all(|other| alike(other) + 0.03 <= 1.0);
@@ -428,29 +439,22 @@ impl Model {
         let asked = Asked { signed: &signed, place, text: None };
         if let Some((text, evicts)) = self.equal(&asked) {
             self.pages.push(Page { text, place, popularity });
-            let tree = self.texts[text].tree;
             self.evict(&evicts, place.site);
-            return Some((self.first(tree), Key::Exact));
+            return Some((self.first(self.texts[text].tree), Key::Exact));
         }
-        let mut joints = self.judge(&asked).into_iter();
-        let (text, joint) = (self.texts.len(), joints.next());
+        let joints = self.judge(&asked);
+        let (text, also) = (self.texts.len(), self.also(&joints));
         self.pages.push(Page { text, place, popularity });
-        let Some(Joint { tree, key, similarity, evicts }) = joint else {
+        let Some(Joint { tree, key, evicts, .. }) = joints.into_iter().next() else {
             self.texts.push(Text { signed, place, tree: self.roots.len() });
             self.roots.push(text);
             return None;
         };
-        let least = self.rule().leaf_similarity_min;
-        let strong = |similarity: f32, evicts: &[usize]| evicts.is_empty() && similarity >= least;
-        let also = joints.filter(|also| strong(also.similarity, &also.evicts));
-        let also: Vec<usize> = also.map(|also| also.tree).collect();
         self.texts.push(Text { signed, place, tree });
         self.evict(&evicts, place.site);
-        let mut tree = tree;
-        if self.rule().confirm && strong(similarity, &evicts) {
-            for other in also {
-                tree = self.unite(tree, other);
-            }
+        let mut tree = self.texts[text].tree;
+        for other in also {
+            tree = self.unite(tree, other);
         }
         Some((self.first(tree), key))
     }
@@ -460,17 +464,11 @@ impl Model {
         for text in texts {
             let Text { signed, tree, .. } = self.texts[*text].clone();
             let carries = |page: &&Page| page.text == *text;
-            let mut pages = self.pages.iter().filter(carries);
-            let place = pages.find(|page| page.place.site == site).unwrap().place;
+            let here = |page: &&Page| carries(page) && page.place.site == site;
+            let place = self.pages.iter().find(here).unwrap().place;
             let asked = Asked { signed: &signed, place, text: Some(*text) };
             let joints = self.judge(&asked);
-            let least = self.rule().leaf_similarity_min;
-            let strong = |joint: &&Joint| joint.evicts.is_empty() && joint.similarity >= least;
-            let also = joints.iter().skip(1).filter(strong).map(|joint| joint.tree);
-            let mut also: Vec<usize> = also.collect();
-            if !joints.first().is_some_and(|joint| strong(&joint)) {
-                also.clear();
-            }
+            let mut also = self.also(&joints);
             let mut tree = tree;
             if self.roots[tree] == *text {
                 // A root stays; a tree that would take it may be one with its own.
@@ -479,7 +477,8 @@ impl Model {
             } else {
                 let joint = joints.first().filter(|joint| {
                     let mut pages = self.pages.iter().filter(carries);
-                    joint.evicts.is_empty() && pages.all(|page| self.fits(page, joint.tree))
+                    let may = |page| joint.tree == tree || self.fits(page, joint.tree);
+                    joint.evicts.is_empty() && pages.all(may)
                 });
                 tree = joint.map_or(self.roots.len(), |joint| joint.tree);
                 self.texts[*text].tree = tree;
@@ -513,6 +512,11 @@ impl Model {
         }
         large
     }
+}
+
+/// Texts, each once, in the order in which they first came.
+fn distinct(texts: impl Iterator<Item = usize>) -> Vec<usize> {
+    texts.collect::<BTreeSet<usize>>().into_iter().collect()
 }
 
 /// What one site calls two of its pages.

@@ -57,9 +57,14 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     pub(crate) fn new() -> Self {
-        let config = Config::default();
+        Self::with(Config::default())
+    }
+
+    /// That judges with other settings.
+    pub(crate) fn with(config: Config) -> Self {
         let finder = Mutex::new(Finder::new(&config).unwrap());
-        Self { crawled: Crawled::new(), finder, signer: Signer::default(), config, time: 0 }
+        let signer = Signer::new(config.features.clone()).unwrap();
+        Self { crawled: Crawled::new(), finder, signer, config, time: 0 }
     }
 
     /// Works on the tables and commits; the store must be sound afterwards.

@@ -171,7 +171,18 @@ impl Desk<'_> {
             self.look_at(&one, Why::InTheWay, &mut left)?;
         }
         self.recount(left)?;
-        self.unite(joined.document, &judged.also)
+        self.unite(self.document_of(joined, judged)?, &judged.also)
+    }
+
+    /// The document of an article: that in which it was stored may have become part of another one
+    /// when pages had to leave it.
+    fn document_of(&self, joined: &Joined, judged: &Judged) -> Result<u64, Error> {
+        let content = match (joined.content, &judged.place) {
+            (Some(content), _) => content,
+            (None, Place::Tree(Joint { same: Some(content), .. })) => *content,
+            (None, _) => return Ok(joined.document),
+        };
+        Ok(must_read(self.batch, content)?.document)
     }
 
     /// Looks at one joint; notes its text and the document that it leaves. Returns how many

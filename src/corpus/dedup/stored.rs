@@ -10,7 +10,7 @@ use crate::corpus::keys;
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::neardup::{
     Config, Field, Finder, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation,
-    Trees, judge, loose_leaves, site_allows, takes_place,
+    Trees, judge, loose_leaves, site_allows, takes_place, texts_of,
 };
 use crate::store::{BadRow, Batch, Error, Store, View as _};
 use crate::text::features::{Signature, Signed};
@@ -70,7 +70,7 @@ pub fn judge_stored(
             best = allowed.map(|allowed| (allowed, content, document));
         }
         if allowed.is_none() && takes_place(question, &row.signed(), &mates) {
-            let contents: Vec<u64> = mates.iter().map(|mate| mate.content.into()).collect();
+            let contents = texts_of(&mates).into_iter().map(u64::from).collect();
             refused.get_or_insert((content, document, contents));
         }
     }
