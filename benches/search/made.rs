@@ -76,7 +76,7 @@ const SUBJECTS: [(&str, &str); 14] = [
 
 const PLACES: &str = "北京 上海 广州 深圳 杭州 南京 武汉 成都 重庆 西安 天津 沈阳 大连 青岛 济南 郑州 长沙 \
     合肥 福州 厦门 昆明 贵阳 南宁 海口 兰州 银川 西宁 太原 石家庄 哈尔滨 长春 苏州 无锡 宁波 温州 佛山 东莞 珠海 洛阳 开封";
-const FAMILIES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎";
+const URL_PATTERNS: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎";
 const GIVEN: &str = "伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰红建国文辉力志远思源晓东海燕雪梅春宁波浩宇轩涵子睿嘉诚振邦\
     立新学良冬青立群书恒一鸣清和卓然景行若水";
 const BODIES: &str = "集团 公司 大学 研究所 委员会 协会 管理局 出版社 实验室 俱乐部 交易所 基金会";
@@ -116,7 +116,7 @@ impl Chance {
 
     fn person(&mut self) -> String {
         let second = if self.below(4) == 0 { None } else { Some(self.letter(GIVEN)) };
-        [self.letter(FAMILIES), self.letter(GIVEN)].into_iter().chain(second).collect()
+        [self.letter(URL_PATTERNS), self.letter(GIVEN)].into_iter().chain(second).collect()
     }
 
     fn body(&mut self) -> String {

@@ -8,7 +8,7 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     missing_docs,
-    reason = "a program for the desk"
+    reason = "a program for the deduping"
 )]
 
 mod made;
@@ -26,7 +26,7 @@ use uniqcrawl::corpus::dedup::compare;
 use uniqcrawl::corpus::search::{Config, Entry, Search};
 use uniqcrawl::neardup::files::{Lines, Record};
 use uniqcrawl::neardup::{self, InputDocument};
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::{Idf, Normal, Tokens, normalize_as};
 
@@ -91,12 +91,12 @@ fn main() {
     for query in lost.into_iter().filter(|_| misses) {
         tell(&search, query);
     }
-    let signer = Signer::default();
+    let fingerprinter = Fingerprinter::default();
     if !only {
         let started = Instant::now();
-        let items = items(&texts, &signer, |text| vec![text]);
+        let items = items(&texts, &fingerprinter, |text| vec![text]);
         let first = started.elapsed().as_secs_f64();
-        rivals((&texts, &by_id), &items, &queries, (&signer, quick));
+        rivals((&texts, &by_id), &items, &queries, (&fingerprinter, quick));
         let longest = longest_sentences(&texts);
         measure("longest sentence", (&queries, &by_id), |text| {
             longest.get(&longest_of(text)?).map(|at| texts[*at as usize].id.clone())
@@ -112,9 +112,9 @@ fn main() {
         search.sentence(text, 1).unwrap().into_iter().next().map(|hit| hit.doc_id)
     });
     if !only && !has("--documents-only") {
-        let items = self::items(&texts, &signer, sentences);
+        let items = self::items(&texts, &fingerprinter, sentences);
         println!("| ({} sentences) | | | | | | | |", items.len());
-        rivals((&texts, &by_id), &items, &queries, (&signer, quick));
+        rivals((&texts, &by_id), &items, &queries, (&fingerprinter, quick));
     }
 }
 
@@ -122,11 +122,11 @@ fn rivals(
     (texts, by_id): (&[Entry], &Texts<'_>),
     items: &[Item],
     queries: &[Query],
-    (signer, quick): (&Signer, bool),
+    (fingerprinter, quick): (&Fingerprinter, bool),
 ) {
     for most in DISTANCES {
         measure(&format!("simhash, distance {most}"), (queries, by_id), |text| {
-            let asked = signer.sign(text, "").fingerprint;
+            let asked = fingerprinter.text_keys(text, "").fingerprint;
             let near = items.iter().map(|item| (item.fingerprint.distance(asked), item));
             let best = near.min_by_key(|(distance, _)| *distance)?;
             (best.0 <= most).then(|| texts[best.1.document as usize].id.clone())
@@ -139,7 +139,7 @@ fn rivals(
             most => format!("simhash, distance {most}, + cosine"),
         };
         measure(&name, (queries, by_id), |text| {
-            let asked = signer.sign(text, "").fingerprint;
+            let asked = fingerprinter.text_keys(text, "").fingerprint;
             let words = words(text);
             let square = square(&words);
             let mut counts: HashMap<u32, u64> = HashMap::new();
@@ -290,8 +290,12 @@ fn square(words: &[u32]) -> u64 {
     words.chunk_by(|a, b| a == b).map(|run| (run.len() as u64).pow(2)).sum()
 }
 
-/// Signs all parts of all texts, on all cores.
-fn items(texts: &[Entry], signer: &Signer, parts: impl Fn(&str) -> Vec<&str> + Sync) -> Vec<Item> {
+/// Fingerprints all parts of all texts, on all cores.
+fn items(
+    texts: &[Entry],
+    fingerprinter: &Fingerprinter,
+    parts: impl Fn(&str) -> Vec<&str> + Sync,
+) -> Vec<Item> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = texts.len().div_ceil(cores);
     thread::scope(|scope| {
@@ -307,7 +311,7 @@ fn items(texts: &[Entry], signer: &Signer, parts: impl Fn(&str) -> Vec<&str> + S
                             let words = words(part);
                             items.push(Item {
                                 document: (hand * share + at) as u32,
-                                fingerprint: signer.sign(part, "").fingerprint,
+                                fingerprint: fingerprinter.text_keys(part, "").fingerprint,
                                 square: square(&words),
                                 words: words.into(),
                                 letters: part.chars().collect(),

@@ -1,6 +1,6 @@
 //! Base64, in which lines of JSON carry bytes.
 
-/// Decodes base64 with or without padding, also its form for addresses; white space is passed
+/// Decodes base64 with or without padding, also its form for URLs; white space is passed
 /// over. None if there is any other character. Source: RFC 4648.
 #[must_use]
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {

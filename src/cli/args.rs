@@ -11,11 +11,14 @@ use uniqcrawl::neardup::index::layout::LayoutKind;
 use uniqcrawl::text::features::Extractor;
 use uniqcrawl::urls::{Pattern, ScopeKind};
 
+use super::duplicate_feed::DuplicateFeedCommand;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
 use super::upkeep::{ExpireArgs, IdfArgs};
-use super::verdicts::VerdictsCommand;
+
+/// Name of `duplicate-feed` in the version before; it is read for one version, with a note.
+pub(crate) const OLD_DUPLICATE_FEED: &str = "verdicts";
 
 /// A polite, crash-safe web crawler that removes duplicate pages while it crawls.
 #[derive(Debug, Parser)]
@@ -55,10 +58,10 @@ pub(crate) struct StoreArg {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CrawlArgs {
-    /// Addresses to start from; `https://` may be left out
+    /// URLs to start from; `https://` may be left out
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// File of further addresses, one a line, `#` for comments, `-` for standard input
+    /// File of further URLs, one a line, `#` for comments, `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub seeds: Vec<PathBuf>,
     #[command(flatten)]
@@ -83,23 +86,23 @@ pub(crate) struct Overrides {
     /// How far to go from the seeds
     #[arg(long, value_name = "KIND")]
     pub scope: Option<ScopeArg>,
-    /// Let in only addresses that a pattern of this kind matches: a glob of the whole address, in
+    /// Crawl only URLs that match this pattern: a glob of the whole URL, in
     /// which `*` is any text, or a regular expression after `re:`. Seeds are visited in any case
     #[arg(long, value_name = "PATTERN")]
     pub include: Vec<Pattern>,
-    /// Keep out addresses that the pattern matches, whatever includes them
+    /// Skip URLs that match this pattern, even if they are included
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Pattern>,
     /// Visit at most this many pages in this run
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
-    /// Let in at most this many addresses of one host (0 for no limit)
+    /// Queue at most this many URLs of one host (0 for no limit)
     #[arg(long, value_name = "N")]
     pub max_pages_per_host: Option<u64>,
     /// Follow at most this many links from a seed
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u16>,
-    /// Least time between the end of a host's answer and the next request to it: 500ms, 1s, 0
+    /// Delay between the end of a host's answer and the next request to it: 500ms, 1s, 0
     #[arg(long, value_name = "TIME")]
     pub delay: Option<Time>,
     /// Requests to one host at a time
@@ -108,16 +111,16 @@ pub(crate) struct Overrides {
     /// Keep blocks of text that many pages of a host repeat
     #[arg(long)]
     pub keep_boilerplate: bool,
-    /// Visit pages again that are due, as their changes so far tell
+    /// Revisit pages that are due, by how often they have changed
     #[arg(long)]
     pub recrawl: bool,
-    /// Do not fetch copies that this feed of verdicts names (see `crawl verdicts export`)
+    /// Do not fetch copies that this duplicate feed names (see `crawl duplicate-feed export`)
     #[arg(long, value_name = "FEED")]
     pub known: Vec<PathBuf>,
-    /// Contact private and loopback addresses
+    /// Allow private and loopback IP addresses
     #[arg(long)]
     pub allow_private: bool,
-    /// Page or mailbox where webmasters reach you; it stands in the user agent
+    /// URL or mailbox where webmasters can reach you, sent in the user agent
     #[arg(long, value_name = "ADDRESS")]
     pub contact: Option<String>,
 }
@@ -148,51 +151,52 @@ impl From<ScopeArg> for ScopeKind {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Rules learned from duplicates, by which addresses are skipped
+    /// Show or change the rules learned from duplicates, by which URLs are skipped
     Rules {
         #[command(subcommand)]
         command: RulesCommand,
     },
     /// Crawl a small web that runs on this machine: no network needed
     Demo(DemoArgs),
-    /// Tell why two texts are one document or not: every key, distance and differing word
+    /// Explain why two texts are duplicates or not: every key, distance and differing word
     Compare(CompareArgs),
     /// Remove duplicates from files of JSON lines
     Dedup(DedupArgs),
     /// Write the deduplicated corpus, and the list of dropped copies beside it
     Export(ExportArgs),
-    /// Tell why an address was crawled or not
+    /// Explain why a URL was crawled or not
     Explain(ExplainArgs),
     /// Show a document with all its copies
     Inspect(InspectArgs),
-    /// Remove the documents that had no new copy for some time, each with all its copies
+    /// Remove documents without a new copy for a given time, with all their copies
     Expire(ExpireArgs),
-    /// Count in how many documents of a corpus each word stands, for `idf_file`
+    /// Count the document frequency of each word of a corpus, for `idf_file`
     Idf(IdfArgs),
     /// Find the documents, or the sentences, that are most like a text
     Search(SearchArgs),
-    /// Show what is in a store
+    /// Show statistics of a store
     Stats(StoreArg),
     /// Check every invariant of a store
     Check(StoreArg),
     /// Show the effective settings and where each comes from
     Config(Overrides),
-    /// Run crawls by a schedule, and show their history
+    /// Run crawls on a schedule, and show their history
     Jobs {
         #[command(subcommand)]
         command: JobsCommand,
     },
-    /// Ask what a robots.txt allows
+    /// Test URLs against a robots.txt
     Robots {
         #[command(subcommand)]
         command: RobotsCommand,
     },
-    /// Give articles that are sent over HTTP their docIds, and show what is stored
+    /// Run the HTTP deduplication service and dashboard
     Serve(ServeArgs),
-    /// Publish which addresses are copies of which document, and list such feeds of others
-    Verdicts {
+    /// Publish a feed of duplicate URLs, and list the feeds taken from others
+    #[command(alias = OLD_DUPLICATE_FEED)]
+    DuplicateFeed {
         #[command(subcommand)]
-        command: VerdictsCommand,
+        command: DuplicateFeedCommand,
     },
     /// Print the fingerprint of a text
     Simhash(SimhashArgs),
@@ -225,7 +229,8 @@ pub(crate) struct DedupArgs {
     pub out: PathBuf,
     #[command(flatten)]
     pub rule: RuleArgs,
-    /// Threads that sign documents; 0 for one per core. The result is the same for any number
+    /// Threads that fingerprint documents; 0 for one per core. The result is the same for any
+    /// number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
@@ -233,27 +238,27 @@ pub(crate) struct DedupArgs {
 /// How duplicates are found.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RuleArgs {
-    /// How much two texts must have in common: seeds, strict, balanced or loose
+    /// Preset of thresholds: seeds, strict, balanced or loose
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub preset: Option<Preset>,
     /// Settings file, of which the section `dedup` is used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What votes in the fingerprint: tfidf, log-tfidf, levels, word-shingles, char-shingles,
+    /// Feature extractor: tfidf, log-tfidf, levels, word-shingles, char-shingles,
     /// longest-sentence, lecture-chars or enum
     #[arg(long, value_name = "NAME")]
     pub extractor: Option<Extractor>,
-    /// How fingerprints are indexed: rotated, pairs, two-level, query-expansion, expanded or linear
+    /// Fingerprint index: rotated, pairs, two-level, query-expansion, expanded or linear
     #[arg(long, value_name = "NAME")]
     pub layout: Option<LayoutKind>,
-    /// Largest Hamming distance of near fingerprints
+    /// Largest Hamming distance of near-duplicate fingerprints
     #[arg(short, value_name = "BITS")]
     pub k: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompareArgs {
-    /// The first text: a file; with --jsonl an id, with --store a docId or the address of a copy
+    /// The first text: a file; with --jsonl an id, with --store a docId or the URL of a copy
     pub first: String,
     /// The second one
     pub second: String,
@@ -271,13 +276,14 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// Form of the documents
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
     pub format: FormatArg,
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Leave out copies that may turn out to be none, as some do before a crawl has ended
+    /// Leave out copies that are not settled: some may turn out to be documents of their own before
+    /// a crawl ends
     #[arg(long)]
     pub trust_unsettled: bool,
     /// Settings file, of which the section `export` is used
@@ -297,7 +303,7 @@ pub(crate) enum FormatArg {
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// The address
+    /// The URL
     pub url: String,
 }
 
@@ -305,7 +311,7 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// The document: a docId, or the address of any copy
+    /// The document: a docId, or the URL of any copy
     pub document: String,
 }
 
@@ -313,7 +319,7 @@ pub(crate) struct InspectArgs {
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// Address and port; any address but loopback needs a token
+    /// IP address and port to listen on; anything but loopback needs a token
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// File of the token that clients must send

@@ -10,7 +10,7 @@ use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::files::{Lines, Record, values_of};
 use uniqcrawl::neardup::{Config, InputDocument};
 use uniqcrawl::store::{self, Snapshot, Store, View as _};
-use uniqcrawl::text::features::{ArticleField, Signer};
+use uniqcrawl::text::features::{ArticleField, Fingerprinter};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Usage};
@@ -22,10 +22,10 @@ pub(super) fn compare(args: &CompareArgs, json: bool) -> Result<Exit> {
     if let Some(folder) = &args.store {
         return compare_stored(args, &config, folder, json);
     }
-    let signer = Signer::new(config.features.clone())?;
+    let fingerprinter = Fingerprinter::new(config.features.clone())?;
     let [one, other] = match &args.jsonl {
-        Some(path) => pair(path, &signer, [&args.first, &args.second])?,
-        None => [read(&signer, &args.first)?, read(&signer, &args.second)?],
+        Some(path) => pair(path, &fingerprinter, [&args.first, &args.second])?,
+        None => [read(&fingerprinter, &args.first)?, read(&fingerprinter, &args.second)?],
     };
     let comparison = compare_sides(&config, &one, &other)?;
     if json {
@@ -43,21 +43,21 @@ struct Standing {
     same: bool,
     /// The documents to which they belong.
     doc_ids: [String; 2],
-    /// Their addresses.
+    /// Their URLs.
     urls: [String; 2],
 }
 
 /// `crawl compare --store DIR ONE OTHER`.
 fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool) -> Result<Exit> {
-    let signer = Signer::for_articles(config.features.clone())?;
+    let fingerprinter = Fingerprinter::for_articles(config.features.clone())?;
     let store = Store::open_to_read(folder, Settings::default().cache_bytes())?;
-    let (name, given) = ("features", signer.name());
+    let (name, given) = ("features", fingerprinter.name());
     if let Some(stored) = store.setting(name)?.filter(|stored| *stored != given) {
         return Err(store::Error::Setting { name: name.to_owned(), stored, given }.into());
     }
     let snapshot = store.snapshot()?;
-    let one = stored(&store, &snapshot, &signer, &args.first)?;
-    let other = stored(&store, &snapshot, &signer, &args.second)?;
+    let one = stored(&store, &snapshot, &fingerprinter, &args.first)?;
+    let other = stored(&store, &snapshot, &fingerprinter, &args.second)?;
     let standing = Standing {
         same: one.number == other.number,
         doc_ids: [one.doc_id, other.doc_id],
@@ -79,29 +79,38 @@ struct Stored {
     side: Side<'static>,
 }
 
-/// Finds the copy at an address, or the canonical copy of a docId.
-fn stored(store: &Store, snapshot: &Snapshot, signer: &Signer, name: &str) -> Result<Stored> {
+/// Finds the copy at a URL, or the canonical copy of a docId.
+fn stored(
+    store: &Store,
+    snapshot: &Snapshot,
+    fingerprinter: &Fingerprinter,
+    name: &str,
+) -> Result<Stored> {
     let gone = || Usage(format!("no page carries `{name}` any more"));
     let (number, url) = inspect::find(store, snapshot, name)?;
     let document = snapshot.get(DOCUMENTS, number)?.ok_or_else(gone)?;
     let url = url.map_or(document.canonical, |url| url.to_string());
-    let side = Side::stored(snapshot, signer, number, &url)?.ok_or_else(gone)?;
+    let side = Side::stored(snapshot, fingerprinter, number, &url)?.ok_or_else(gone)?;
     Ok(Stored { number, doc_id: document.id.to_string(), url, side })
 }
 
 /// A file as an article of which only the text is known.
-fn read(signer: &Signer, path: &str) -> Result<Side<'static>> {
+fn read(fingerprinter: &Fingerprinter, path: &str) -> Result<Side<'static>> {
     let bytes = std::fs::read(path)
         .map_err(|error| Usage(error.to_string()))
         .with_context(|| format!("cannot read {path}"))?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(signed(signer, InputDocument { text: &text, ..InputDocument::default() }))
+    Ok(keys(fingerprinter, InputDocument { text: &text, ..InputDocument::default() }))
 }
 
 /// Two documents of a file of JSON lines.
-fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static>; 2]> {
+fn pair(
+    path: &Path,
+    fingerprinter: &Fingerprinter,
+    wanted: [&str; 2],
+) -> Result<[Side<'static>; 2]> {
     let mut lines = Lines::open(path).map_err(|error| Usage(error.to_string()))?;
-    let names: Vec<&str> = signer.fields().collect();
+    let names: Vec<&str> = fingerprinter.fields().collect();
     let mut found = [None, None];
     let mut line = Vec::new();
     let mut number = 0;
@@ -119,7 +128,7 @@ fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static
                 let Record { title, text, language, url, .. } = &record;
                 let (popularity, fields) = (record.popularity, &fields[..]);
                 let document = InputDocument { title, text, language, url, fields, popularity };
-                *found = Some(signed(signer, document));
+                *found = Some(keys(fingerprinter, document));
             }
         }
     }
@@ -128,10 +137,10 @@ fn pair(path: &Path, signer: &Signer, wanted: [&str; 2]) -> Result<[Side<'static
     Ok([one.ok_or_else(|| missing(wanted[0]))?, other.ok_or_else(|| missing(wanted[1]))?])
 }
 
-/// Signs an article and keeps its text.
-fn signed(signer: &Signer, document: InputDocument<'_>) -> Side<'static> {
-    let Side { signed, text } = Side::of(signer, document);
-    Side { signed, text: text.into_owned().into() }
+/// Fingerprints an article and keeps its text.
+fn keys(fingerprinter: &Fingerprinter, document: InputDocument<'_>) -> Side<'static> {
+    let Side { keys, text } = Side::of(fingerprinter, document);
+    Side { keys, text: text.into_owned().into() }
 }
 
 fn show(pair: &Comparison, standing: Option<&Standing>) -> Result<()> {

@@ -10,16 +10,16 @@ use tokio::sync::oneshot;
 use uniqcrawl::base::outputs;
 use uniqcrawl::config::Config;
 use uniqcrawl::crawl::{self, Begun, Context, Report};
-use uniqcrawl::frontier::verdicts::Reader;
+use uniqcrawl::frontier::duplicate_feed::Reader;
 use uniqcrawl::service;
 use uniqcrawl::store::Store;
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::urls::{Filter, PageUrl};
 use uniqcrawl::web::fetch::HOME;
 
 use super::args::CrawlArgs;
-use super::door::{Answering, Door};
 use super::exit::Exit;
+use super::listener::{Answering, Listener};
 use super::progress::Progress;
 use super::screen::{self, number};
 use super::seeds::{self, Reading};
@@ -38,7 +38,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     let read = Reading { rules: &config.urls, quiet };
     let seeds = seeds::all(&args.urls, &args.seeds, read)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
-        eprintln!("note: set --contact, so that webmasters can reach you and not only block you");
+        eprintln!("note: no --contact set: sites can block you but cannot reach you");
     }
     let how = How { serve: args.serve.is_some(), quiet };
     let (report, exit) = run(&config, &args.store.store, &seeds, how)?;
@@ -107,13 +107,13 @@ fn show_beside(
     quiet: bool,
 ) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
     crawl::fix_rules(store, &config.urls)?;
-    let door = Door::open(config, store)?;
-    context.finder = Some(door.service.finder());
-    let begun = door.service.crawls().begin(None, folder, context);
+    let listener = Listener::open(config, store)?;
+    context.finder = Some(listener.service.finder());
+    let begun = listener.service.crawls().begin(None, folder, context);
     if !quiet {
-        eprintln!("the crawl can be looked at on http://{}", door.address);
+        eprintln!("the crawl can be looked at on http://{}", listener.address);
     }
-    let (answering, stop) = door.answer();
+    let (answering, stop) = listener.answer();
     Ok((begun, answering, stop))
 }
 
@@ -123,10 +123,10 @@ pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
     config.dedup.check()?;
     drop(config.settings().fetcher()?);
     drop(Filter::new(&config.filter)?);
-    for feed in &config.frontier.verdicts.known {
+    for feed in &config.frontier.duplicate_feeds.known {
         drop(Reader::open(feed, &config.urls)?);
     }
-    let features = Signer::for_articles(config.dedup.features.clone())?.name();
+    let features = Fingerprinter::for_articles(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &features)?;
     Ok(store)
@@ -147,9 +147,9 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
             facts.push((key, number(*count)));
         }
     }
-    facts.push(("taken over by a better copy", number(report.takeovers)));
+    facts.push(("canonical replaced", number(report.takeovers)));
     facts.push(("moved at a second look", number(report.moved)));
-    facts.push(("documents that became one", number(report.merged)));
+    facts.push(("documents merged", number(report.merged)));
     let removed = report.boilerplate_removed;
     if removed.blocks > 0 {
         let (blocks, pages) = (number(removed.blocks), number(removed.pages));
@@ -157,7 +157,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     }
     facts.push(("redirects", number(report.redirects)));
     if report.retries > 0 {
-        facts.push(("tries to be repeated", number(report.retries)));
+        facts.push(("pending retries", number(report.retries)));
     }
     if report.links_beyond_limit > 0 {
         facts.push(("links beyond the limit of a page", number(report.links_beyond_limit)));
@@ -169,7 +169,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
         facts.push((cut_by(what), number(*count)));
     }
     if report.unsent > 0 {
-        facts.push(("put off for want of open files", number(report.unsent)));
+        facts.push(("deferred: too few file descriptors", number(report.unsent)));
     }
     facts.extend(revisits(report));
     if let Some(peak) = screen::peak_memory() {
@@ -178,7 +178,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     screen::facts(facts)?;
     show_no_pages(report);
     if !report.refused.is_empty() {
-        println!("addresses not in the corpus, by reason:");
+        println!("URLs not in the corpus, by reason:");
         let refused = report.refused.iter();
         screen::facts(refused.map(|(reason, count)| (reason.as_str(), count.to_string())))?;
     }
@@ -191,7 +191,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     screen::facts([
         ("documents", number(report.documents)),
         ("copies", number(report.copies)),
-        ("addresses that wait", waiting),
+        ("queued URLs", waiting),
     ])?;
     show_hosts(report);
     for seed in &report.failed_seeds {
@@ -200,7 +200,7 @@ pub(super) fn show(report: &Report, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The patterns that kept most addresses out.
+/// The patterns that kept most URLs out.
 fn show_kept_out(report: &Report) -> Result<()> {
     if report.kept_out.is_empty() {
         return Ok(());
@@ -224,7 +224,7 @@ fn show_no_pages(report: &Report) {
         let line = screen::shown(&why.line()).into_owned();
         match why.addresses {
             0 | 1 => println!("  {line}"),
-            many => println!("  {line} ({} addresses)", number(many)),
+            many => println!("  {line} ({} URLs)", number(many)),
         }
     }
 }

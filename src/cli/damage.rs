@@ -17,8 +17,8 @@ use uniqcrawl::store::{self, Store};
 use uniqcrawl::{crawl, service};
 
 use super::args::{Args, Command, RulesCommand};
+use super::duplicate_feed::DuplicateFeedCommand;
 use super::exit::Exit;
-use super::verdicts::VerdictsCommand;
 
 /// Returns the folder of the store that a command works on.
 pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
@@ -37,9 +37,11 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
             | RulesCommand::Disable { store, .. }
             | RulesCommand::Enable { store, .. } => &store.store,
         },
-        Some(Command::Verdicts { command }) => match command {
-            VerdictsCommand::Export(export) => &export.store.store,
-            VerdictsCommand::List(store) | VerdictsCommand::Drop { store, .. } => &store.store,
+        Some(Command::DuplicateFeed { command }) => match command {
+            DuplicateFeedCommand::Export(export) => &export.store.store,
+            DuplicateFeedCommand::List(store) | DuplicateFeedCommand::Drop { store, .. } => {
+                &store.store
+            }
         },
         Some(_) => return None,
     };

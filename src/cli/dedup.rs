@@ -71,7 +71,7 @@ fn show(report: &DedupReport, args: &DedupArgs) -> Result<()> {
     facts.push(("clusters", number(report.clusters)));
     facts.push(("largest cluster", number(report.largest_cluster)));
     for (name, count) in [
-        ("taken over by a better copy", report.takeovers),
+        ("canonical replaced", report.takeovers),
         ("moved at the second look", report.moved),
         ("without text", report.empty),
         ("with an id that another has", report.equal_ids),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use uniqcrawl::corpus::{dedup, search};
-use uniqcrawl::frontier::verdicts;
+use uniqcrawl::frontier::duplicate_feed;
 use uniqcrawl::neardup::{self, files};
 use uniqcrawl::text::features;
 use uniqcrawl::web::fetch;
@@ -72,13 +72,13 @@ fn is_setting(error: Option<&fetch::Error>) -> bool {
     error.is_some_and(|error| !matches!(error, fetch::Error::Client(_)))
 }
 
-/// Tells whether a feed of verdicts is at fault, and not the store.
+/// Tells whether a duplicate feed is at fault, and not the store.
 fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
     let feed = match cause.downcast_ref() {
-        Some(crawl::Error::Verdicts(feed)) => Some(feed),
+        Some(crawl::Error::DuplicateFeed(feed)) => Some(feed),
         _ => cause.downcast_ref(),
     };
-    feed.is_some_and(|error| !matches!(error, verdicts::Error::Store(_)))
+    feed.is_some_and(|error| !matches!(error, duplicate_feed::Error::Store(_)))
 }
 
 /// Tells whether a file that was named is at fault.

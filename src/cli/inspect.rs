@@ -59,7 +59,7 @@ fn parse_plain(text: &str) -> Result<PageUrl> {
     typed.map(|typed| typed.url).map_err(|error| Usage(error.to_string()).into())
 }
 
-/// Brings an address into the normal form of the store; one that stands in it is left as it is.
+/// Brings a URL into the normal form of the store; one that stands in it is left as it is.
 fn in_form_of(store: &Store, snapshot: &Snapshot, plain: PageUrl) -> Result<PageUrl> {
     if snapshot.has(ADDRESSES, plain.as_str())? {
         return Ok(plain);
@@ -144,7 +144,7 @@ pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Finds the document of a docId, or of an address, which is returned in the form of the store.
+/// Finds the document of a docId, or of a URL, which is returned in the form of the store.
 pub(super) fn find(
     store: &Store,
     snapshot: &Snapshot,
@@ -156,7 +156,7 @@ pub(super) fn find(
         return Ok((number.ok_or_else(unknown)?, None));
     }
     let Ok(plain) = parse_plain(text) else {
-        let detail = format!("`{text}` is neither a docId nor an address");
+        let detail = format!("`{text}` is neither a docId nor a URL");
         return Err(Usage(detail).into());
     };
     let url = in_form_of(store, snapshot, plain)?;
@@ -177,16 +177,16 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         ("contents".to_owned(), snapshot.len(CONTENTS)?),
         ("hosts".to_owned(), snapshot.len(HOSTS)?),
         ("links between hosts".to_owned(), snapshot.len(INLINKS)?),
-        ("addresses".to_owned(), snapshot.len(ADDRESSES)?),
-        ("addresses to be visited again".to_owned(), snapshot.len(REVISITS)?),
-        ("addresses due now".to_owned(), due_now(&snapshot)?),
+        ("URLs".to_owned(), snapshot.len(ADDRESSES)?),
+        ("URLs to revisit".to_owned(), snapshot.len(REVISITS)?),
+        ("URLs due now".to_owned(), due_now(&snapshot)?),
     ];
     facts.extend(trouble_of_hosts(&snapshot)?);
     for row in snapshot.rows(COUNTERS)? {
         let row = row?;
         let count = row.row()?;
         if count > 0 {
-            facts.push((row.key()?.to_owned(), count));
+            facts.push((row.key()?.replacen("addresses.", "urls.", 1), count));
         }
     }
     facts.push(("file bytes".to_owned(), size));
@@ -203,7 +203,7 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Addresses whose next visit is due.
+/// URLs whose next visit is due.
 fn due_now(snapshot: &Snapshot) -> Result<u64> {
     let now = Clock::System.now();
     let mut due = 0;
@@ -227,7 +227,7 @@ fn trouble_of_hosts(snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
         slow += u64::from(host.slow_lane);
     }
     let counts = [
-        ("hosts left alone as busy", busy),
+        ("hosts backing off", busy),
         ("hosts with an open circuit breaker", failing),
         ("hosts in the slow lane", slow),
     ];

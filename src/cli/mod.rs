@@ -8,10 +8,11 @@ mod crawl;
 mod damage;
 mod dedup;
 mod demo;
-mod door;
+mod duplicate_feed;
 mod exit;
 mod inspect;
 mod jobs;
+mod listener;
 mod pages;
 mod progress;
 mod robots;
@@ -24,14 +25,13 @@ mod settings;
 mod signals;
 mod simhash;
 mod upkeep;
-mod verdicts;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use args::{Args, Command};
+use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
 /// Parses the arguments, runs the command, and turns its end into an exit code.
@@ -52,6 +52,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     screen::start_log(args.verbose, args.quiet, args.log_json);
+    note_old_name(&args);
     let folder = damage::store_of(&args);
     match damage::told(folder, || run(args)) {
         Ok(exit) => exit.into(),
@@ -60,6 +61,14 @@ pub(crate) fn main() -> ExitCode {
             eprintln!("error: {}", exit::in_words(&error));
             exit::of(&error).into()
         }
+    }
+}
+
+/// Notes that a command was called by its name of the version before.
+fn note_old_name(args: &Args) {
+    let is_old = std::env::args().any(|word| word == OLD_DUPLICATE_FEED);
+    if matches!(args.command, Some(Command::DuplicateFeed { .. })) && is_old {
+        eprintln!("note: `crawl {OLD_DUPLICATE_FEED}` is now `crawl duplicate-feed`");
     }
 }
 
@@ -90,7 +99,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
-        Some(Command::Verdicts { command }) => verdicts::run(command, json),
+        Some(Command::DuplicateFeed { command }) => duplicate_feed::run(command, json),
         Some(Command::Jobs { command }) => jobs::run(command, json, args.quiet),
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),

@@ -14,7 +14,7 @@ use super::{batch, screen};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RobotsCommand {
-    /// Tell for each address whether a robots.txt allows it, and by which line
+    /// Tell for each URL whether a robots.txt allows it, and by which line
     Test(RobotsArgs),
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct RobotsArgs {
     /// Product token of the crawler
     #[arg(long, value_name = "NAME", default_value = "uniqcrawl")]
     pub agent: String,
-    /// Addresses, or paths
+    /// URLs, or paths
     #[arg(required_unless_present = "jsonl")]
     pub urls: Vec<String>,
     /// Read lines `{"robots_base64","checks":[[agent,url],...]}`; print a line of 0 and 1 for each

@@ -1,4 +1,4 @@
-//! `crawl rules`: what was learned of duplicate addresses.
+//! `crawl rules`: what was learned of duplicate URLs.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn list(folder: &Path, host: Option<&str>, json: bool) -> Result<Exit> {
     for (at, rule) in rules {
         println!("{at:>5}  {}  {}: {}", rule.status.as_str(), rule.host, rule.change);
         println!(
-            "       {} of {} pairs held (at least {:.3}), {} addresses skipped",
+            "       {} of {} pairs held (at least {:.3}), {} URLs skipped",
             number(rule.held),
             number(rule.held + rule.failed),
             rule.bound(),

@@ -156,7 +156,7 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> R
 /// Makes the key `linksBetweenHosts` in JSON of the name `links between hosts`.
 pub(super) fn key(name: &str) -> String {
     let mut words = name.split(' ');
-    let first = words.next().unwrap_or_default().to_owned();
+    let first = words.next().unwrap_or_default().replacen("URLs", "urls", 1);
     words.fold(first, |key, word| {
         let (head, rest) = word.split_at(word.ceil_char_boundary(1));
         format!("{key}{}{rest}", head.to_uppercase())

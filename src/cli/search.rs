@@ -94,7 +94,7 @@ enum Mode {
 }
 
 /// An index that is ready to be asked.
-struct Desk {
+struct Deduping {
     search: Search,
     /// The store, unless there is none or it is in use.
     snapshot: Option<(Snapshot, Store)>,
@@ -134,16 +134,16 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
             that has it (/v1/search?sort=copies), or try again later";
         return Err(anyhow!(in_use));
     }
-    let desk = Desk { search, snapshot, mode, order, n: args.n };
+    let deduping = Deduping { search, snapshot, mode, order, n: args.n };
     if args.jsonl {
-        let answer: Arc<Answer> = Arc::new(move |line: &str| desk.line(line));
+        let answer: Arc<Answer> = Arc::new(move |line: &str| deduping.line(line));
         return batch::run(args.threads, &answer);
     }
-    let Some(query) = query else { return report(&desk, updated, json) };
+    let Some(query) = query else { return report(&deduping, updated, json) };
     if json {
-        return screen::json(&desk.hits(&query)?);
+        return screen::json(&deduping.hits(&query)?);
     }
-    desk.show(&query)
+    deduping.show(&query)
 }
 
 fn query(args: &SearchArgs) -> Result<Option<String>> {
@@ -288,8 +288,8 @@ fn entries<'a>(
 }
 
 /// What a run without a query has done.
-fn report(desk: &Desk, updated: Updated, json: bool) -> Result<Exit> {
-    let documents = desk.search.documents();
+fn report(deduping: &Deduping, updated: Updated, json: bool) -> Result<Exit> {
+    let documents = deduping.search.documents();
     if json {
         return screen::json(&serde_json::json!({
             "documents": documents, "indexed": updated.indexed,
@@ -306,7 +306,7 @@ struct TextLine {
     text: String,
 }
 
-impl Desk {
+impl Deduping {
     /// Copies of a document, if the store can be asked.
     fn copies(&self, id: &str) -> Option<u64> {
         let (snapshot, _) = self.snapshot.as_ref()?;

@@ -1,4 +1,4 @@
-//! Where a crawl starts: addresses of the command line, and seeds files with one a line.
+//! Where a crawl starts: URLs of the command line, and seeds files with one a line.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,20 +19,20 @@ use super::exit::Usage;
 pub(super) struct Reading<'a> {
     /// Rules of the normal form.
     pub rules: &'a Normalize,
-    /// Nothing is said of addresses without a scheme.
+    /// Nothing is said of URLs without a scheme.
     pub quiet: bool,
 }
 
-/// Reads the addresses of the command line, and those of seeds files after them.
+/// Reads the URLs of the command line, and those of seeds files after them.
 ///
 /// # Errors
 ///
-/// If neither is given; what on the command line is no address, is a file, or may be a misspelt
+/// If neither is given; what on the command line is no URL, is a file, or may be a misspelt
 /// command.
 pub(super) fn all(urls: &[String], files: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageUrl>> {
     if urls.is_empty() && files.is_empty() {
-        let text = "nothing to crawl: name an address, as in `crawl https://example.org/`, or a \
-                    file of addresses with --seeds FILE; `crawl --help` lists the commands";
+        let text = "nothing to crawl: name a URL, as in `crawl https://example.org/`, or a \
+                    file of URLs with --seeds FILE; `crawl --help` lists the commands";
         return Err(Usage(text.to_owned()).into());
     }
     let mut seeds = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn all(urls: &[String], files: &[PathBuf], read: Reading<'_>) -> Resu
             typed => typed.map_err(|error| Usage(error.to_string()))?,
         };
         if typed.assumed.is_some() && Path::new(text).is_file() {
-            let text = format!("{text} is a file: `--seeds {text}` crawls the addresses in it");
+            let text = format!("{text} is a file: `--seeds {text}` crawls the URLs in it");
             return Err(Usage(text).into());
         }
         assumed.count(&typed, || format!("`{text}`"));
@@ -56,7 +56,7 @@ pub(super) fn all(urls: &[String], files: &[PathBuf], read: Reading<'_>) -> Resu
     Ok(seeds)
 }
 
-/// Says what a word may have meant that is neither a command nor an address.
+/// Says what a word may have meant that is neither a command nor a URL.
 pub(super) fn misspelt(word: &str) -> Usage {
     let commands = clap::Command::new("crawl").subcommands(Args::command().get_subcommands());
     let error = commands.subcommand_required(true).try_get_matches_from(["crawl", word]).err();
@@ -68,8 +68,8 @@ pub(super) fn misspelt(word: &str) -> Usage {
     };
     let meant = meant.map(|name| format!(": did you mean `crawl {name}`?")).unwrap_or_default();
     Usage(format!(
-        "`{word}` is neither a command nor an address{meant}\n\
-         An address has a scheme, a dot or a port, as in https://example.org/ or example.org; \
+        "`{word}` is neither a command nor a URL{meant}\n\
+         A URL has a scheme, a dot or a port, as in https://example.org/ or example.org; \
          `crawl --help` lists the commands"
     ))
 }
@@ -83,7 +83,7 @@ pub(super) fn misspelt_command() -> Option<String> {
 }
 
 /// Reads seeds files, in UTF-8 or in UTF-16 with a mark, by the rules of the normal form. Lines
-/// that are no addresses are named and passed over; a file that is no text is an error.
+/// that are no URLs are named and passed over; a file that is no text is an error.
 pub(super) fn of_files(paths: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageUrl>> {
     let mut seeds = Vec::new();
     for path in paths {
@@ -112,18 +112,18 @@ pub(super) fn of_files(paths: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageU
     }
     if seeds.is_empty() {
         let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        let text = format!("{} has no address to start from", names.join(", "));
+        let text = format!("{} has no URL to start from", names.join(", "));
         return Err(Usage(text).into());
     }
     Ok(seeds)
 }
 
-/// Addresses that had no scheme, by the one that they were given.
+/// URLs that had no scheme, by the one that they were given.
 #[derive(Debug, Default)]
 struct Assumed(BTreeMap<&'static str, (usize, String)>);
 
 impl Assumed {
-    /// Counts an address. `place` is where the first of them stands.
+    /// Counts a URL. `place` is where the first of them stands.
     fn count(&mut self, typed: &Typed, place: impl Fn() -> String) {
         let Some(scheme) = typed.assumed else { return };
         let first = || (0, format!("{} is taken as {}", place(), typed.url));
@@ -161,7 +161,7 @@ fn binary(line: &[u8]) -> Option<u8> {
     line.iter().find(is_binary).copied()
 }
 
-/// The address of a line, if it has one: what stands before a comment, which starts the line or
+/// The URL of a line, if it has one: what stands before a comment, which starts the line or
 /// follows a blank.
 fn seed(line: &[u8], rules: &Normalize) -> Result<Option<Typed>> {
     let line = str::from_utf8(line).context("the line is not UTF-8")?;

@@ -10,15 +10,15 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::oneshot;
 use uniqcrawl::config::Config;
-use uniqcrawl::crawl::jobs::{Desk, Jobs};
+use uniqcrawl::crawl::jobs::{Deduping, Jobs};
 use uniqcrawl::crawl::{Crawls, fix_rules};
 use uniqcrawl::service::{self, Service};
 use uniqcrawl::store::Store;
 
 use super::args::ServeArgs;
-use super::door::Door;
 use super::exit::{Exit, Usage};
 use super::jobs::{House, Screen, Served};
+use super::listener::Listener;
 use super::settings;
 use super::signals::Asked;
 use super::{crawl, jobs, screen};
@@ -45,22 +45,22 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     if config.api.crawls {
         fix_rules(&store, &config.urls)?;
     }
-    let door = Door::open(&config, &store)?;
-    let asked = door.runtime.block_on(async { Asked::new() })?;
-    let crawls = door.service.crawls();
+    let listener = Listener::open(&config, &store)?;
+    let asked = listener.runtime.block_on(async { Asked::new() })?;
+    let crawls = listener.service.crawls();
     // Lines of runs stand in the log: standard output is for the service.
-    let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &door.service));
-    let (desk, running) = running.transpose()?.unzip();
-    let address = door.address;
+    let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &listener.service));
+    let (deduping, running) = running.transpose()?.unzip();
+    let address = listener.address;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
     } else if !quiet {
         println!("listening on http://{address}");
         std::io::stdout().flush()?;
     }
-    let handle = door.runtime.handle().clone();
-    let (mut answering, stop) = door.answer();
-    handle.spawn(end(asked, stop, desk, crawls.clone()));
+    let handle = listener.runtime.handle().clone();
+    let (mut answering, stop) = listener.answer();
+    handle.spawn(end(asked, stop, deduping, crawls.clone()));
     answering.wait();
     if let Some(running) = running {
         // A panic of that thread has been told.
@@ -78,7 +78,12 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
 
 /// Ends everything when it is asked to: first with requests under way, then without them, then at
 /// once.
-async fn end(mut asked: Asked, stop: oneshot::Sender<()>, desk: Option<Desk>, crawls: Crawls) {
+async fn end(
+    mut asked: Asked,
+    stop: oneshot::Sender<()>,
+    deduping: Option<Deduping>,
+    crawls: Crawls,
+) {
     let mut stop = Some(stop);
     for times in 1_u64.. {
         let asked = asked.next().await;
@@ -89,7 +94,7 @@ async fn end(mut asked: Asked, stop: oneshot::Sender<()>, desk: Option<Desk>, cr
             // The first time, the service does it.
             crawls.close();
         }
-        desk.iter().for_each(Desk::quit);
+        deduping.iter().for_each(Deduping::quit);
         drop(stop.take());
         if !asked {
             return;
@@ -97,7 +102,7 @@ async fn end(mut asked: Asked, stop: oneshot::Sender<()>, desk: Option<Desk>, cr
     }
 }
 
-/// Checks that the jobs of the store that is served can share its index and its addresses.
+/// Checks that the jobs of the store that is served can share its index and its URLs.
 fn fit(jobs: &Jobs, config: &Config, folder: &Path, store: &Store) -> Result<()> {
     let folder = folder.canonicalize()?;
     for job in &jobs.jobs {
@@ -110,7 +115,7 @@ fn fit(jobs: &Jobs, config: &Config, folder: &Path, store: &Store) -> Result<()>
             let why = "its settings of `dedup` are not those of the service, whose store it shares";
             return Err(Usage(format!("job {name}: {why}")).into());
         }
-        // The service reads addresses by the rules of the store.
+        // The service reads URLs by the rules of the store.
         fix_rules(store, &own.urls)?;
     }
     Ok(())
@@ -122,17 +127,17 @@ fn start_jobs(
     folder: &Path,
     store: &Arc<Store>,
     service: &Arc<Service>,
-) -> Result<(Desk, JoinHandle<()>)> {
+) -> Result<(Deduping, JoinHandle<()>)> {
     let (store, finder) = (store.clone(), service.finder());
     let served = Some(Served { folder: folder.canonicalize()?, store, finder });
     let house = Arc::new(House { crawls: service.crawls(), served });
     let runner = jobs::open(jobs, None, house, Screen { json: false, quiet: true })?;
-    let desk = runner.desk();
-    service.attach_jobs(desk.clone());
+    let deduping = runner.deduping();
+    service.attach_jobs(deduping.clone());
     let running = thread::Builder::new().name("jobs".to_owned()).spawn(move || {
         if let Err(error) = runner.run() {
             tracing::error!(%error, "the scheduler has ended");
         }
     })?;
-    Ok((desk, running))
+    Ok((deduping, running))
 }

@@ -65,7 +65,7 @@ fn overlay(config: &mut Config, flags: &Overrides) {
         config.recrawl.enabled = true;
     }
     if !flags.known.is_empty() {
-        config.frontier.verdicts.known.clone_from(&flags.known);
+        config.frontier.duplicate_feeds.known.clone_from(&flags.known);
     }
     if flags.allow_private {
         config.fetch.allow_private = true;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde::Deserialize;
 use uniqcrawl::neardup::files::values_of;
-use uniqcrawl::text::features::{ArticleField, Extractor, Input, Signature, Signer};
+use uniqcrawl::text::features::{ArticleField, Extractor, Fingerprinter, Input, TextKeys};
 
 use super::batch::{self, Answer};
 use super::exit::{Exit, Usage};
@@ -42,7 +42,7 @@ pub(crate) struct SimhashArgs {
     /// Settings file, of which the section `dedup.features` is used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What votes in the fingerprint: tfidf, log-tfidf, levels, word-shingles, char-shingles,
+    /// Feature extractor: tfidf, log-tfidf, levels, word-shingles, char-shingles,
     /// longest-sentence, lecture-chars or enum
     #[arg(long, value_name = "NAME")]
     pub extractor: Option<Extractor>,
@@ -55,17 +55,17 @@ pub(crate) struct SimhashArgs {
 pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     let mut config = settings::read(args.config.as_deref())?.config.dedup.features;
     config.extractor = args.extractor.unwrap_or(config.extractor);
-    let signer = Signer::new(config)?;
+    let fingerprinter = Fingerprinter::new(config)?;
     if args.jsonl {
-        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &signer));
+        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &fingerprinter));
         return batch::run(0, &answer);
     }
     let bytes = pages::read(args.file.as_deref())?;
     let text = String::from_utf8_lossy(&bytes);
-    let fields = fields(&args.field, &signer)?;
+    let fields = fields(&args.field, &fingerprinter)?;
     let input = Input { text: &text, fields: &fields, ..Input::default() };
-    let signature = signer.sign_text(&input);
-    let heavy = signer.features_of(&input);
+    let signature = fingerprinter.text_keys_of(&input);
+    let heavy = fingerprinter.features_of(&input);
     if json {
         let words: Vec<_> = heavy
             .iter()
@@ -73,7 +73,7 @@ pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
             .collect();
         return screen::json(&serde_json::json!({
             "simhash": signature.fingerprint.to_string(),
-            "features": signer.name(),
+            "features": fingerprinter.name(),
             "words": signature.words,
             "weights": words,
         }));
@@ -88,8 +88,8 @@ pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
 }
 
 /// The fields that are given, each of which must be one that is asked for.
-fn fields<'a>(given: &'a [Named], signer: &Signer) -> Result<Vec<ArticleField<'a>>> {
-    let known: Vec<&str> = signer.fields().collect();
+fn fields<'a>(given: &'a [Named], fingerprinter: &Fingerprinter) -> Result<Vec<ArticleField<'a>>> {
+    let known: Vec<&str> = fingerprinter.fields().collect();
     if let Some(odd) = given.iter().find(|field| !known.contains(&field.name.as_str())) {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let name = &odd.name;
@@ -105,10 +105,10 @@ struct TextLine {
     text: String,
 }
 
-fn simhash_line(line: &str, signer: &Signer) -> String {
+fn simhash_line(line: &str, fingerprinter: &Fingerprinter) -> String {
     let answer = match serde_json::from_str::<TextLine>(line) {
         Ok(TextLine { id, text }) => {
-            let signature = sign_line(line, &text, signer);
+            let signature = text_keys_of_line(line, &text, fingerprinter);
             serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
         }
         Err(error) => serde_json::json!({"id": null, "error": error.to_string()}),
@@ -116,16 +116,16 @@ fn simhash_line(line: &str, signer: &Signer) -> String {
     answer.to_string()
 }
 
-/// Signs the text of a line with those of its fields that vote.
-fn sign_line(line: &str, text: &str, signer: &Signer) -> Signature {
-    if signer.fields().next().is_none() {
-        return signer.sign(text, "");
+/// Fingerprints the text of a line with those of its fields that vote.
+fn text_keys_of_line(line: &str, text: &str, fingerprinter: &Fingerprinter) -> TextKeys {
+    if fingerprinter.fields().next().is_none() {
+        return fingerprinter.text_keys(text, "");
     }
-    // The language has two names, and the site follows from the address, as in `crawl dedup`.
-    let names: Vec<&str> = ["lang", "url"].into_iter().chain(signer.fields()).collect();
+    // The language has two names, and the site follows from the URL, as in `crawl dedup`.
+    let names: Vec<&str> = ["lang", "url"].into_iter().chain(fingerprinter.fields()).collect();
     let values = values_of(line, &names);
     let fields: Vec<ArticleField<'_>> =
         names.iter().zip(&values).map(|(name, value)| ArticleField { name, value }).collect();
     let (language, url) = (&values[0], &values[1]);
-    signer.sign_text(&Input { title: "", text, language, url, fields: &fields })
+    fingerprinter.text_keys_of(&Input { title: "", text, language, url, fields: &fields })
 }

@@ -25,9 +25,9 @@ use crate::{frontier, neardup, page, service};
 pub struct Config {
     /// The scope and limits of a run.
     pub crawl: Crawl,
-    /// Which addresses are kept out.
+    /// Which URLs are kept out.
     pub filter: FilterConfig,
-    /// Normal form of addresses.
+    /// Normal form of URLs.
     pub urls: Normalize,
     /// Queues and pace.
     pub frontier: frontier::Config,

@@ -1,5 +1,5 @@
-//! Keys that had their unit in their name. They are read for one version, with a note; then this
-//! file goes.
+//! Keys that had other names, with their unit in them or a word of our own. They are read for one
+//! version, with a note; then this file goes.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,14 @@ enum Was {
     Bytes,
     Mib,
     Number,
+    /// Its value was what it is now.
+    Same,
 }
 
-use Was::{Bytes, Mib, Millis, Number};
+use Was::{Bytes, Mib, Millis, Number, Same};
 
 /// Old key, new key, what the old one counted.
-const RENAMED: [(&str, &str, Was); 42] = [
+const RENAMED: [(&str, &str, Was); 48] = [
     ("crawl.batch_ms_max", "crawl.batch_time_max", Millis),
     ("crawl.idle_wait_ms_max", "crawl.idle_wait_max", Millis),
     ("crawl.drain_ms_max", "crawl.drain_time_max", Millis),
@@ -61,6 +63,12 @@ const RENAMED: [(&str, &str, Was); 42] = [
     ("api.stop_ms_max", "api.stop_time_max", Millis),
     ("api.search_update_ms", "api.search_update", Millis),
     ("store.cache_mib", "store.cache_size", Mib),
+    ("crawl.signers", "crawl.page_threads", Same),
+    ("api.signers_max", "api.fingerprint_threads", Same),
+    ("frontier.verdicts.known", "frontier.duplicate_feeds.known", Same),
+    ("frontier.verdicts.explore_one_in", "frontier.duplicate_feeds.explore_one_in", Same),
+    ("frontier.verdicts.proof_pairs", "frontier.duplicate_feeds.proof_pairs", Same),
+    ("frontier.verdicts.lost_hosts_max", "frontier.duplicate_feeds.lost_hosts_max", Same),
 ];
 
 /// Gives old keys their new names and values. Returns a note for each that has both.
@@ -100,7 +108,7 @@ fn now(value: Value, was: &Was) -> Value {
         Was::Millis => Time::from_millis(number).to_string().into(),
         Was::Bytes => Size::from_bytes(number).to_string().into(),
         Was::Mib => Size::from_mib(number).to_string().into(),
-        Was::Number => value,
+        Was::Number | Was::Same => value,
     }
 }
 

@@ -13,7 +13,7 @@ pub const DOCUMENTS: Table<u64, Document> = Table::new(Name::Documents);
 /// Identifier -> document number; of several if documents were merged.
 pub const DOC_IDS: Table<DocId, u64> = Table::new(Name::DocIds);
 
-/// Document number, address -> copy.
+/// Document number, URL -> copy.
 pub const COPIES: Table<(u64, &str), Copy> = Table::new(Name::Copies);
 
 /// Content number -> content: the nodes of the parent forest.
@@ -34,7 +34,7 @@ pub const NEAR: Table<(u8, u16), Vec<u8>> = Table::new(Name::Near);
 /// Sequence -> packed changes of one commit.
 pub const NEAR_LOG: Table<u64, Vec<u8>> = Table::new(Name::NearLog);
 
-/// Content number -> address of its first copy: contents whose joints get a second look.
+/// Content number -> URL of its first copy: contents whose matches get a second look.
 pub const UNSURE: Table<u64, String> = Table::new(Name::Unsure);
 
 /// Document number: documents whose canonical copy has another text than before.
@@ -46,7 +46,7 @@ pub const HISTORY: Table<(u64, u64), Change> = Table::new(Name::History);
 /// Identifier that a sender gave -> what became of the article.
 pub const SENT: Table<&str, Sent> = Table::new(Name::Sent);
 
-/// Address of an article that was sent -> number of its content.
+/// URL of an article that was sent -> number of its content.
 pub const SENT_URLS: Table<&str, u64> = Table::new(Name::SentUrls);
 
 /// Copies, document number: documents of two copies and more.

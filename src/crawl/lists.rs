@@ -1,4 +1,4 @@
-//! Signing of sitemaps and feeds: an answer becomes a list of addresses.
+//! Fingerprinting of sitemaps and feeds: an answer becomes a list of URLs.
 
 use crate::frontier::{Lease, Listed, Reason, Settlement};
 use crate::web::discover::{self, AddressList, NotAList};
@@ -7,7 +7,7 @@ use crate::web::fetch::decode;
 use crate::web::robots::meta::Directives;
 
 use super::Settings;
-use super::sign::{With, Yield};
+use super::fingerprint::{With, Yield};
 
 /// Reads the answer to a request for a sitemap.
 pub(super) fn sitemap(lease: &Lease, response: &Response, with: With<'_>) -> Yield {

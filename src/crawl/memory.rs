@@ -1,6 +1,6 @@
-//! Memory of what signers work on. Who waits for more holds what comes before it only: a body waits
-//! to be unpacked, an unpacked one to be read, what was read to be stored. So nobody waits for
-//! somebody who waits for him.
+//! Memory of what fingerprinters work on. Who waits for more holds what comes before it only: a
+//! body waits to be unpacked, an unpacked one to be read, what was read to be stored. So nobody
+//! waits for somebody who waits for him.
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -10,15 +10,15 @@ use crate::web::fetch::Response;
 use crate::web::fetch::decode::{DecodeError, DecodeLimits, decode};
 
 use super::Settings;
-use super::sign::{Page, Yield};
+use super::fingerprint::{Page, Yield};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
 
-/// Bytes of an address besides its text.
+/// Bytes of a URL besides its text.
 const ADDRESS_BYTES: usize = size_of::<PageUrl>() + 16;
 
-/// What all signers share.
+/// What all fingerprinters share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Bodies while they are unpacked, and after that.
@@ -27,7 +27,7 @@ pub(super) struct Shared {
     pages: Memory,
 }
 
-/// What a visit holds until the ledger has dealt with it.
+/// What a visit holds until the committer has dealt with it.
 #[derive(Debug)]
 pub(super) struct Held {
     /// Memory of its page.

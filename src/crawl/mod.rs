@@ -1,22 +1,22 @@
 //! The crawl itself: one straight line for a page.
 //!
 //! ```text
-//! offer -> lease -> visit -> sign -> judge -> join -> keep -> settle -> commit
-//!          \ ledger /\ visitors /\ signers /\-------- ledger -----------/
+//! offer -> lease -> visit -> fingerprint -> judge -> join -> keep -> settle -> commit
+//!          \ committer /\ visitors /\ fingerprinters /\-------- committer -----------/
 //! ```
 //!
-//! Visitors are async tasks that hold nothing a crash may lose. Signers are threads that turn
-//! answers into articles. The ledger is the one thread that owns the write transaction: a page is
-//! stored with all its keys and links, or not at all.
+//! Visitors are async tasks that hold nothing a crash may lose. Fingerprinters are threads that
+//! turn answers into articles. The committer is the one thread that owns the write transaction: a
+//! page is stored with all its keys and links, or not at all.
 
+mod committer;
+mod fingerprint;
 pub mod jobs;
-mod ledger;
 mod lists;
 mod memory;
 mod no_pages;
 mod report;
 mod running;
-mod sign;
 mod visitor;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -33,11 +33,11 @@ use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, Known};
 use crate::corpus::dedup;
 use crate::frontier;
-use crate::frontier::verdicts;
+use crate::frontier::duplicate_feed;
 use crate::neardup::{self, Finder};
 use crate::page;
 use crate::store::{self, Store};
-use crate::text::features::Signer;
+use crate::text::features::Fingerprinter;
 use crate::urls::{FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::web::fetch::{self, Fetcher};
 
@@ -54,9 +54,9 @@ const SITEMAPS_AT_A_TIME: usize = 4;
 pub struct Settings {
     /// How far to go from the seeds.
     pub scope: ScopeKind,
-    /// Which addresses are kept out.
+    /// Which URLs are kept out.
     pub filter: FilterConfig,
-    /// Normal form of addresses.
+    /// Normal form of URLs.
     pub normalize: Normalize,
     /// Queues and pace.
     pub frontier: frontier::Config,
@@ -95,8 +95,8 @@ pub struct Limits {
     pub obey_noindex: bool,
     /// Most requests under way at a time.
     pub requests_max: usize,
-    /// Threads that sign pages; 0 for one per core.
-    pub signers: usize,
+    /// Threads that fingerprint pages; 0 for one per core.
+    pub page_threads: usize,
     /// Memory of pages that are being read, and of what was read and is not stored yet.
     pub pages_size_max: Size,
     /// Pages in one commit at most.
@@ -116,7 +116,7 @@ impl Default for Limits {
             probe_error_page: true,
             obey_noindex: true,
             requests_max: 256,
-            signers: 0,
+            page_threads: 0,
             pages_size_max: Size::from_mib(512),
             batch_pages_max: 256,
             batch_time_max: Time::from_millis(50),
@@ -139,9 +139,9 @@ pub enum Error {
     /// The settings of the dedup stage cannot be.
     #[error(transparent)]
     Dedup(#[from] dedup::Error),
-    /// A feed of verdicts cannot be used.
+    /// A duplicate feed cannot be used.
     #[error(transparent)]
-    Verdicts(#[from] verdicts::Error),
+    DuplicateFeed(#[from] duplicate_feed::Error),
     /// The filter cannot be made.
     #[error(transparent)]
     Filter(#[from] FilterError),
@@ -214,7 +214,7 @@ pub struct Live {
     pub duplicates: AtomicU64,
     /// Bytes of bodies on the wire.
     pub bytes: AtomicU64,
-    /// Addresses that wait.
+    /// queued URLs.
     pub queued: AtomicU64,
     /// Requests under way.
     pub in_flight: AtomicU64,
@@ -259,24 +259,25 @@ pub fn run(
     let _is_first = context.live.pace.set(settings.frontier.clone());
     let share = Share::of(settings);
     let fetcher = share.fetcher(settings)?;
-    let keys = Signer::for_articles(settings.dedup.features.clone())
+    let fingerprinter = Fingerprinter::for_articles(settings.dedup.features.clone())
         .map_err(|error| dedup::Error::Settings(error.into()))?;
-    let named = &settings.frontier.verdicts.known;
-    let feeds = verdicts::import_all(store, named, &settings.normalize)?;
+    let named = &settings.frontier.duplicate_feeds.known;
+    let feeds = duplicate_feed::import_all(store, named, &settings.normalize)?;
     let finder = match &context.finder {
         Some(finder) => finder.clone(),
         None => Arc::new(Mutex::new(dedup::load(store, &settings.dedup)?)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let signers = if settings.limits.signers == 0 { cores } else { settings.limits.signers };
+    let threads = settings.limits.page_threads;
+    let threads = if threads == 0 { cores } else { threads };
     let requests = share.requests;
 
     let known = Known::default();
     let memory = memory::Shared::new(settings);
     let (leases, handed) = async_channel::bounded(requests);
-    let (visits, visited) = async_channel::bounded(signers * 8);
-    let (signed, news) = sync_channel(signers * 16);
+    let (visits, visited) = async_channel::bounded(threads * 8);
+    let (done, news) = sync_channel(threads * 16);
 
     let sitemaps = Arc::new(tokio::sync::Semaphore::new(SITEMAPS_AT_A_TIME));
     let hosts = Arc::new(seeds.iter().map(PageUrl::host_key).collect());
@@ -295,15 +296,20 @@ pub fn run(
     }
     drop((handed, visits));
     let report = thread::scope(|scope| {
-        for number in 0..signers {
-            let (visited, signed) = (visited.clone(), signed.clone());
-            let with = sign::With { settings, signer: &keys, known: &known, memory: &memory };
+        for number in 0..threads {
+            let (visited, done) = (visited.clone(), done.clone());
+            let with = fingerprint::With {
+                settings,
+                fingerprinter: &fingerprinter,
+                known: &known,
+                memory: &memory,
+            };
             thread::Builder::new()
-                .name(format!("signer-{number}"))
-                .spawn_scoped(scope, move || sign::run(&visited, &signed, with))?;
+                .name(format!("fingerprinter-{number}"))
+                .spawn_scoped(scope, move || fingerprint::run(&visited, &done, with))?;
         }
-        drop((visited, signed));
-        let parts = ledger::Parts {
+        drop((visited, done));
+        let parts = committer::Parts {
             store,
             finder,
             known: known.clone(),
@@ -311,11 +317,11 @@ pub fn run(
             requests_max: requests,
             context,
             leases,
-            signed: news,
+            done: news,
         };
-        let began = ledger::Began { moment: context.clock.now(), clock: Instant::now() };
-        let report =
-            ledger::Ledger::start(parts, seeds, &feeds).and_then(|ledger| ledger.run(seeds, began));
+        let began = committer::Began { moment: context.clock.now(), clock: Instant::now() };
+        let report = committer::Committer::start(parts, seeds, &feeds)
+            .and_then(|committer| committer.run(seeds, began));
         // Requests that are still under way are dropped; their leases are due again next time.
         runtime.shutdown_background();
         report
@@ -324,7 +330,7 @@ pub fn run(
 }
 
 /// Fixes the rules of the normal form in a new store, or compares them with those it was made with:
-/// under other rules, known addresses would be new ones and be fetched again.
+/// under other rules, known URLs would be new ones and be fetched again.
 pub fn fix_rules(store: &Store, given: &Normalize) -> Result<(), store::Error> {
     let Some(stored) = stored_rules(store)? else {
         return store.fix_setting(RULES, &given.to_stored());
@@ -341,6 +347,6 @@ pub fn fix_rules(store: &Store, given: &Normalize) -> Result<(), store::Error> {
 /// into it.
 pub fn stored_rules(store: &Store) -> Result<Option<Normalize>, store::Error> {
     let Some(text) = store.setting(RULES)? else { return Ok(None) };
-    let bad = store::BadRow { kind: "meta", detail: "the rules of addresses cannot be read" };
+    let bad = store::BadRow { kind: "meta", detail: "the rules of URLs cannot be read" };
     Ok(Some(Normalize::from_stored(&text).ok_or(bad)?))
 }

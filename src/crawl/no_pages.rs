@@ -1,6 +1,6 @@
 //! Why a run has read no page, by host and reason.
 //!
-//! Seeds tell by what became of them, hosts by what their waiting addresses wait for, the run by
+//! Seeds tell by what became of them, hosts by what their waiting URLs wait for, the run by
 //! how it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use super::report::{Report, seed_address};
 /// Reasons that are told; the rest is counted.
 const TOLD_MAX: usize = 10;
 
-/// Addresses that wait for another try and are looked at.
+/// queued URLs for another try and are looked at.
 const LATER_MAX: usize = 10_000;
 
 /// Why a run has read no page: one reason of one host, or of the run.
@@ -25,15 +25,15 @@ const LATER_MAX: usize = 10_000;
 pub struct NoPages {
     /// Scheme, host and port; empty if it is a reason of the run.
     pub host: String,
-    /// Code of the reason: that of an address, or one of this list. `interrupted`, `open_files`,
+    /// Code of the reason: that of a URL, or one of this list. `interrupted`, `open_files`,
     /// `nothing_to_visit`, `visited_before`, `unmodified`, `delay` (of the host), `waits`,
     /// `skipped_by_rule`, `skipped_by_feed`, `more` (further reasons).
     pub reason: String,
     /// The same in words.
     pub text: String,
-    /// Addresses of which it tells; 0 if it is none of addresses.
+    /// URLs of which it tells; 0 if it is none of URLs.
     pub addresses: u64,
-    /// When the host, or the first address, may be asked for again; none if that is not it.
+    /// When the host, or the first URL, may be asked for again; none if that is not it.
     pub until: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn why(
     of_waiting(&mut found, snapshot, end.now)?;
     of_refused(&mut found, report);
     if found.0.is_empty() {
-        let text = "there is no seed, and no address waits".to_owned();
+        let text = "there is no seed, and no URL is queued".to_owned();
         found.add("", "nothing_to_visit", text, 0);
     }
     Ok(told(found))
@@ -136,7 +136,7 @@ fn of_seeds(
                 found.add(&host, "skipped_by_rule", text, 1);
             }
             State::Known { .. } => {
-                let text = "by a feed of verdicts it is a copy of another page".to_owned();
+                let text = "by a duplicate feed it is a copy of another page".to_owned();
                 found.add(&host, "skipped_by_feed", text, 1);
             }
         }
@@ -157,7 +157,7 @@ fn of_seeds(
     Ok(())
 }
 
-/// What the addresses wait for that wait.
+/// What the URLs wait for that wait.
 fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<(), store::Error> {
     let mut later: BTreeMap<u32, (u64, Timestamp, Option<Reason>)> = BTreeMap::new();
     for row in snapshot.rows(LATER)?.take(LATER_MAX) {
@@ -182,7 +182,7 @@ fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<
         let (reason, text, until) = match (host.trouble, tries) {
             (Some(trouble), _) if host.blocked_until > now => {
                 let (until, why) = (host.blocked_until, trouble.describe());
-                (trouble.as_str(), format!("left alone until {until}: {why}"), until)
+                (trouble.as_str(), format!("backing off until {until}: {why}"), until)
             }
             (trouble, Some((_, due, why))) if host.queued == 0 => {
                 let why = why.or(trouble);
@@ -200,7 +200,7 @@ fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Reasons for which addresses were refused in this run and that no seed tells of.
+/// Reasons for which URLs were refused in this run and that no seed tells of.
 fn of_refused(found: &mut Found, report: &Report) {
     let named: BTreeSet<&str> = found.0.values().map(|row| row.reason.as_str()).collect();
     let is_news = |reason: &Reason| !reason.is_own() && !named.contains(reason.as_str());
@@ -216,7 +216,7 @@ fn of_refused(found: &mut Found, report: &Report) {
     }
 }
 
-/// The reasons of most addresses; those of the run before all others.
+/// The reasons of most URLs; those of the run before all others.
 fn told(found: Found) -> Vec<NoPages> {
     let mut rows: Vec<NoPages> = found.0.into_values().collect();
     rows.sort_by_key(|row| (!row.host.is_empty(), std::cmp::Reverse(row.addresses)));

@@ -24,7 +24,7 @@ const HOSTS_MAX: usize = 10;
 /// Redirects of a seed that are followed to find out what became of it.
 const SEED_HOPS_MAX: usize = 20;
 
-/// Counts of one run, kept by the ledger.
+/// Counts of one run, kept by the committer.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub pages: u64,
@@ -74,8 +74,8 @@ impl Tally {
     pub(super) fn joined(&mut self, place: &Place, joined: &Joined) {
         match place {
             Place::New => self.new += 1,
-            Place::Tree(joint) => {
-                *self.by_key.entry(joint.key.as_str()).or_default() += 1;
+            Place::Tree(matched) => {
+                *self.by_key.entry(matched.key.as_str()).or_default() += 1;
                 self.takeovers += u64::from(joined.canonical);
             }
         }
@@ -85,7 +85,7 @@ impl Tally {
 /// What further visits have shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Revisits {
-    /// Addresses that became due.
+    /// URLs that became due.
     pub due: u64,
     /// Pages that are not modified, as their servers say (status 304).
     pub unmodified: u64,
@@ -99,7 +99,7 @@ pub struct Revisits {
     pub gone: u64,
     /// Visits whose answer told nothing.
     pub failed: u64,
-    /// Documents of which no address carries a copy any more.
+    /// Documents of which no URL carries a copy any more.
     pub documents_gone: u64,
 }
 
@@ -154,7 +154,7 @@ pub struct SeedFailure {
 pub struct HostLine {
     /// Scheme, host and port.
     pub host: String,
-    /// Addresses that wait.
+    /// queued URLs.
     pub queued: u64,
     /// Requests answered, over all runs.
     pub answered: u64,
@@ -195,7 +195,7 @@ pub struct Report {
     pub retries: u64,
     /// Links in this run that stand on their pages beyond the limit, and were not followed.
     pub links_beyond_limit: u64,
-    /// Links that were turned away without a row of their own: the addresses of their host, or
+    /// Links that were turned away without a row of their own: the URLs of their host, or
     /// those that its pages name, take as much room as the limit allows.
     pub links_unstored: u64,
     /// Pages in this run of which only the start was read, by what they were too long for.
@@ -205,21 +205,21 @@ pub struct Report {
     pub unsent: u64,
     /// Further visits in this run.
     pub revisits: Revisits,
-    /// Addresses that are not in the corpus since this run, by reason.
+    /// URLs that are not in the corpus since this run, by reason.
     pub refused: BTreeMap<String, i64>,
-    /// Addresses that the filter has kept out in this run, by the pattern that did it.
+    /// URLs that the filter has kept out in this run, by the pattern that did it.
     pub kept_out: BTreeMap<String, u64>,
-    /// Addresses in the store, by what became of them: each is counted once.
+    /// URLs in the store, by what became of them: each is counted once.
     pub addresses: BTreeMap<&'static str, u64>,
     /// Documents in the store.
     pub documents: u64,
     /// Copies of documents in the store, canonical ones among them.
     pub copies: u64,
-    /// Addresses that still wait.
+    /// URLs that still wait.
     pub queued: u64,
     /// When the next of them may be visited; none if none waits.
     pub next_due: Option<String>,
-    /// When the next address is due for another visit; none if none is.
+    /// When the next URL is due for another visit; none if none is.
     pub next_revisit: Option<String>,
     /// Seeds that are not in the corpus.
     pub failed_seeds: Vec<SeedFailure>,
@@ -229,8 +229,8 @@ pub struct Report {
     pub no_pages: Vec<NoPages>,
 }
 
-/// Counters of addresses that are linked to a page unfetched, each with its word: by a rule, and by
-/// a feed of verdicts.
+/// Counters of URLs that are linked to a page unfetched, each with its word: by a rule, and by
+/// a duplicate feed.
 const SKIPPED: [(&str, &str); 2] = [
     ("addresses.skipped_by_rule", "skipped_by_rule"),
     ("addresses.skipped_by_feed", "skipped_by_feed"),
@@ -238,7 +238,7 @@ const SKIPPED: [(&str, &str); 2] = [
 
 /// What was before the end of a run.
 pub(super) struct Past {
-    /// Addresses that were refused before it, by reason.
+    /// URLs that were refused before it, by reason.
     pub refused: BTreeMap<String, i64>,
     /// When it began.
     pub started: Timestamp,
@@ -247,7 +247,7 @@ pub(super) struct Past {
 }
 
 impl Report {
-    /// Returns how many addresses are refused, by reason.
+    /// Returns how many URLs are refused, by reason.
     pub fn refused_counts(snapshot: &Snapshot) -> Result<BTreeMap<String, i64>, store::Error> {
         let mut counts = BTreeMap::new();
         for reason in Reason::ALL {
@@ -338,7 +338,7 @@ impl Report {
     }
 }
 
-/// Returns how many addresses are in each state.
+/// Returns how many URLs are in each state.
 fn states(snapshot: &Snapshot) -> Result<BTreeMap<&'static str, u64>, store::Error> {
     let count = |state: &State| -> Result<u64, store::Error> {
         Ok(snapshot.get(COUNTERS, state.counter().as_str())?.unwrap_or(0))

@@ -157,7 +157,7 @@ mod tests {
     use crate::web::fetch;
 
     fn lease(purpose: Purpose) -> Lease {
-        Lease::of(PageUrl::parse("http://127.0.0.1:1/").expect("an address"), purpose)
+        Lease::of(PageUrl::parse("http://127.0.0.1:1/").expect("a URL"), purpose)
     }
 
     /// A log that panics stands for whatever may break while a request is under way.

@@ -1,8 +1,8 @@
-//! Which addresses the operator keeps out, and letting in what was kept out before.
+//! Which URLs the operator keeps out, and letting in what was kept out before.
 //!
-//! An address that the filter keeps out is `excluded` or `not_included`, whether it is offered or
+//! A URL that the filter keeps out is `excluded` or `not_included`, whether it is offered or
 //! waits already. That ends as soon as the settings say otherwise: a run whose settings differ from
-//! those of the run before looks at all such addresses once. What is stored stays as it is.
+//! those of the run before looks at all such URLs once. What is stored stays as it is.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ use super::{Frontier, Offer, Reason, events};
 /// Row of `meta` that has what the last run went by, as JSON.
 const ADMISSION: &str = "admission";
 
-/// Addresses that are looked at in one step.
+/// URLs that are looked at in one step.
 const STEP: usize = 10_000;
 
-/// What decides which addresses are let in that were kept out before.
+/// What decides which URLs are let in that were kept out before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Admission {
     filter: FilterConfig,
@@ -50,7 +50,7 @@ pub fn stored_filter(view: &impl View) -> Result<Option<Filter>, Error> {
     Ok(stored.and_then(|stored| Filter::new(&stored.filter).ok()))
 }
 
-/// Which patterns hold for an address; none for a seed, because who names it wants it, and for a
+/// Which patterns hold for a URL; none for a seed, because who names it wants it, and for a
 /// sitemap, which is no page. Where a seed redirects to is what was meant, and need match none that
 /// includes.
 #[must_use]
@@ -63,7 +63,7 @@ pub fn patterns_for(place: Place) -> Option<FilterScope> {
 }
 
 impl Reason {
-    /// The filter keeps the address out.
+    /// The filter keeps the URL out.
     #[must_use]
     pub fn is_of_filter(self) -> bool {
         matches!(self, Self::Excluded | Self::NotIncluded)
@@ -71,7 +71,7 @@ impl Reason {
 }
 
 impl Frontier {
-    /// Sets which addresses are kept out, and whether private ones may be contacted.
+    /// Sets which URLs are kept out, and whether private ones may be contacted.
     #[must_use]
     pub fn with_filter(mut self, filter: Filter, allow_private: bool) -> Self {
         self.admission = Admission {
@@ -84,16 +84,16 @@ impl Frontier {
         self
     }
 
-    /// Returns how many addresses this run has kept out, by the pattern that did it.
+    /// Returns how many URLs this run has kept out, by the pattern that did it.
     #[must_use]
     pub fn kept_out(&self) -> &BTreeMap<String, u64> {
         &self.kept_out
     }
 
-    /// Tells why the filter keeps an address out, if it does.
+    /// Tells why the filter keeps a URL out, if it does.
     pub(super) fn keeps_out(&self, url: &PageUrl, place: Place) -> Option<Reason> {
         let kept_out = self.filter.keeps_out(url, patterns_for(place)?)?;
-        // Nobody has named the address by which a host is probed.
+        // Nobody has named the URL by which a host is probed.
         if is_probe(url) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Frontier {
         })
     }
 
-    /// Counts an address by the pattern that keeps it out.
+    /// Counts a URL by the pattern that keeps it out.
     pub(super) fn count_kept_out(&mut self, url: &PageUrl, place: Place) {
         let kept_out = patterns_for(place).and_then(|asked| self.filter.keeps_out(url, asked));
         if let Some(name) = kept_out.map(|kept_out| kept_out.to_string()) {
@@ -111,7 +111,7 @@ impl Frontier {
         }
     }
 
-    /// Takes an address out of the queue that the filter keeps out. A page that is stored stays so,
+    /// Takes a URL out of the queue that the filter keeps out. A page that is stored stays so,
     /// and is not visited again meanwhile.
     pub(super) fn keep_out(
         &mut self,
@@ -134,7 +134,7 @@ impl Frontier {
         self.release_copies(batch, url.as_str())
     }
 
-    /// Notes that nothing but the filter keeps a known address out by now, so that it is let in
+    /// Notes that nothing but the filter keeps a known URL out by now, so that it is let in
     /// when the filter lets it, with the best place that it was offered.
     pub(super) fn note_kept_out(
         &mut self,
@@ -161,8 +161,8 @@ impl Frontier {
         Ok(())
     }
 
-    /// Looks once at the addresses that were kept out, if this run goes by other settings than the
-    /// last one, and lets in those that are kept out no more. Begins at the address `from`, and
+    /// Looks once at the URLs that were kept out, if this run goes by other settings than the
+    /// last one, and lets in those that are kept out no more. Begins at the URL `from`, and
     /// returns where to go on; none when all is done.
     pub fn readmit(
         &mut self,
@@ -197,7 +197,7 @@ impl Frontier {
             let json = serde_json::to_vec(&self.admission).expect("settings have a form in JSON");
             batch.put(META, ADMISSION, &json)?;
         }
-        // The next address in order.
+        // The next URL in order.
         Ok(last.map(|last| last + "\0"))
     }
 

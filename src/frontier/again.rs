@@ -1,4 +1,4 @@
-//! Leasing due addresses, and noting what a further visit has shown.
+//! Leasing due URLs, and noting what a further visit has shown.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use super::rows::{Address, Request, State};
 use super::tables::{ADDRESSES, REVISITS};
 use super::{Frontier, Reason, Settlement};
 
-/// Due addresses that are queued at a time.
+/// Due URLs that are queued at a time.
 const WAKE_MAX: usize = 32;
 
 impl Frontier {
-    /// Sets how addresses are visited again.
+    /// Sets how URLs are visited again.
     #[must_use]
     pub fn with_recrawl(mut self, recrawl: Recrawl) -> Self {
         self.recrawl = recrawl;
         self
     }
 
-    /// Returns how many addresses became due in this run.
+    /// Returns how many URLs became due in this run.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.due
     }
 
-    /// Puts addresses that were due when the run began into the queues of their hosts. What
+    /// Puts URLs that were due when the run began into the queues of their hosts. What
     /// becomes due later is for the next run, or none would end.
     pub(super) fn wake_due(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if !self.recrawl.enabled {
@@ -67,7 +67,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Plans the next visit of an address that is due, but not wanted in this run. Another one with
+    /// Plans the next visit of a URL that is due, but not wanted in this run. Another one with
     /// other settings may want it.
     pub(super) fn put_off(
         &mut self,
@@ -82,7 +82,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Lets a stored address be due soon, because the copy that stood for its cluster is no more.
+    /// Lets a stored URL be due soon, because the copy that stood for its cluster is no more.
     pub fn hasten(&mut self, batch: &mut Batch, url: &str, now: Timestamp) -> Result<(), Error> {
         let Some(mut address) = batch.get(ADDRESSES, url)? else { return Ok(()) };
         let seen = &address.revisit;
@@ -97,7 +97,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Returns when the next address of this run is due; none if none is.
+    /// Returns when the next URL of this run is due; none if none is.
     pub(super) fn next_revisit(&self, batch: &Batch) -> Result<Option<Timestamp>, Error> {
         if !self.recrawl.enabled {
             return Ok(None);
@@ -167,7 +167,7 @@ impl Frontier {
         fate
     }
 
-    /// Sets the interval of an address by what its visit has shown, and returns for how long it is
+    /// Sets the interval of a URL by what its visit has shown, and returns for how long it is
     /// left alone.
     pub(super) fn next_wait(
         &self,
@@ -201,14 +201,14 @@ impl Frontier {
     }
 }
 
-/// Takes an address out of those that are due some time.
+/// Takes a URL out of those that are due some time.
 pub(super) fn unplan(batch: &mut Batch, url: &str, address: &mut Address) -> Result<(), Error> {
     batch.remove(REVISITS, (address.revisit.due, url))?;
     address.revisit.due = Timestamp(0);
     Ok(())
 }
 
-/// Writes when an address is due; it must not have a row yet.
+/// Writes when a URL is due; it must not have a row yet.
 pub(super) fn plan(
     batch: &mut Batch,
     url: &str,
@@ -268,7 +268,7 @@ fn reason_of(settlement: &Settlement) -> Option<Reason> {
     }
 }
 
-/// The state of an address whose visit has come to this.
+/// The state of a URL whose visit has come to this.
 fn state_of(settlement: Settlement) -> State {
     match settlement {
         Settlement::Stored(document) => State::Stored(document),

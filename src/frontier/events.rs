@@ -1,4 +1,4 @@
-//! What the log says of hosts and addresses.
+//! What the log says of hosts and URLs.
 
 use crate::base::clock::Timestamp;
 use crate::urls::PageUrl;
@@ -6,7 +6,7 @@ use crate::urls::PageUrl;
 use super::Reason;
 use super::rows::{Host, State};
 
-/// Says that an address is refused, if it is.
+/// Says that a URL is refused, if it is.
 pub(super) fn refused(url: &PageUrl, state: &State) {
     if let State::Refused(reason) = state {
         tracing::debug!(%url, %reason, "refused");

@@ -1,14 +1,14 @@
-//! Addresses that are not fetched, because by a feed of verdicts they are copies of a page that is
+//! URLs that are not fetched, because by a duplicate feed they are copies of a page that is
 //! stored or waits to be.
 //!
-//! A feed never makes an address be fetched. A copy is held back only while the page that stands
+//! A feed never makes a URL be fetched. A copy is held back only while the page that stands
 //! for it is stored or in a queue; as soon as that ends otherwise, the copy is let in again.
 
 use std::ops::Bound;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::frontier::verdicts::{DAY_MS, Known, Lost, Role};
+use crate::frontier::duplicate_feed::{DAY_MS, Known, Lost, Role};
 use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::{HostKey, PageUrl};
 
@@ -17,23 +17,23 @@ use super::lease::Waiting;
 use super::rows::{Address, State};
 use super::tables::{ADDRESSES, KNOWN_PAGES, KNOWN_SKIPPED, LEADS};
 
-/// Addresses that are let in again in one step.
+/// URLs that are let in again in one step.
 const RELEASED_MAX: usize = 1_000;
 
 /// Pages above a stored one that are looked at: a bound for rows that lead in a circle.
 const LEADS_MAX: usize = 10_000;
 
-/// What feeds say of an address that is about to be fetched.
+/// What feeds say of a URL that is about to be fetched.
 pub(super) enum Copy {
     /// Nothing that counts.
     No,
     /// It is a copy of a page that was not found yet.
     Perhaps,
-    /// It need not be fetched: number of the feed that says so, address that stands for it.
+    /// It need not be fetched: number of the feed that says so, URL that stands for it.
     Of(u64, String),
 }
 
-/// The document of an address, if it is stored and has not changed since the day of a verdict.
+/// The document of a URL, if it is stored and has not changed since the day of a duplicate.
 fn document_since(address: &Address, day: u64) -> Option<u64> {
     let changed = (address.revisit.changed.0 / DAY_MS).unsigned_abs();
     match address.state {
@@ -64,11 +64,11 @@ impl Frontier {
     /// Sets the feeds that are in force, by their numbers in the store.
     pub fn with_known(mut self, batch: &mut Batch, feeds: &[u64]) -> Result<Self, Error> {
         self.known.flush(batch)?;
-        self.known = Known::open(batch, self.config.verdicts.clone(), feeds)?;
+        self.known = Known::open(batch, self.config.duplicate_feeds.clone(), feeds)?;
         Ok(self)
     }
 
-    /// Tells whether an address is a copy by a feed, and whether the page that stands for it is
+    /// Tells whether a URL is a copy by a feed, and whether the page that stands for it is
     /// stored or will be visited. Some copies are left for a visit, which tells whether the feed is
     /// right.
     pub(super) fn known_copy(&mut self, batch: &mut Batch, url: &PageUrl) -> Result<Copy, Error> {
@@ -97,7 +97,7 @@ impl Frontier {
         Ok(found)
     }
 
-    /// Takes an address out of the queue and links it to the page of which it is a copy.
+    /// Takes a URL out of the queue and links it to the page of which it is a copy.
     pub(super) fn link_known(
         &mut self,
         batch: &mut Batch,

@@ -1,15 +1,15 @@
-//! Leasing: the next address whose host may be contacted now.
+//! Leasing: the next URL whose host may be contacted now.
 
 use crate::base::clock::Timestamp;
 use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::{HostKey, PageUrl};
 
 use super::again::plan;
-use super::family::{self, Brake};
 use super::groups::Keys;
 use super::known::Copy;
 use super::rows::{Place, Purpose, Rank, Request, State};
 use super::tables::{ADDRESSES, LATER, QUEUE, SCHEDULE};
+use super::url_pattern::{self, Brake};
 use super::{Fate, Frontier, Reason, Standing, Validators, events};
 
 /// The right to send one request.
@@ -21,9 +21,9 @@ pub struct Lease {
     pub place: Option<Place>,
     /// What the request is for.
     pub purpose: Purpose,
-    /// The address.
+    /// The URL.
     pub url: PageUrl,
-    /// Redirects that led to the address.
+    /// Redirects that led to the URL.
     pub hops: u8,
     /// By what the server may say that the page is as at the last visit; empty on the first one.
     pub validators: Validators,
@@ -44,7 +44,7 @@ impl Lease {
     }
 }
 
-/// An address in the queue of a host.
+/// A URL in the queue of a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting<'a> {
     pub host: u32,
@@ -57,7 +57,7 @@ enum Head {
     Lease(Lease),
     /// Nothing to visit here at the moment.
     Idle,
-    /// The first address is refused and gone; look again.
+    /// The first URL is refused and gone; look again.
     Again,
 }
 
@@ -205,7 +205,7 @@ impl Frontier {
         }
     }
 
-    /// Takes the first address of a queue out if it is a known page by a rule or by a feed, or if
+    /// Takes the first URL of a queue out if it is a known page by a rule or by a feed, or if
     /// its kind has given nothing new for long.
     fn is_held_back(&mut self, batch: &mut Batch, waiting: Waiting<'_>) -> Result<bool, Error> {
         let (url, rank) = (waiting.url, waiting.place.rank);
@@ -231,7 +231,7 @@ impl Frontier {
         match self.brake(batch, url, rank)? {
             Brake::Go => return Ok(false),
             Brake::Explore => {
-                family::explore(batch, url)?;
+                url_pattern::explore(batch, url)?;
                 return Ok(false);
             }
             brake => self.hold_back(batch, waiting, brake)?,
@@ -359,8 +359,8 @@ pub(super) fn first_host(batch: &Batch) -> Result<Option<(Timestamp, u32)>, Erro
     Ok(first.map(|entry| entry.key()).transpose()?)
 }
 
-/// Reads an address that was stored in normal form.
+/// Reads a URL that was stored in normal form.
 fn stored_url(text: &str) -> Result<PageUrl, Error> {
-    let bad = crate::store::BadRow { kind: "request", detail: "its address cannot be parsed" };
+    let bad = crate::store::BadRow { kind: "request", detail: "its URL cannot be parsed" };
     Ok(PageUrl::parse_stored(text).ok_or(bad)?)
 }

@@ -1,4 +1,4 @@
-//! Sitemaps and feeds: who names a sitemap, when it is asked for, whose addresses it may offer.
+//! Sitemaps and feeds: who names a sitemap, when it is asked for, whose URLs it may offer.
 //!
 //! Which sitemaps: those that the robots.txt of a host in scope names, wherever they lie; the
 //! usual place `/sitemap.xml` if it names none; those that an index names, on the site of the
@@ -48,7 +48,7 @@ row! {
         pub refused: u64 = Number;
         /// Those among them that it must not name.
         pub strangers: u64 = Number;
-        /// Entries that are no address.
+        /// Entries that are no URL.
         pub bad: u64 = Number;
         /// Why it was not read to its end.
         pub cut: Option<ListCut> = Code;
@@ -87,7 +87,7 @@ pub struct Listed {
     pub kind: ListKind,
     /// What it names: sitemaps, if it is an index, else pages.
     pub entries: Vec<PageUrl>,
-    /// Entries that are no address.
+    /// Entries that are no URL.
     pub bad: u64,
     /// Faults after which it was read on.
     pub faults: Faults,
@@ -136,7 +136,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Offers an address as a sitemap. What waits as a page stays one, unless its name says that
+    /// Offers a URL as a sitemap. What waits as a page stays one, unless its name says that
     /// it is a file: a page that turns out to be a list is read as one all the same.
     fn offer_sitemap(
         &mut self,
@@ -247,7 +247,7 @@ impl Frontier {
         self.offer_sitemap(batch, target.url, &naming, now)
     }
 
-    /// Offers an address that waited as a sitemap, is none, and is linked to as a page.
+    /// Offers a URL that waited as a sitemap, is none, and is linked to as a page.
     pub(super) fn offer_as_page(
         &mut self,
         batch: &mut Batch,
@@ -349,7 +349,7 @@ impl Frontier {
     }
 }
 
-/// Tells whether one of these addresses was never seen.
+/// Tells whether one of these URLs was never seen.
 fn names_new(batch: &Batch, entries: &[PageUrl]) -> Result<bool, Error> {
     for url in entries {
         if !batch.has(ADDRESSES, url.as_str())? {
@@ -359,7 +359,7 @@ fn names_new(batch: &Batch, entries: &[PageUrl]) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Tells whether an address waits as a sitemap.
+/// Tells whether a URL waits as a sitemap.
 pub(super) fn is_sitemap_in_queue(address: &Address) -> bool {
     address.state == State::Queued && address.place.rank.is_sitemap()
 }
@@ -393,7 +393,7 @@ pub(super) fn named_sitemap(
     Ok(if nobody { Settlement::Refused(Reason::NoSitemap) } else { settlement })
 }
 
-/// Tells whether an address looks like that of a file of a list, and not of a page.
+/// Tells whether a URL looks like that of a file of a list, and not of a page.
 fn is_file(url: &PageUrl) -> bool {
     let path = url.url().path().to_ascii_lowercase();
     [".xml", ".gz", ".txt"].iter().any(|ending| path.ends_with(ending))

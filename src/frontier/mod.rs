@@ -1,21 +1,21 @@
-//! Which address may be visited now: offer, lease, settle.
+//! Which URL may be visited now: offer, lease, settle.
 //!
 //! In: links, and what became of each visit. Out: leases, each the right to send one request; and
-//! for every address that gets none, a counted reason.
+//! for every URL that gets none, a counted reason.
 //!
 //! Every host has a queue on disk, ordered by rank, depth and arrival. A table orders the hosts by
-//! the moment at which each may be contacted. An address stays in its queue until it is settled,
+//! the moment at which each may be contacted. A URL stays in its queue until it is settled,
 //! so that a crash leaves open leases simply due again; nothing is written to lease it.
 //!
 //! A visit is exactly one request. A redirect is settled by offering its target, so that every
-//! hop passes scope, robots.txt, pace and the seen set like any other address.
+//! hop passes scope, robots.txt, pace and the seen set like any other URL.
 
 mod admission;
 mod again;
 mod budgets;
 mod clock;
+pub mod duplicate_feed;
 mod events;
-mod family;
 mod groups;
 mod hosts;
 mod known;
@@ -31,7 +31,7 @@ mod seen;
 mod settle;
 mod skip;
 mod tables;
-pub mod verdicts;
+mod url_pattern;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -43,12 +43,11 @@ use crate::store::{Batch, COUNTERS, Error, META, Update as _, View as _};
 use crate::urls::{self, Filter, Scope};
 use crate::web::{discover, robots};
 
+use duplicate_feed::Known;
 use rules::Rules;
-use verdicts::Known;
 
 pub use admission::{patterns_for, stored_filter};
 pub use budgets::pattern_hash;
-pub use family::{Family, YieldConfig};
 pub use lease::Lease;
 pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
@@ -58,10 +57,11 @@ pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, Standing
 pub use rows::{Address, Host, Place, Purpose, Rank, Request, State};
 pub use settle::Settlement;
 pub use tables::{
-    ADDRESSES, DOMAINS, FAMILIES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
+    ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
     KNOWN_SKIPPED, LATER, LEADS, LISTS, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES,
-    SCHEDULE, SKIPPED, VERDICTS,
+    SCHEDULE, SKIPPED, URL_PATTERNS,
 };
+pub use url_pattern::{UrlPattern, YieldConfig};
 
 use admission::Admission;
 use groups::Groups;
@@ -93,12 +93,12 @@ pub struct Config {
     /// A host whose robots.txt asks for a longer delay is in the slow lane: it gets what it asks
     /// for, and `explain` and `stats` say so.
     pub slow_lane: Time,
-    /// Most links between a seed and an address, inclusive; 65535 for no limit.
+    /// Most links between a seed and a URL, inclusive; 65535 for no limit.
     pub depth_max: u16,
-    /// Most addresses of one host that are let in, seeds and redirects not counted: where a trap
+    /// Most URLs of one host that are let in, seeds and redirects not counted: where a trap
     /// without end ends. 0 for no limit.
     pub host_addresses_max: u64,
-    /// Most bytes of the addresses of one host that wait, and of those that its pages name and that
+    /// Most bytes of the URLs of one host that wait, and of those that its pages name and that
     /// are turned away. What is beyond is counted, and has no row. 0 for no limit.
     pub host_size_max: Size,
     /// Most links of one pattern (see [`urls::pattern()`]) of one host that are let in. 0 for no
@@ -110,17 +110,17 @@ pub struct Config {
     /// Most hosts of one registrable domain that links and redirects can add: with wildcard DNS, a
     /// domain has as many as somebody cares to invent. 0 for no limit.
     pub hosts_per_domain_max: u64,
-    /// Limits on the shape of addresses.
+    /// Limits on the shape of URLs.
     pub shape: urls::ShapeLimits,
     /// Sitemaps and feeds.
     pub discover: discover::Config,
-    /// Most redirects that may lead to an address.
+    /// Most redirects that may lead to a URL.
     pub redirects_max: u8,
-    /// Tries of an address after its first one failed.
+    /// Tries of a URL after its first one failed.
     pub retries_max: u8,
     /// Wait before the first of these tries; doubles with each.
     pub retry_delay: Time,
-    /// Tries of an address whose server says that it is busy (429, 503); not those of
+    /// Tries of a URL whose server says that it is busy (429, 503); not those of
     /// `retries_max`.
     pub busy_retries_max: u8,
     /// Time for which a busy host that names none, or one that keeps failing, is left alone;
@@ -157,12 +157,12 @@ pub struct Config {
     pub hosts_in_memory_max: usize,
     /// Recently seen links kept in memory, 8 bytes each.
     pub seen_in_memory_max: usize,
-    /// When kinds of addresses that give nothing new are slowed and stopped.
+    /// When kinds of URLs that give nothing new are slowed and stopped.
     pub yields: YieldConfig,
-    /// Rules of duplicate addresses.
+    /// Rules of duplicate URLs.
     pub rules: rules::Config,
-    /// Verdicts that others have published.
-    pub verdicts: verdicts::Config,
+    /// Duplicates that others have published.
+    pub duplicate_feeds: duplicate_feed::Config,
 }
 
 impl Default for Config {
@@ -206,7 +206,7 @@ impl Default for Config {
             seen_in_memory_max: 1 << 20,
             yields: YieldConfig::default(),
             rules: rules::Config::default(),
-            verdicts: verdicts::Config::default(),
+            duplicate_feeds: duplicate_feed::Config::default(),
         }
     }
 }
@@ -242,7 +242,7 @@ fn robots_size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size
 /// Counter of links that stand on pages beyond the limit, as of the last visit of each page.
 pub const LINKS_BEYOND: &str = "links.beyond_limit";
 
-/// Counter of links that were turned away without a row, because the addresses of a host take as
+/// Counter of links that were turned away without a row, because the URLs of a host take as
 /// much room as the limit allows.
 pub const UNSTORED: &str = "links.unstored";
 
@@ -278,11 +278,11 @@ pub struct Frontier {
     /// Links that were turned away without a row in this run.
     unstored: u64,
     recrawl: Recrawl,
-    /// Addresses that were due for another visit and were queued.
+    /// URLs that were due for another visit and were queued.
     due: u64,
     filter: Filter,
     admission: Admission,
-    /// Addresses that this run has kept out, by the pattern that did it.
+    /// URLs that this run has kept out, by the pattern that did it.
     kept_out: BTreeMap<String, u64>,
 }
 
@@ -306,7 +306,7 @@ impl Frontier {
             groups: Groups::new(&config, None),
             seen: Seen::new(config.seen_in_memory_max),
             rules: Rules::open(batch, config.rules.clone())?,
-            known: Known::open(batch, config.verdicts.clone(), &[])?,
+            known: Known::open(batch, config.duplicate_feeds.clone(), &[])?,
             waiting_over: false,
             tally: BTreeMap::new(),
             opened: now,
@@ -353,7 +353,7 @@ impl Frontier {
         batch.put(META, HIDDEN, &self.hidden_until.0.to_string().into_bytes())
     }
 
-    /// Returns the number of addresses that wait for a visit, those in flight among them.
+    /// Returns the number of queued URLs for a visit, those in flight among them.
     #[must_use]
     pub fn queued(&self) -> u64 {
         self.queued
@@ -378,11 +378,11 @@ impl Frontier {
         Ok(())
     }
 
-    /// Notes that the documents of some stored addresses are gone from the store.
+    /// Notes that the documents of some stored URLs are gone from the store.
     pub fn forget_expired(batch: &mut Batch, addresses: &[String]) -> Result<(), Error> {
         for url in addresses {
             let Some(mut address) = batch.get(ADDRESSES, url)? else { continue };
-            // What was sent under an address says nothing of its page.
+            // What was sent under a URL says nothing of its page.
             if !matches!(address.state, State::Stored(_)) {
                 continue;
             }
@@ -396,7 +396,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Notes that what was stored or followed at an address was no page of it.
+    /// Notes that what was stored or followed at a URL was no page of it.
     pub fn take_back(&mut self, batch: &mut Batch, url: &str, reason: Reason) -> Result<(), Error> {
         let Some(mut address) = batch.get(ADDRESSES, url)? else { return Ok(()) };
         let was = std::mem::replace(&mut address.state, State::Refused(reason));
@@ -415,7 +415,7 @@ impl Frontier {
         }
     }
 
-    /// Moves an address from one counter to another.
+    /// Moves a URL from one counter to another.
     fn recount(&mut self, from: Option<&State>, to: &State) {
         if let Some(from) = from {
             *self.tally.entry(from.counter()).or_default() -= 1;
@@ -425,7 +425,7 @@ impl Frontier {
 }
 
 impl State {
-    /// Returns the name of the counter of addresses in this state.
+    /// Returns the name of the counter of URLs in this state.
     #[must_use]
     pub fn counter(&self) -> String {
         match self {

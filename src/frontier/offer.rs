@@ -10,12 +10,12 @@ use super::rows::{Address, Place, Rank, Request, State};
 use super::tables::{ADDRESSES, INLINKS, QUEUE};
 use super::{Frontier, Reason, events};
 
-/// An address that was found.
+/// A URL that was found.
 #[derive(Debug, Clone)]
 pub struct Offer<'a> {
-    /// The address.
+    /// The URL.
     pub url: &'a PageUrl,
-    /// Links between a seed and the address.
+    /// Links between a seed and the URL.
     pub depth: u16,
     /// Kind of request.
     pub rank: Rank,
@@ -33,13 +33,13 @@ impl Offer<'_> {
         Place { rank: self.rank, depth: self.depth, sequence: 0 }
     }
 
-    /// Bytes of the address.
+    /// Bytes of the URL.
     pub(super) fn size(&self) -> u64 {
         self.url.as_str().len() as u64
     }
 }
 
-/// How an address was found.
+/// How a URL was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// By a link, a redirect or as a seed: the host that it is found on speaks for it.
@@ -63,7 +63,7 @@ pub enum Offered {
     MoreLinks {
         /// Number of the document.
         document: u64,
-        /// Distinct hosts that link to the address.
+        /// Distinct hosts that link to the URL.
         links: u64,
     },
     /// It is turned away.
@@ -71,7 +71,7 @@ pub enum Offered {
 }
 
 impl Frontier {
-    /// Offers an address. Costs nothing but a hash if the same host offered it lately.
+    /// Offers a URL. Costs nothing but a hash if the same host offered it lately.
     pub fn offer(
         &mut self,
         batch: &mut Batch,
@@ -84,7 +84,7 @@ impl Frontier {
         self.offer_by(batch, offer, By::Link, now)
     }
 
-    /// Offers an address that was found in another way than by a link.
+    /// Offers a URL that was found in another way than by a link.
     pub(super) fn offer_by(
         &mut self,
         batch: &mut Batch,
@@ -162,7 +162,7 @@ impl Frontier {
         offer.nofollow.then_some(Reason::Nofollow)
     }
 
-    /// Takes an address in that is new.
+    /// Takes a URL in that is new.
     fn add(
         &mut self,
         batch: &mut Batch,
@@ -203,7 +203,7 @@ impl Frontier {
         Ok(Offered::Queued)
     }
 
-    /// Moves a known address forward if the offer is better, or lets it in after all.
+    /// Moves a known URL forward if the offer is better, or lets it in after all.
     fn improve(
         &mut self,
         batch: &mut Batch,
@@ -240,7 +240,7 @@ impl Frontier {
         Ok(true)
     }
 
-    /// Puts an address at the end of its rank and depth in the queue of its host.
+    /// Puts a URL at the end of its rank and depth in the queue of its host.
     pub(super) fn enqueue(
         &mut self,
         batch: &mut Batch,

@@ -1,4 +1,4 @@
-//! Why an address is not in the corpus: one stable code each.
+//! Why a URL is not in the corpus: one stable code each.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::store::Coded;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $word:literal, $text:literal;)*) => {
-        /// Why an address was not fetched, or its page not stored. The codes are stored; the
+        /// Why a URL was not fetched, or its page not stored. The codes are stored; the
         /// words stand in output.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -36,33 +36,33 @@ macro_rules! reasons {
 reasons! {
     OutOfScope = 1, "out_of_scope", "outside the scope of the crawl";
     TooDeep = 2, "depth_limit", "more links away from a seed than --max-depth allows";
-    UrlTooLong = 3, "url_too_long", "the address is longer than the limit";
+    UrlTooLong = 3, "url_too_long", "the URL exceeds the limit";
     PathTooDeep = 4, "path_too_deep", "the path has more segments than the limit";
     RepeatedSegment = 5, "repeated_segment", "one path segment repeats, as in a trap";
     RepeatedParameter = 6, "repeated_parameter", "one query parameter repeats, as in a trap";
     Nofollow = 7, "nofollow", "every link to it is marked nofollow";
-    HostBudget = 8, "host_budget", "its host has as many addresses as the limit allows";
+    HostBudget = 8, "host_budget", "its host has as many URLs as the limit allows";
     RepeatedSequence = 9, "repeated_sequence", "some path segments repeat, as in a trap";
     NestedEscapes = 10, "nested_escapes", "a part of it is escaped over and over, as in a trap";
     Calendar = 11, "calendar", "a calendar turned to a month that is too far away";
     SessionInPath = 12, "session_in_path", "its path has the identifier of a session";
     HostInPath = 13, "host_in_path", "its path repeats the name of its host, as in a trap";
     DomainHosts = 14, "domain_hosts", "its domain has as many hosts as the limit allows";
-    PatternBudget = 15, "pattern_budget", "as many addresses of its pattern as the limit allows";
+    PatternBudget = 15, "pattern_budget", "as many URLs of its pattern as the limit allows";
     OffSite = 16, "off_site", "named only by a sitemap of another site";
     SitemapDepth = 17, "sitemap_depth", "a sitemap below more indexes than the limit allows";
     SitemapLimit = 18, "sitemap_limit", "its host has as many sitemaps as the limit allows";
     FeedLimit = 19, "feed_limit", "its host has as many feeds as the limit allows";
     NotASitemap = 25, "not_a_sitemap", "named as a sitemap, and it is none";
     NoSitemap = 26, "no_sitemap", "there is no sitemap at the usual place";
-    HostSize = 29, "host_size", "the addresses of its host take as much room as the limit allows";
+    HostSize = 29, "host_size", "the URLs of its host take as much room as the limit allows";
     RobotsDisallowed = 20, "robots_disallowed", "robots.txt of the host disallows it";
     AddressRefused = 21, "address_refused", "a private (see --allow-private) or reserved address";
     TooManyRedirects = 22, "too_many_redirects", "reached by more redirects than the limit";
-    BadRedirect = 23, "bad_redirect", "redirects to something that is no web address";
+    BadRedirect = 23, "bad_redirect", "redirects to something that is no web URL";
     Excluded = 27, "excluded", "a pattern of the filter excludes it";
-    NotIncluded = 28, "not_included", "the filter includes other addresses only";
-    NoYield = 24, "no_yield", "addresses of its kind have given nothing new for long";
+    NotIncluded = 28, "not_included", "the filter includes other URLs only";
+    NoYield = 24, "no_yield", "URLs of its kind have given nothing new for long";
     Dns = 30, "dns", "the host name cannot be resolved";
     Connect = 31, "connect", "no connection to the host";
     Tls = 32, "tls", "no secure connection to the host";
@@ -70,7 +70,7 @@ reasons! {
     BadResponse = 34, "bad_response", "the answer is not valid HTTP or broke off";
     BadEncoding = 35, "bad_encoding", "the body cannot be decompressed";
     Bomb = 36, "decompression_bomb", "the body grows beyond measure when decompressed";
-    RobotsUnreachable = 39, "robots_unreachable", "robots.txt of the host cannot be had";
+    RobotsUnreachable = 39, "robots_unreachable", "robots.txt of the host is unreachable";
     Proxy = 40, "proxy", "no connection with the proxy, or none through it";
     HttpError = 37, "http_error", "the server answered with an error status";
     Busy = 38, "busy", "the server kept answering that it is busy";
@@ -102,7 +102,7 @@ impl Coded for Reason {
 }
 
 impl Reason {
-    /// Tells whether the address was turned away before any visit, or was asked for as a sitemap
+    /// Tells whether the URL was turned away before any visit, or was asked for as a sitemap
     /// only, so that new settings or a better link can let it in.
     #[must_use]
     pub fn before_visit(self) -> bool {

@@ -1,4 +1,4 @@
-//! When an address that was visited is to be visited again, by what its server can tell that
+//! When a URL that was visited is to be visited again, by what its server can tell that
 //! nothing has changed, and what a further visit can show.
 
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::store::{Flag, Nested, Number, Signed, Text, row};
 use super::PageCut;
 use super::rows::Rank;
 
-/// Least interval whatever is set: an address that was just visited is never due at once.
+/// Least interval whatever is set: a URL that was just visited is never due at once.
 const INTERVAL_FLOOR_MS: u64 = 1_000;
 
 /// Bytes of a validator that is kept; a longer one is as good as none.
@@ -23,7 +23,7 @@ const VALIDATOR_BYTES_MAX: usize = 256;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recrawl {
-    /// Visit addresses again that are due. When they are is noted in any case.
+    /// Visit URLs again that are due. When they are is noted in any case.
     pub enabled: bool,
     /// Shortest time between two visits; at least one second.
     pub interval_min: Time,
@@ -68,7 +68,7 @@ impl Default for Recrawl {
 }
 
 impl Recrawl {
-    /// Returns the shortest and the longest interval of an address of this rank.
+    /// Returns the shortest and the longest interval of a URL of this rank.
     #[must_use]
     pub fn bounds(&self, rank: Rank) -> (u64, u64) {
         let longest = match rank {
@@ -162,7 +162,7 @@ impl Validators {
 }
 
 row! {
-    /// The part of an address row that is about further visits.
+    /// The part of a URL row that is about further visits.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct Revisit: part {
         /// Of the last whole answer.
@@ -203,7 +203,7 @@ pub struct Told {
     pub validators: Validators,
     /// Links of the page beyond the limit; none if no page was read.
     pub links_beyond: Option<u64>,
-    /// The page says something else than at the last visit, or links to new addresses.
+    /// The page says something else than at the last visit, or links to new URLs.
     pub changed: bool,
 }
 
@@ -242,8 +242,8 @@ impl Fate {
 /// What settling has come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// If the address was visited before.
+    /// If the URL was visited before.
     pub fate: Option<Fate>,
-    /// Document of which the address carries no copy any more.
+    /// Document of which the URL carries no copy any more.
     pub left: Option<u64>,
 }

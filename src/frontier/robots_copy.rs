@@ -1,4 +1,4 @@
-//! The stored copies of robots.txt, and what they say of an address.
+//! The stored copies of robots.txt, and what they say of a URL.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub enum RobotsAnswer {
     Rules(Vec<u8>, Option<Duration>),
     /// There is none (status 400 to 499 without 429), so that everything is allowed.
     None,
-    /// It may be at another address.
+    /// It may be at another URL.
     Redirect(PageUrl),
     /// It cannot be had, so that nothing is allowed until it can.
     Unreachable(Reason),
@@ -47,7 +47,7 @@ pub enum RobotsLost {
     Allow,
 }
 
-/// What a host's robots.txt says of an address.
+/// What a host's robots.txt says of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It may be fetched.
@@ -137,7 +137,7 @@ impl RobotsCopy {
 }
 
 impl Host {
-    /// It is left alone because its robots.txt cannot be had, or not even its address.
+    /// It is left alone because its robots.txt cannot be had, or not even its URL.
     fn lacks_robots(&self) -> bool {
         matches!(self.trouble, Some(Reason::RobotsUnreachable | Reason::Dns))
     }
@@ -203,7 +203,7 @@ impl Frontier {
                 live.row.robots_elsewhere = true;
                 return self.ask_elsewhere(batch, of, hops + 1, &target);
             }
-            // Its own address is private: nothing is to be had there, now or later.
+            // Its own URL is private: nothing is to be had there, now or later.
             RobotsAnswer::Unreachable(Reason::AddressRefused) if hops == 0 => {
                 live.row.trouble = Some(Reason::AddressRefused);
                 let expires = now.after(self.robots_ttl(None));
@@ -331,7 +331,7 @@ mod tests {
             let length = body.as_ref().map_or(0, |body| body.bytes.len() as u64);
             let (fetched, expires) = (Timestamp(3), Timestamp(4));
             let copy = RobotsCopy { status: 200, fetched, expires, failures: 5, body };
-            let row = Encoder::new(1).number(200_u64).signed(3).signed(4).number(5_u64);
+            let row = Encoder::new(1).number(200_u64).keys(3).keys(4).number(5_u64);
             let row = row.number(parts).number(length).bytes(&packed).finish();
             assert_eq!(copy.encode().as_ref(), row);
             assert_eq!(RobotsCopy::decode(&row), Ok(copy));

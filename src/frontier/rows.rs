@@ -1,4 +1,4 @@
-//! The rows of addresses, hosts and queued requests.
+//! The rows of URLs, hosts and queued requests.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -13,29 +13,29 @@ use crate::urls::HostKey;
 use super::tables::ADDRESSES;
 use super::{PageCut, Reason, Revisit};
 
-/// Where an address stands.
+/// Where a URL stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// It waits for its first visit, or for another try.
     Queued,
     /// Its page is stored: number of the document.
     Stored(u64),
-    /// It redirects to this address.
+    /// It redirects to this URL.
     Redirect(String),
     /// It is not in the corpus, and why.
     Refused(Reason),
-    /// It is not fetched, because by a rule it is the page at another address.
+    /// It is not fetched, because by a rule it is the page at another URL.
     Skipped {
         /// Number of the rule.
         rule: u64,
-        /// The other address.
+        /// The other URL.
         of: String,
     },
-    /// It is not fetched, because by a feed it is a copy of the page at another address.
+    /// It is not fetched, because by a feed it is a copy of the page at another URL.
     Known {
         /// Number of the feed.
         feed: u64,
-        /// The other address, which is stored or waits for its first visit.
+        /// The other URL, which is stored or waits for its first visit.
         of: String,
     },
 }
@@ -48,7 +48,7 @@ impl State {
 }
 
 row! {
-    /// What is known of an address.
+    /// What is known of a URL.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Address: "address", 1 to 1 {
         /// Where it stands.
@@ -126,7 +126,7 @@ row! {
     pub struct Place: part {
         /// Kind of request; see [`Rank`].
         pub rank: Rank = Code;
-        /// Links between a seed and the address.
+        /// Links between a seed and the URL.
         pub depth: u16 = Number;
         /// Order of arrival.
         pub sequence: u64 = Number;
@@ -146,7 +146,7 @@ pub enum Rank {
     Sitemap = 3,
     /// A link.
     Link = 4,
-    /// A further sitemap: read when the addresses of those before it were visited.
+    /// A further sitemap: read when the URLs of those before it were visited.
     LateSitemap = 5,
     /// A link of a kind that has given nothing new for long.
     Slow = 6,
@@ -183,7 +183,7 @@ impl Coded for Rank {
 }
 
 impl Address {
-    /// An address that was found just now, on a page or in a list.
+    /// A URL that was found just now, on a page or in a list.
     pub(super) fn found(now: Timestamp, referrer: &str) -> Self {
         Self {
             state: State::Queued,
@@ -214,8 +214,8 @@ impl Address {
         }
     }
 
-    /// Notes that the page at an address belongs to another document now, if it is stored: an
-    /// address that leads elsewhere by now, or is refused, may carry what was sent to the service.
+    /// Notes that the page at a URL belongs to another document now, if it is stored: an
+    /// URL that leads elsewhere by now, or is refused, may carry what was sent to the service.
     pub fn set_document(batch: &mut Batch, url: &str, document: u64) -> Result<(), Error> {
         if let Some(mut address) = batch.get(ADDRESSES, url)?
             && matches!(address.state, State::Stored(_))
@@ -237,7 +237,7 @@ row! {
         pub contacted: bool = Flag;
         /// No request before this moment.
         pub next_allowed: Timestamp = Signed;
-        /// The host asked to be left alone until this moment, or keeps failing; 0 for neither.
+        /// The host asked to be backing off until this moment, or keeps failing; 0 for neither.
         pub blocked_until: Timestamp = Signed;
         /// Why it is blocked.
         pub trouble: Option<Reason> = Code;
@@ -247,7 +247,7 @@ row! {
         pub busy: u16 = Number;
         /// Requests in a row that failed.
         pub failures: u16 = Number;
-        /// Addresses in its queue, those in flight among them.
+        /// URLs in its queue, those in flight among them.
         pub queued: u64 = Number;
         /// Links to it that were ever let into its queue.
         pub admitted: u64 = Number;
@@ -275,11 +275,11 @@ row! {
         pub sitemaps: u32 = Number;
         /// Feeds of it that were ever let in.
         pub feeds: u32 = Number;
-        /// Bytes of the addresses in its queue; none if they were never added up.
+        /// Bytes of the URLs in its queue; none if they were never added up.
         pub queued_bytes: Option<u64> = MaybeNumber, since 2;
-        /// Bytes of the addresses that its pages named and that were turned away.
+        /// Bytes of the URLs that its pages named and that were turned away.
         pub refused_bytes: u64 = Number, since 2;
-        /// Addresses that were turned away without a row of their own, for want of room.
+        /// URLs that were turned away without a row of their own, for want of room.
         pub unstored: u64 = Number, since 2;
     }
 }
@@ -366,18 +366,18 @@ pub enum Purpose {
 pub struct Request {
     /// What it is for.
     pub purpose: Purpose,
-    /// The address.
+    /// The URL.
     pub url: String,
 }
 
 impl Request {
-    /// Bytes of its address.
+    /// Bytes of its URL.
     pub(super) fn size(&self) -> u64 {
         self.url.len() as u64
     }
 }
 
-/// By hand, because its purpose stands before and behind the address. Host numbers start at 1, so
+/// By hand, because its purpose stands before and behind the URL. Host numbers start at 1, so
 /// that 0 stands for "no robots.txt".
 impl Row for Request {
     fn encode(&self) -> Cow<'_, [u8]> {

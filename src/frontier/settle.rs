@@ -1,5 +1,5 @@
 //! Settling a lease: what became of the visit, when the host may be contacted again, and when
-//! the address.
+//! the URL.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Settlement {
         )
     }
 
-    /// The failure of a whole host looks like this; that of one address may.
+    /// The failure of a whole host looks like this; that of one URL may.
     fn is_failure(&self) -> bool {
         matches!(self, Self::Failed { again: true, .. })
             || matches!(
@@ -319,7 +319,7 @@ impl Frontier {
         }
     }
 
-    /// Lets an address wait outside the queue, so that others of its host go before it.
+    /// Lets a URL wait outside the queue, so that others of its host go before it.
     fn postpone(
         &mut self,
         batch: &mut Batch,
@@ -345,7 +345,7 @@ impl Frontier {
     }
 
     /// Tells whether a host is down as a whole, by its failures in a row. One that stays so until
-    /// it is asked but once in the longest block counts for its addresses again, or those that
+    /// it is asked but once in the longest block counts for its URLs again, or those that
     /// alone are left and never answer would wait for ever.
     fn is_down(&self, failures: u16) -> bool {
         let Some(beyond) = failures.checked_sub(self.config.host_failures_max) else {

@@ -1,4 +1,4 @@
-//! Addresses that are not fetched, because a rule says which stored page they are.
+//! URLs that are not fetched, because a rule says which stored page they are.
 
 use crate::frontier::rules::Pair;
 use crate::store::{Batch, Error, META, Update as _, View as _};
@@ -9,19 +9,19 @@ use super::rows::State;
 use super::tables::{ADDRESSES, SKIPPED};
 use super::{Frontier, Reason, rules};
 
-/// Addresses of a rule that ceased to hold that are let in again in one step.
+/// URLs of a rule that ceased to hold that are let in again in one step.
 const REOPENED_MAX: usize = 1_000;
 
 /// Row of `meta` that tells that pages are stored no more, to which rules may have linked others.
 const LEFT: &str = "pages_left";
 
 impl Frontier {
-    /// Returns the stored page that an address is, if a rule says so.
+    /// Returns the stored page that a URL is, if a rule says so.
     pub(super) fn known_page(&self, batch: &Batch, url: &PageUrl) -> Result<Option<Pair>, Error> {
         self.rules.skip(batch, url)
     }
 
-    /// Takes an address out of the queue and links it to the page that it is.
+    /// Takes a URL out of the queue and links it to the page that it is.
     pub(super) fn link_unfetched(
         &mut self,
         batch: &mut Batch,
@@ -39,7 +39,7 @@ impl Frontier {
         self.release_copies(batch, url.as_str())
     }
 
-    /// Learns rules from an address whose page is stored. `copies` are other addresses of its
+    /// Learns rules from a URL whose page is stored. `copies` are other URLs of its
     /// document.
     pub fn learn(
         &mut self,
@@ -52,7 +52,7 @@ impl Frontier {
         if ceased.is_empty() { Ok(()) } else { self.reopen(batch) }
     }
 
-    /// Lets addresses in again whose rules are not active any more.
+    /// Lets URLs in again whose rules are not active any more.
     pub(super) fn reopen(&mut self, batch: &mut Batch) -> Result<(), Error> {
         for rule in self.rules.to_reopen() {
             loop {
@@ -76,7 +76,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Lets addresses in again that are, by a rule, a page that is stored no more: the page may
+    /// Lets URLs in again that are, by a rule, a page that is stored no more: the page may
     /// still be there under them.
     pub(super) fn reopen_left(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if !batch.remove(META, LEFT)? {

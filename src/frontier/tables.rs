@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use crate::base::clock::Timestamp;
 use crate::store::{BadRow, Coded, FixedKey, Key, Name, Table};
 
-use super::family::Family;
+use super::duplicate_feed::{Feed, FeedHost, Role};
 use super::lists::List;
 use super::robots_copy::RobotsCopy;
 use super::rows::{Address, Host, Place, Rank, Request};
 use super::rules::Rule;
-use super::verdicts::{Feed, FeedHost, Role};
+use super::url_pattern::UrlPattern;
 
 /// Host key, such as `https://example.org` -> number of the host.
 pub const HOST_NUMBERS: Table<&str, u32> = Table::new(Name::HostNumbers);
@@ -23,7 +23,7 @@ pub const DOMAINS: Table<&str, u64> = Table::new(Name::Domains);
 pub const PATTERNS: Table<(u32, u64), u64> = Table::new(Name::Patterns);
 /// Host number -> copy of its robots.txt.
 pub const ROBOTS: Table<u32, RobotsCopy> = Table::new(Name::Robots);
-/// Address -> what is known of it.
+/// URL -> what is known of it.
 pub const ADDRESSES: Table<&str, Address> = Table::new(Name::Addresses);
 /// Host number, place -> queued request.
 pub const QUEUE: Table<(u32, Place), Request> = Table::new(Name::Queue);
@@ -31,33 +31,33 @@ pub const QUEUE: Table<(u32, Place), Request> = Table::new(Name::Queue);
 pub const LATER: Table<(Timestamp, (u32, Place)), Request> = Table::new(Name::Later);
 /// When it is due, host number: hosts with a queue.
 pub const SCHEDULE: Table<(Timestamp, u32), ()> = Table::new(Name::Schedule);
-/// When it is due, address: what was visited and is to be again. An address has one row there, or
+/// When it is due, address: what was visited and is to be again. A URL has one row there, or
 /// is in a queue, or was never visited.
 pub const REVISITS: Table<(Timestamp, &str), ()> = Table::new(Name::Revisits);
-/// Address of a sitemap or feed -> what it came to.
+/// URL of a sitemap or feed -> what it came to.
 pub const LISTS: Table<&str, List> = Table::new(Name::Lists);
-/// Hash of an address, number of a linking host: links between hosts.
+/// Hash of a URL, number of a linking host: links between hosts.
 pub const INLINKS: Table<(u64, u32), ()> = Table::new(Name::Inlinks);
-/// Hash of a kind of addresses -> what it has given.
-pub const FAMILIES: Table<u64, Family> = Table::new(Name::Families);
+/// Hash of a kind of URLs -> what it has given.
+pub const URL_PATTERNS: Table<u64, UrlPattern> = Table::new(Name::UrlPatterns);
 /// Hash of an address: pages by which stored pages were found first.
 pub const LEADS: Table<u64, ()> = Table::new(Name::Leads);
-/// Number of a rule -> rule of duplicate addresses with its evidence.
+/// Number of a rule -> rule of duplicate URLs with its evidence.
 pub const RULES: Table<u64, Rule> = Table::new(Name::Rules);
-/// Number of a rule, hash of what it makes of an address -> the first such address.
+/// Number of a rule, hash of what it makes of a URL -> the first such URL.
 pub const RULE_KEYS: Table<(u64, u64), String> = Table::new(Name::RuleKeys);
-/// Number of a rule, or hash of a kind of addresses, address: what is not visited because of it.
+/// Number of a rule, or hash of a kind of URLs, address: what is not visited because of it.
 pub const SKIPPED: Table<(u64, &str), ()> = Table::new(Name::Skipped);
-/// Number of a feed of verdicts -> the feed with its evidence.
+/// Number of a duplicate feed -> the feed with its evidence.
 pub const FEEDS: Table<u64, Feed> = Table::new(Name::Feeds);
 /// Number of a feed, host key -> what the feed has been worth for the host.
 pub const FEED_HOSTS: Table<(u64, &str), FeedHost> = Table::new(Name::FeedHosts);
-/// Hash of an address, number of a feed -> what the feed says of it.
-pub const VERDICTS: Table<(u128, u64), Role> = Table::new(Name::Verdicts);
-/// Hash of a canonical address -> the address, as it is known here. With the number of a feed
+/// Hash of a URL, number of a feed -> what the feed says of it.
+pub const DUPLICATES: Table<(u128, u64), Role> = Table::new(Name::Verdicts);
+/// Hash of a canonical URL -> the URL, as it is known here. With the number of a feed
 /// behind it: the first copy that was stored while the canonical page was not. It stands for it.
 pub const KNOWN_PAGES: Table<(u128, Option<u64>), String> = Table::new(Name::KnownPages);
-/// Hash of an address, another one that is not fetched because it is a copy of it -> number of the
+/// Hash of a URL, another one that is not fetched because it is a copy of it -> number of the
 /// feed that says so.
 pub const KNOWN_SKIPPED: Table<(u128, &str), u64> = Table::new(Name::KnownSkipped);
 
@@ -150,9 +150,9 @@ mod tests {
             };
             let bytes = numbers(Encoder::new(1), &[code, number]).text(text).number(9_u64);
             let bytes = numbers(bytes, &[6, 3, 400, 1, 2, 4, 200, 38]);
-            let bytes = bytes.signed(10).signed(0).signed(-5).text("http://from/");
-            let bytes = bytes.number(0_u64).number(3_u64).text("e").text("m").signed(11);
-            let bytes = bytes.number(12_u64).number(13_u64).number(14_u64).signed(15);
+            let bytes = bytes.keys(10).keys(0).keys(-5).text("http://from/");
+            let bytes = bytes.number(0_u64).number(3_u64).text("e").text("m").keys(11);
+            let bytes = bytes.number(12_u64).number(13_u64).number(14_u64).keys(15);
             let bytes = bytes.number(16_u64).number(17_u64).number(true).number(18_u64);
             is_stored(&address, bytes);
         }
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn a_host_is_stored_with_its_ip_address_and_read_without_what_version_1_lacks() {
         let host = |key: &str, version, ip: &[u8]| {
-            let row = Encoder::new(version).text(key).number(false).signed(0).signed(0);
-            let row = numbers(row, &[0; 9]).signed(0);
-            let row = row.number(0_u64).bytes(ip).number(0_u64).signed(0);
+            let row = Encoder::new(version).text(key).number(false).keys(0).keys(0);
+            let row = numbers(row, &[0; 9]).keys(0);
+            let row = row.number(0_u64).bytes(ip).number(0_u64).keys(0);
             numbers(row, &[0; 4])
         };
         for (key, ip) in [

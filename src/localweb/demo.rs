@@ -62,7 +62,7 @@ pub fn truth() -> Truth {
     Truth { articles: NEWS + CHINESE + MANUAL + SLOW + 1 + 3 + 2, copies: all }
 }
 
-/// Makes the sites, given the base address of each host.
+/// Makes the sites, given the base URL of each host.
 #[must_use]
 pub fn sites(bases: &[String]) -> Vec<Site> {
     vec![

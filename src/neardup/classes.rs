@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Key;
 use crate::base::clock::Timestamp;
 use crate::neardup::forest::Forest;
-use crate::text::features::Signature;
+use crate::text::features::TextKeys;
 use crate::text::simhash::Fingerprint;
 
 use super::memory;
@@ -34,7 +34,7 @@ impl Classes {
     /// Adds a text, which is document number `number`, and tells where it belongs.
     pub(super) fn place(
         &mut self,
-        text: &Signature,
+        text: &TextKeys,
         number: u32,
         known: &memory::MemoryTrees,
     ) -> Judgement {
@@ -46,9 +46,9 @@ impl Classes {
             self.trees.insert(root, known.trees.len() as u32);
             return Judgement::default();
         };
-        let its = &known.nodes[known.trees[tree as usize].root as usize].signed.text;
+        let its = &known.nodes[known.trees[tree as usize].root as usize].keys.text;
         let similarity = text.sketch.similarity(&its.sketch);
-        let joint = Attachment {
+        let matched = Attachment {
             document: u64::from(tree),
             key: Key::Near,
             distance: text.fingerprint.distance(root),
@@ -56,11 +56,11 @@ impl Classes {
             sure: true,
             evicts: Vec::new(),
         };
-        Judgement { joint: Some(joint), ..Judgement::default() }
+        Judgement { matched: Some(matched), ..Judgement::default() }
     }
 
     /// Counts one more document with a known fingerprint.
-    pub(super) fn count(&mut self, text: &Signature, number: u32) {
+    pub(super) fn count(&mut self, text: &TextKeys, number: u32) {
         if text.words >= self.words_min {
             self.forest.insert(text.fingerprint, Timestamp(i64::from(number)));
         }

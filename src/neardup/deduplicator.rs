@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Key;
-use crate::text::features::{ArticleField, Input, Signed, Signer};
+use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 use crate::text::sketch::Sketch;
 
 use super::classes::Classes;
@@ -22,7 +22,7 @@ pub struct InputDocument<'a> {
     pub text: &'a str,
     /// Language (ISO 639-1), or empty.
     pub language: &'a str,
-    /// Address, or empty: pages of one host may share boilerplate.
+    /// URL, or empty: pages of one host may share boilerplate.
     pub url: &'a str,
     /// Further fields, of which those matter that the settings of the features declare.
     pub fields: &'a [ArticleField<'a>],
@@ -91,7 +91,7 @@ pub struct Cluster {
 /// ```
 pub struct Deduplicator {
     config: Config,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     finder: Finder,
     /// Number of the first content of each exact hash.
     exact: HashMap<u128, u32>,
@@ -100,7 +100,7 @@ pub struct Deduplicator {
     forest: MemoryTrees,
     /// What finds the tree of a text where fingerprints alone do.
     classes: Option<Classes>,
-    /// Contents that hang on their trees by less than certain joints.
+    /// Contents that hang on their trees by less than certain matches.
     unsure: Vec<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Deduplicator {
     /// Makes an empty one.
     pub fn new(config: Config) -> Result<Self, Error> {
         Ok(Self {
-            signer: Signer::new(config.features.clone())?,
+            fingerprinter: Fingerprinter::new(config.features.clone())?,
             finder: Finder::new(&config)?,
             exact: HashMap::new(),
             twins: HashMap::new(),
@@ -119,61 +119,62 @@ impl Deduplicator {
         })
     }
 
-    /// Returns the signer, for signing on several threads.
+    /// Returns the fingerprinter, for fingerprinting on several threads.
     #[must_use]
-    pub fn signer(&self) -> &Signer {
-        &self.signer
+    pub fn fingerprinter(&self) -> &Fingerprinter {
+        &self.fingerprinter
     }
 
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
     pub fn judge(&mut self, document: InputDocument<'_>) -> Verdict {
         let InputDocument { title, text, language, url, fields, popularity } = document;
-        let signed = self.signer.sign_input(&Input { title, text, language, url, fields });
-        self.judge_signed(signed, popularity)
+        let keys =
+            self.fingerprinter.article_keys_of(&Input { title, text, language, url, fields });
+        self.judge_keys(keys, popularity)
     }
 
-    /// Judges a document that is signed already.
-    pub fn judge_signed(&mut self, signed: Signed, popularity: u64) -> Verdict {
+    /// Judges a document that is fingerprinted already.
+    pub fn judge_keys(&mut self, keys: ArticleKeys, popularity: u64) -> Verdict {
         let number = self.forest.documents.len() as u32;
-        let site = signed.standing.site;
-        let page = |content| JudgedPage::of(&signed.standing, content, popularity);
-        if let Some((content, evicts)) = self.equal(&signed) {
+        let site = keys.standing.site;
+        let page = |content| JudgedPage::of(&keys.standing, content, popularity);
+        if let Some((content, evicts)) = self.equal(&keys) {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             let tree = self.forest.nodes[content as usize].place.tree;
             let mut canonical = self.forest.add(tree, page(content));
             self.evict(&evicts, site);
             if let Some(classes) = &mut self.classes {
-                classes.count(&signed.text, number);
+                classes.count(&keys.text, number);
             }
             let Cluster { first, canonical: best, .. } = self.cluster_of(content);
             canonical &= best == number;
             return Verdict::Duplicate { first, key: Key::Exact, distance: 0, likeness, canonical };
         }
         let content = self.forest.nodes.len() as u32;
-        let Judgement { joint, also, perhaps, refused, .. } = match &mut self.classes {
-            Some(classes) => classes.place(&signed.text, number, &self.forest),
-            None => self.place(&Question::new(&signed, "")),
+        let Judgement { matched, also, perhaps, refused, .. } = match &mut self.classes {
+            Some(classes) => classes.place(&keys.text, number, &self.forest),
+            None => self.place(&Question::new(&keys, "")),
         };
         self.doubt(&perhaps);
-        if *self.exact.entry(signed.text.hash).or_insert(content) != content {
-            self.twins.entry(signed.text.hash).or_default().push(content);
+        if *self.exact.entry(keys.text.hash).or_insert(content) != content {
+            self.twins.entry(keys.text.hash).or_default().push(content);
         }
         if self.classes.is_none() {
-            self.finder.insert(content, &signed);
+            self.finder.insert(content, &keys);
         }
         let page = page(content);
-        if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {
+        if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
             self.unsure.push(content);
         }
-        let Some(joint) = joint else {
+        let Some(matched) = matched else {
             let place = self.forest.plant(number, content);
-            self.forest.nodes.push(DistinctText { place, signed: Box::new(signed) });
+            self.forest.nodes.push(DistinctText { place, keys: Box::new(keys) });
             self.forest.add(place.tree, page);
             return Verdict::New;
         };
-        let place = TextPlace::leaf(number, &joint);
-        self.forest.nodes.push(DistinctText { place, signed: Box::new(signed) });
-        let Attachment { document, key, distance, likeness, evicts, .. } = joint;
+        let place = TextPlace::leaf(number, &matched);
+        self.forest.nodes.push(DistinctText { place, keys: Box::new(keys) });
+        let Attachment { document, key, distance, likeness, evicts, .. } = matched;
         let mut canonical = self.forest.add(document as u32, page);
         self.evict(&evicts, site);
         self.unite(self.forest.nodes[content as usize].place.tree, &also);
@@ -184,16 +185,16 @@ impl Deduplicator {
 
     /// Finds a content that has the very text of a document, if both may be one; and contents that
     /// cannot stay beside it.
-    fn equal(&self, signed: &Signed) -> Option<(u32, Vec<u32>)> {
+    fn equal(&self, keys: &ArticleKeys) -> Option<(u32, Vec<u32>)> {
         // No two documents are the same because both are empty.
-        let hash = &signed.text.hash;
-        let known = self.exact.get(hash).filter(|_| signed.text.words > 0)?;
+        let hash = &keys.text.hash;
+        let known = self.exact.get(hash).filter(|_| keys.text.words > 0)?;
         let twins = self.twins.get(hash).into_iter().flatten();
-        let question = Question::new(signed, "");
+        let question = Question::new(keys, "");
         let mut best: Option<(SiteRelation, u32)> = None;
         let mut refused = None;
         for content in std::iter::once(known).chain(twins) {
-            let DistinctText { place, signed: same } = &self.forest.nodes[*content as usize];
+            let DistinctText { place, keys: same } = &self.forest.nodes[*content as usize];
             let mates = self.forest.pages(place.tree, &question);
             let allowed = site_allows(&question, &mates, &self.config);
             if allowed > best.map(|(allowed, _)| allowed) {
@@ -231,7 +232,7 @@ impl Deduplicator {
 
     /// Finds the tree of a text.
     fn place(&self, question: &Question<'_>) -> Judgement {
-        let mut candidates = self.finder.candidates(question.signed);
+        let mut candidates = self.finder.candidates(question.keys);
         candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
         match judge(&self.forest, &candidates, question, &self.config) {
             Ok(judgement) => judgement,
@@ -253,7 +254,7 @@ impl Deduplicator {
         tree
     }
 
-    /// Looks again at every joint that was less than certain, now that more documents are known:
+    /// Looks again at every match that was less than certain, now that more documents are known:
     /// what two pages have in common may since have turned out to be boilerplate of their site.
     /// Returns how many texts moved to another cluster or became one of their own.
     ///
@@ -306,29 +307,29 @@ impl Deduplicator {
         let node = &self.forest.nodes[content as usize];
         let TextPlace { tree, first, .. } = node.place;
         let is_root = self.forest.trees[tree as usize].root == content;
-        let mut signed = node.signed.clone();
-        signed.standing = self.forest.documents[page.unwrap_or(first) as usize].standing();
+        let mut keys = node.keys.clone();
+        keys.standing = self.forest.documents[page.unwrap_or(first) as usize].standing();
         let question =
-            Question { content: Some(u64::from(content)), wary, ..Question::new(&signed, "") };
-        let Judgement { joint, mut also, refused, .. } = self.place(&question);
+            Question { content: Some(u64::from(content)), wary, ..Question::new(&keys, "") };
+        let Judgement { matched, mut also, refused, .. } = self.place(&question);
         // What is in the way of another text may be in its turn: that goes on at the next look.
-        let joint = joint.filter(|joint| joint.evicts.is_empty());
-        if refused || joint.as_ref().is_some_and(|joint| !joint.sure) {
+        let matched = matched.filter(|matched| matched.evicts.is_empty());
+        if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
             self.unsure.push(content);
         }
         if is_root {
-            also.extend(joint.map(|joint| joint.document));
+            also.extend(matched.map(|matched| matched.document));
             also.retain(|other| *other != u64::from(tree));
             return (false, Some(also).filter(|also| !also.is_empty()));
         }
-        let fits = joint
-            .as_ref()
-            .is_none_or(|joint| self.forest.may_move(content, joint.document as u32, &self.config));
-        let moves = joint.as_ref().is_none_or(|joint| joint.document != u64::from(tree));
+        let fits = matched.as_ref().is_none_or(|matched| {
+            self.forest.may_move(content, matched.document as u32, &self.config)
+        });
+        let moves = matched.as_ref().is_none_or(|matched| matched.document != u64::from(tree));
         let moves = moves && (fits || page.is_some());
         if moves {
-            self.forest.nodes[content as usize].place = match joint.filter(|_| fits) {
-                Some(joint) => TextPlace::leaf(first, &joint),
+            self.forest.nodes[content as usize].place = match matched.filter(|_| fits) {
+                Some(matched) => TextPlace::leaf(first, &matched),
                 None => self.forest.plant(first, content),
             };
             self.forest.recount(tree);
@@ -345,11 +346,11 @@ impl Deduplicator {
         }
         let mut all = vec![false; unsure.len()];
         for (tree, leaves) in leaves {
-            let root = &nodes[self.forest.trees[tree as usize].root as usize].signed;
+            let root = &nodes[self.forest.trees[tree as usize].root as usize].keys;
             let site = root.standing.site;
             let sketches: Vec<(&Sketch, bool)> = leaves
                 .iter()
-                .map(|at| &nodes[unsure[*at] as usize].signed)
+                .map(|at| &nodes[unsure[*at] as usize].keys)
                 .map(|leaf| (&leaf.text.sketch, site != 0 && leaf.standing.site == site))
                 .collect();
             for (at, loose) in leaves.iter().zip(loose_leaves(&root.text.sketch, &sketches)) {

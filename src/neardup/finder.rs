@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use crate::neardup::index::keys::KeyIndex;
 use crate::neardup::index::layout::{Layout, Near, build};
-use crate::text::features::Signed;
+use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 use crate::text::sketch::{SLOTS, Sketch};
 
@@ -66,15 +66,15 @@ impl Finder {
     }
 
     /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
-    pub fn insert(&mut self, content: u32, signed: &Signed) {
+    pub fn insert(&mut self, content: u32, keys: &ArticleKeys) {
         self.ahead = true;
-        for Change { field, fingerprint, .. } in self.changes(content, signed) {
+        for Change { field, fingerprint, .. } in self.changes(content, keys) {
             match field {
                 Field::Content => self.near.insert(fingerprint, content),
                 Field::Title => self.titles.insert(fingerprint, content),
             }
         }
-        let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, signed))));
+        let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, keys))));
     }
 
     /// Names a content no more: it was removed from the store.
@@ -97,14 +97,14 @@ impl Finder {
 
     /// Returns the fingerprints by which a content is found, as changes of a stored index.
     #[must_use]
-    pub fn changes(&self, content: u32, signed: &Signed) -> Vec<Change> {
-        if !self.is_long_enough(signed) {
+    pub fn changes(&self, content: u32, keys: &ArticleKeys) -> Vec<Change> {
+        if !self.is_long_enough(keys) {
             return Vec::new();
         }
         let add = |field, fingerprint| Change { field, fingerprint, content, removed: false };
-        let title = signed.title.filter(|_| self.config.titles);
+        let title = keys.title.filter(|_| self.config.titles);
         let title = title.map(|title| add(Field::Title, title));
-        std::iter::once(add(Field::Content, signed.text.fingerprint)).chain(title).collect()
+        std::iter::once(add(Field::Content, keys.text.fingerprint)).chain(title).collect()
     }
 
     /// Adds fingerprints that were stored.
@@ -119,20 +119,20 @@ impl Finder {
     /// Adds the equality keys of contents.
     pub(crate) fn insert_keys<E>(
         &mut self,
-        contents: impl Iterator<Item = Result<(u32, impl Borrow<Signed>), E>>,
+        contents: impl Iterator<Item = Result<(u32, impl Borrow<ArticleKeys>), E>>,
     ) -> Result<(), E> {
         let (mut sentences, mut bands) = (Vec::new(), Vec::new());
         for content in contents {
-            let (content, signed) = content?;
-            let signed = signed.borrow();
-            if !self.is_long_enough(signed) {
+            let (content, keys) = content?;
+            let keys = keys.borrow();
+            if !self.is_long_enough(keys) {
                 continue;
             }
             if self.config.bands > 0 {
-                self.tails.insert(content, &signed.text.sketch);
+                self.tails.insert(content, &keys.text.sketch);
             }
-            sentences.extend(self.sentence_keys(signed).into_iter().map(|key| (key, content)));
-            bands.extend(self.band_keys(signed).into_iter().map(|key| (key, content)));
+            sentences.extend(self.sentence_keys(keys).into_iter().map(|key| (key, content)));
+            bands.extend(self.band_keys(keys).into_iter().map(|key| (key, content)));
             if bands.len().max(sentences.len()) >= KEYS_AT_A_TIME {
                 self.sentences.insert_all(&mut sentences);
                 self.bands.insert_all(&mut bands);
@@ -144,16 +144,16 @@ impl Finder {
     }
 
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
-    fn is_long_enough(&self, signed: &Signed) -> bool {
-        signed.text.words >= self.config.rule.words_min.max(1)
+    fn is_long_enough(&self, keys: &ArticleKeys) -> bool {
+        keys.text.words >= self.config.rule.words_min.max(1)
     }
 
-    fn sentence_keys(&self, signed: &Signed) -> Vec<u32> {
-        if self.config.sentences { signed.text.sentences.clone() } else { Vec::new() }
+    fn sentence_keys(&self, keys: &ArticleKeys) -> Vec<u32> {
+        if self.config.sentences { keys.text.sentences.clone() } else { Vec::new() }
     }
 
-    fn band_keys(&self, signed: &Signed) -> Vec<u32> {
-        signed.text.sketch.bands(self.config.bands, self.config.band_rows).collect()
+    fn band_keys(&self, keys: &ArticleKeys) -> Vec<u32> {
+        keys.text.sketch.bands(self.config.bands, self.config.band_rows).collect()
     }
 
     /// Returns the contents that share a key with an article, those for which most speaks first,
@@ -161,8 +161,8 @@ impl Finder {
     /// sketches tell, are left out: in a large corpus they are most of all, and each costs two
     /// look-ups.
     #[must_use]
-    pub fn candidates(&self, signed: &Signed) -> Vec<Candidate> {
-        let mut hits = self.hits(signed);
+    pub fn candidates(&self, keys: &ArticleKeys) -> Vec<Candidate> {
+        let mut hits = self.hits(keys);
         hits.sort_unstable();
         let groups = hits.chunk_by(|a, b| a.0 == b.0);
         let mut found: Vec<Candidate> = groups
@@ -173,7 +173,7 @@ impl Finder {
                 votes: group.iter().map(|(_, kind)| VOTES[*kind].1).sum(),
             })
             .collect();
-        let sketch = &signed.text.sketch;
+        let sketch = &keys.text.sketch;
         found.retain(|found| {
             found.key != Key::Shingles
                 || found.titled
@@ -185,9 +185,9 @@ impl Finder {
 
     /// Returns every key by which `content` is found from an article.
     #[must_use]
-    pub fn keys_of(&self, content: u32, signed: &Signed) -> Vec<Key> {
+    pub fn keys_of(&self, content: u32, keys: &ArticleKeys) -> Vec<Key> {
         let mut kinds: Vec<usize> = self
-            .hits(signed)
+            .hits(keys)
             .into_iter()
             .filter(|(other, _)| *other == content)
             .map(|(_, kind)| kind)
@@ -198,22 +198,22 @@ impl Finder {
     }
 
     /// Contents with the places in [`VOTES`] of the keys that lead to them.
-    fn hits(&self, signed: &Signed) -> Vec<(u32, usize)> {
+    fn hits(&self, keys: &ArticleKeys) -> Vec<(u32, usize)> {
         let mut hits: Vec<(u32, usize)> = Vec::new();
-        if !self.is_long_enough(signed) {
+        if !self.is_long_enough(keys) {
             return hits;
         }
         let mut near: Vec<Near> = Vec::new();
-        if let Some(title) = signed.title.filter(|_| self.config.titles) {
+        if let Some(title) = keys.title.filter(|_| self.config.titles) {
             self.titles.probe(title, self.config.k.min(TITLE_K), &mut near);
             hits.extend(nearest(&mut near).map(|number| (number, 0)));
         }
-        self.near.probe(signed.text.fingerprint, self.config.k, &mut near);
+        self.near.probe(keys.text.fingerprint, self.config.k, &mut near);
         hits.extend(nearest(&mut near).map(|number| (number, 1)));
-        for key in self.sentence_keys(signed) {
+        for key in self.sentence_keys(keys) {
             self.sentences.get(key, |content| hits.push((content, 2)));
         }
-        for key in self.band_keys(signed) {
+        for key in self.band_keys(keys) {
             self.bands.get(key, |content| hits.push((content, 3)));
         }
         if !self.removed.is_empty() {
@@ -297,11 +297,11 @@ const TITLE_K: u32 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::features::{Signature, Standing};
+    use crate::text::features::{Standing, TextKeys};
     use crate::text::simhash::Fingerprint;
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
-    fn text(own: u8, ones: &[(usize, usize)]) -> Signed {
+    fn text(own: u8, ones: &[(usize, usize)]) -> ArticleKeys {
         let mut sketch = Sketch(Box::new([own; SLOTS]));
         for (first, end) in ones {
             sketch.0[*first..*end].fill(1);
@@ -309,8 +309,8 @@ mod tests {
         let fingerprint = Fingerprint(u64::from(own).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let (shingles, words, sentences) = (100, 100, vec![u32::from(own)]);
         let hash = u128::from(own);
-        let text = Signature { hash, fingerprint, sketch, shingles, words, sentences };
-        Signed { text, title: None, standing: Standing::default() }
+        let text = TextKeys { hash, fingerprint, sketch, shingles, words, sentences };
+        ArticleKeys { text, title: None, standing: Standing::default() }
     }
 
     #[test]
@@ -329,8 +329,8 @@ mod tests {
         for (number, other) in (0..).zip(&others) {
             finder.insert(number * 700, other);
         }
-        let found = |finder: &Finder, signed: &Signed| {
-            let found = finder.candidates(signed).into_iter();
+        let found = |finder: &Finder, keys: &ArticleKeys| {
+            let found = finder.candidates(keys).into_iter();
             found.map(|candidate| candidate.content).collect::<Vec<_>>()
         };
         let article = text(1, &[]);

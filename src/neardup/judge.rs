@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::Key;
-use crate::text::features::{Signature, Signed};
+use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::{SLOTS, Sketch};
 
 use super::known::{KnownTree, Mate, Question, Trees};
@@ -40,7 +40,7 @@ pub(crate) struct Attachment {
     pub distance: u32,
     /// How alike it is to the text that confirms it, commonplaces left out.
     pub likeness: Likeness,
-    /// It would be the same whatever else is known. Other joints deserve a second look when more
+    /// It would be the same whatever else is known. Other matches deserve a second look when more
     /// documents of their kind are known.
     pub sure: bool,
     /// Contents that cannot stay in its document beside it: pages of its site that resemble the
@@ -52,7 +52,7 @@ pub(crate) struct Attachment {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Judgement {
     /// How it would hang on the tree that takes it; none if it is a document of its own.
-    pub joint: Option<Attachment>,
+    pub matched: Option<Attachment>,
     /// Further documents that would surely take it, so that all are one.
     pub also: Vec<u64>,
     /// Further documents that would take it less surely: they and its own may be one.
@@ -88,30 +88,30 @@ pub(crate) fn judge<T: Trees>(
     let case = Case::gather(trees, candidates, question, config)?;
     let repeats = case.own_site >= config.rule.site_sure_min;
     let mut judgement = Judgement { repeats, ..Judgement::default() };
-    let mut joints = Vec::new();
+    let mut takers = Vec::new();
     for tree in &case.related {
-        let joint = match case.joint(trees, tree)? {
-            TreeAnswer::Takes(joint) => joint,
+        let matched = match case.matched(trees, tree)? {
+            TreeAnswer::Takes(matched) => matched,
             TreeAnswer::Refuses => {
                 judgement.refused = true;
                 continue;
             }
             TreeAnswer::Unlike => continue,
         };
-        let alike = if config.rule.confirm { joint.likeness.similarity } else { 0.0 };
+        let alike = if config.rule.confirm { matched.likeness.similarity } else { 0.0 };
         let KnownTree { copies, first_arrival, root, .. } = &tree.tree;
         let order = (Reverse(in_slots(alike)), Reverse(*copies), *first_arrival);
-        joints.push(((order, root.text.fingerprint), joint));
+        takers.push(((order, root.text.fingerprint), matched));
     }
-    joints.sort_by_key(|(order, _)| *order);
-    let mut joints = joints.into_iter().map(|(_, joint)| joint);
-    judgement.joint = joints.next();
+    takers.sort_by_key(|(order, _)| *order);
+    let mut takers = takers.into_iter().map(|(_, matched)| matched);
+    judgement.matched = takers.next();
     if config.rule.confirm {
-        let best = judgement.joint.as_ref().is_some_and(|best| best.is_strong(config));
-        for joint in joints.filter(|joint| joint.evicts.is_empty()) {
-            let strong = best && joint.is_strong(config);
+        let best = judgement.matched.as_ref().is_some_and(|best| best.is_strong(config));
+        for matched in takers.filter(|matched| matched.evicts.is_empty()) {
+            let strong = best && matched.is_strong(config);
             let to = if strong { &mut judgement.also } else { &mut judgement.perhaps };
-            to.push(joint.document);
+            to.push(matched.document);
         }
     }
     Ok(judgement)
@@ -126,7 +126,7 @@ pub(crate) fn site_allows(
     mates: &[Mate<'_>],
     config: &Config,
 ) -> Option<SiteRelation> {
-    let names = SiteNames::of(question.signed);
+    let names = SiteNames::of(question.keys);
     let case = Case { question, config, names, related: Vec::new(), own_site: 0.0 };
     if mates.is_empty() || !config.rule.confirm {
         return Some(SiteRelation::Unknown);
@@ -140,9 +140,9 @@ pub(crate) fn site_allows(
 /// Tells whether an article is to take the place of the pages of its site in a document of which it
 /// has the very text.
 #[must_use]
-pub(crate) fn takes_place(question: &Question<'_>, same: &Signed, mates: &[Mate<'_>]) -> bool {
+pub(crate) fn takes_place(question: &Question<'_>, same: &ArticleKeys, mates: &[Mate<'_>]) -> bool {
     let alike = |mate: &Mate<'_>| mate.text.sketch.similarity(&same.text.sketch);
-    same.standing.site != question.signed.standing.site
+    same.standing.site != question.keys.standing.site
         && mates.iter().all(|mate| alike(mate) + BETTER_BY <= 1.0)
 }
 
@@ -219,7 +219,7 @@ struct Confirmed {
 #[derive(Clone, Copy)]
 struct Pillar<'a> {
     document: u64,
-    text: &'a Signature,
+    text: &'a TextKeys,
     similarity: f32,
     bond: Bond,
 }
@@ -232,9 +232,9 @@ impl<'a> Case<'a> {
         question: &'a Question<'a>,
         config: &'a Config,
     ) -> Result<Self, T::Error> {
-        let sketch = &question.signed.text.sketch;
-        let mut names = SiteNames::of(question.signed);
-        let (site, mut own_site) = (question.signed.standing.site, 0_f32);
+        let sketch = &question.keys.text.sketch;
+        let mut names = SiteNames::of(question.keys);
+        let (site, mut own_site) = (question.keys.standing.site, 0_f32);
         let mut related: Vec<Related<'_>> = Vec::new();
         let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
         // Many contents of one tree must not cost as much as many trees.
@@ -243,9 +243,9 @@ impl<'a> Case<'a> {
                 break;
             }
             let text = trees.text(candidate.content)?;
-            let similarity = sketch.similarity(&text.signed.text.sketch);
+            let similarity = sketch.similarity(&text.keys.text.sketch);
             names.note(&text, similarity);
-            if site != 0 && text.signed.standing.site == site {
+            if site != 0 && text.keys.standing.site == site {
                 own_site = own_site.max(similarity);
             }
             let known = related.iter_mut().find(|other| other.tree.document == text.document);
@@ -254,7 +254,7 @@ impl<'a> Case<'a> {
                 known.candidate.key = known.candidate.key.min(candidate.key);
                 let is_root = candidate.content == known.tree.root_content;
                 if !is_root && similarity > known.leaf_similarity {
-                    (known.leaf_similarity, known.tree.leaf) = (similarity, Some(text.signed));
+                    (known.leaf_similarity, known.tree.leaf) = (similarity, Some(text.keys));
                 }
             } else {
                 let tree = trees.tree(text)?;
@@ -267,12 +267,12 @@ impl<'a> Case<'a> {
         Ok(Self { question, config, names, related, own_site })
     }
 
-    fn mine(&self) -> &Signature {
-        &self.question.signed.text
+    fn mine(&self) -> &TextKeys {
+        &self.question.keys.text
     }
 
     /// Returns how the article would hang on a tree.
-    fn joint<T: Trees>(&self, trees: &T, related: &Related<'_>) -> Result<TreeAnswer, T::Error> {
+    fn matched<T: Trees>(&self, trees: &T, related: &Related<'_>) -> Result<TreeAnswer, T::Error> {
         let tree = &related.tree;
         let mut evicts = Vec::new();
         let confirmed = if !self.config.rule.confirm {
@@ -287,7 +287,7 @@ impl<'a> Case<'a> {
                 self.with_pillars(related)
             } else if let Some(confirmed) = self.with_mates(tree.document, &mates) {
                 Some(confirmed)
-            } else if tree.root.standing.site == self.question.signed.standing.site {
+            } else if tree.root.standing.site == self.question.keys.standing.site {
                 None
             } else {
                 // Its root is of another site, where it is a copy unless the site says otherwise.
@@ -314,7 +314,7 @@ impl<'a> Case<'a> {
 
     /// Tells whether the article is plainly more like a text of another site than the pages of its
     /// own site that hang there.
-    fn is_better(&self, root: &Signed, mates: &[Mate<'_>]) -> bool {
+    fn is_better(&self, root: &ArticleKeys, mates: &[Mate<'_>]) -> bool {
         let sketch = &root.text.sketch;
         let mine = self.mine().sketch.similarity(sketch);
         mates.iter().all(|mate| mate.text.sketch.similarity(sketch) + BETTER_BY <= mine)
@@ -339,7 +339,7 @@ impl<'a> Case<'a> {
         trees: &'t T,
         related: &Related<'_>,
     ) -> Result<Vec<Mate<'t>>, T::Error> {
-        let (mine, tree) = (self.question.signed, &related.tree);
+        let (mine, tree) = (self.question.keys, &related.tree);
         let site = mine.standing.site;
         if site == 0 || (tree.copies == 1 && tree.root.standing.site != site) {
             return Ok(Vec::new());
@@ -351,14 +351,14 @@ impl<'a> Case<'a> {
     fn with_pillars(&self, related: &Related<'_>) -> Option<Confirmed> {
         let tree = &related.tree;
         let (document, titled) = (tree.document, related.candidate.titled);
-        let bond = |other: &Signed| match (self.question.signed.standing.site, other.standing.site)
-        {
-            (0, _) | (_, 0) => Bond::Unknown { titled },
-            (one, other) if one == other => Bond::Unknown { titled },
-            _ => Bond::Abroad { titled },
-        };
+        let bond =
+            |other: &ArticleKeys| match (self.question.keys.standing.site, other.standing.site) {
+                (0, _) | (_, 0) => Bond::Unknown { titled },
+                (one, other) if one == other => Bond::Unknown { titled },
+                _ => Bond::Abroad { titled },
+            };
         let root = Some((&tree.root, related.similarity));
-        let similarity = |text: &Signed| self.mine().sketch.similarity(&text.text.sketch);
+        let similarity = |text: &ArticleKeys| self.mine().sketch.similarity(&text.text.sketch);
         let canonical = tree.canonical.as_ref().map(|text| (text, similarity(text)));
         let leaf = tree.leaf.as_ref().map(|leaf| (leaf, related.leaf_similarity));
         let leaf = leaf.filter(|(_, alike)| *alike >= self.config.rule.leaf_similarity_min);
@@ -393,7 +393,7 @@ impl<'a> Case<'a> {
 
     /// Asks a page of the same site.
     fn with_mate(&self, document: u64, mate: &Mate<'_>) -> Option<Confirmed> {
-        let mine = self.question.signed;
+        let mine = self.question.keys;
         let similarity = mine.text.sketch.similarity(&mate.text.sketch);
         let bond = self.names.bond(&mine.standing, &mate.standing, similarity);
         if !site::is_borne_out(bond, mine, mate, &self.config.rule) {

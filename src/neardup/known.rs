@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::base::clock::Timestamp;
-use crate::text::features::{Signature, Signed, Standing};
+use crate::text::features::{ArticleKeys, Standing, TextKeys};
 
 /// The trees that are known: whatever holds them, in memory or in a store.
 pub(crate) trait Trees {
@@ -29,7 +29,7 @@ pub(crate) struct KnownText<'a> {
     /// Number of its document.
     pub document: u64,
     /// Its keys, and where it stood first: site and edition.
-    pub signed: Cow<'a, Signed>,
+    pub keys: Cow<'a, ArticleKeys>,
 }
 
 /// What the judge must know of a tree.
@@ -40,11 +40,11 @@ pub(crate) struct KnownTree<'a> {
     /// Number of the content at its root.
     pub root_content: u32,
     /// The text there.
-    pub root: Cow<'a, Signed>,
+    pub root: Cow<'a, ArticleKeys>,
     /// The text of its canonical copy, if that is another one.
-    pub canonical: Option<Cow<'a, Signed>>,
+    pub canonical: Option<Cow<'a, ArticleKeys>>,
     /// The text by which it was found, if that is another one than its root.
-    pub leaf: Option<Cow<'a, Signed>>,
+    pub leaf: Option<Cow<'a, ArticleKeys>>,
     /// Copies of the document.
     pub copies: u64,
     /// When the first of them came.
@@ -59,15 +59,15 @@ pub(crate) struct Mate<'a> {
     /// Where it stands.
     pub standing: Standing,
     /// Its text.
-    pub text: Cow<'a, Signature>,
+    pub text: Cow<'a, TextKeys>,
 }
 
 /// An article that is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question<'a> {
     /// Its keys, and where it stands.
-    pub signed: &'a Signed,
-    /// Its address, or empty.
+    pub keys: &'a ArticleKeys,
+    /// Its URL, or empty.
     pub address: &'a str,
     /// Its content, if it is judged again.
     pub content: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Question<'a> {
 impl<'a> Question<'a> {
     /// Asks for an article that is new.
     #[must_use]
-    pub fn new(signed: &'a Signed, address: &'a str) -> Self {
-        Self { signed, address, content: None, wary: None }
+    pub fn new(keys: &'a ArticleKeys, address: &'a str) -> Self {
+        Self { keys, address, content: None, wary: None }
     }
 }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use super::Key;
 use crate::base::clock::Timestamp;
-use crate::text::features::{Signed, Standing};
+use crate::text::features::{ArticleKeys, Standing};
 
 use super::deduplicator::Cluster;
 use super::known::{KnownText, KnownTree, Mate, Question, Trees};
@@ -33,7 +33,7 @@ pub(super) struct MemoryTrees {
 pub(super) struct DistinctText {
     pub place: TextPlace,
     /// In a box: the list grows without moving it.
-    pub signed: Box<Signed>,
+    pub keys: Box<ArticleKeys>,
 }
 
 /// Where a text hangs.
@@ -90,13 +90,13 @@ impl JudgedPage {
 
 impl TextPlace {
     /// That of a leaf.
-    pub(super) fn leaf(first: u32, joint: &Attachment) -> Self {
+    pub(super) fn leaf(first: u32, matched: &Attachment) -> Self {
         Self {
-            tree: joint.document as u32,
+            tree: matched.document as u32,
             first,
-            key: joint.key,
-            distance: joint.distance as u8,
-            similarity: joint.likeness.similarity,
+            key: matched.key,
+            distance: matched.distance as u8,
+            similarity: matched.likeness.similarity,
         }
     }
 }
@@ -106,21 +106,21 @@ impl Trees for MemoryTrees {
 
     fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
         let node = &self.nodes[content as usize];
-        let (document, signed) = (u64::from(node.place.tree), Cow::Borrowed(&*node.signed));
-        Ok(KnownText { content, document, signed })
+        let (document, keys) = (u64::from(node.place.tree), Cow::Borrowed(&*node.keys));
+        Ok(KnownText { content, document, keys })
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
         let tree = &self.trees[text.document as usize];
-        let signed = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].signed);
+        let keys = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].keys);
         let canonical = self.documents.get(tree.cluster.canonical as usize);
         let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
         Ok(KnownTree {
             document: text.document,
             root_content: tree.root,
-            root: signed(tree.root),
-            canonical: canonical.map(signed),
-            leaf: (text.content != tree.root).then_some(text.signed),
+            root: keys(tree.root),
+            canonical: canonical.map(keys),
+            leaf: (text.content != tree.root).then_some(text.keys),
             copies: u64::from(tree.cluster.copies),
             first_arrival: Timestamp(i64::from(tree.cluster.first)),
         })
@@ -134,7 +134,7 @@ impl Trees for MemoryTrees {
 impl MemoryTrees {
     /// Returns documents of a tree on the site of a question.
     pub(super) fn pages(&self, tree: u32, question: &Question<'_>) -> Vec<Mate<'_>> {
-        let site = question.signed.standing.site;
+        let site = question.keys.standing.site;
         if site == 0 {
             return Vec::new();
         }
@@ -148,7 +148,7 @@ impl MemoryTrees {
     }
 
     fn mate(&self, page: &JudgedPage) -> Mate<'_> {
-        let text = &self.nodes[page.content as usize].signed.text;
+        let text = &self.nodes[page.content as usize].keys.text;
         let (content, standing) = (page.content, page.standing());
         Mate { content, standing, text: Cow::Borrowed(text) }
     }
@@ -248,10 +248,10 @@ impl MemoryTrees {
     fn allow(&self, pages: impl Iterator<Item = u32>, tree: u32, config: &Config) -> bool {
         let mut pages = pages.map(|number| &self.documents[number as usize]);
         pages.all(|page| {
-            let mut signed = self.nodes[page.content as usize].signed.clone();
-            signed.standing = page.standing();
+            let mut keys = self.nodes[page.content as usize].keys.clone();
+            keys.standing = page.standing();
             let content = Some(u64::from(page.content));
-            let question = Question { content, ..Question::new(&signed, "") };
+            let question = Question { content, ..Question::new(&keys, "") };
             site_allows(&question, &self.pages(tree, &question), config).is_some()
         })
     }
@@ -273,13 +273,13 @@ impl MemoryTrees {
     /// Makes all documents of one tree documents of another one.
     pub(super) fn merge(&mut self, small: u32, large: u32) {
         let root = self.trees[large as usize].root as usize;
-        let root = self.nodes[root].signed.text.clone();
+        let root = self.nodes[root].keys.text.clone();
         let tree = &self.trees[small as usize];
         for number in std::iter::once(&tree.cluster.first).chain(&tree.others) {
             let content = self.documents[*number as usize].content;
-            let DistinctText { place, signed } = &mut self.nodes[content as usize];
+            let DistinctText { place, keys } = &mut self.nodes[content as usize];
             if place.tree != large {
-                let text = &signed.text;
+                let text = &keys.text;
                 (place.tree, place.key) = (large, Key::Merged);
                 place.distance = text.fingerprint.distance(root.fingerprint) as u8;
                 place.similarity = text.sketch.similarity(&root.sketch);

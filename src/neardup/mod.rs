@@ -5,11 +5,12 @@
 //! [`Deduplicator`] keeps all in memory, [`files`] runs it over JSON lines, and
 //! [`crate::corpus::dedup`] asks about what is stored.
 //!
-//! An article is signed once ([`crate::text::features::Signer`]): an exact hash, a simhash of its
-//! text and one of its title, a sketch of its shingles, keys of its longest sentences. The
-//! index names candidates by any of them; no candidate is believed before its tree confirms it
-//! by the sketch ([`Rule`]), and before the pages of the article's own site do if the tree has any,
-//! so that an accident of 64 bits, a template, or a title such as "Home", never discards a page.
+//! An article is fingerprinted once ([`crate::text::features::Fingerprinter`]): an exact hash, a
+//! simhash of its text and one of its title, a sketch of its shingles, keys of its longest
+//! sentences. The index names candidates by any of them; no candidate is believed before its tree
+//! confirms it by the sketch ([`Rule`]), and before the pages of the article's own site do if the
+//! tree has any, so that an accident of 64 bits, a template, or a title such as "Home", never
+//! discards a page.
 
 mod change;
 mod classes;

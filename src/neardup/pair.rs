@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::Key;
 use crate::base::clock::Timestamp;
-use crate::text::features::Signed;
+use crate::text::features::ArticleKeys;
 
 use super::known::{KnownText, KnownTree, Mate, Question, Trees};
 use super::site::SiteNames;
@@ -13,8 +13,8 @@ use super::{Bond, Config, Error, Finder, Likeness, judge, site_allows};
 
 /// Two articles, of which the second is judged when the first is all that is known.
 pub(crate) struct ArticlePair<'a> {
-    pub one: &'a Signed,
-    pub other: &'a Signed,
+    pub one: &'a ArticleKeys,
+    pub other: &'a ArticleKeys,
     pub config: &'a Config,
     /// Keys by which the second leads to the first.
     pub found_by: Vec<Key>,
@@ -31,8 +31,8 @@ pub(crate) struct ArticlePair<'a> {
 impl<'a> ArticlePair<'a> {
     pub(crate) fn new(
         config: &'a Config,
-        one: &'a Signed,
-        other: &'a Signed,
+        one: &'a ArticleKeys,
+        other: &'a ArticleKeys,
     ) -> Result<Self, Error> {
         let mut finder = Finder::new(config)?;
         finder.insert(0, one);
@@ -68,15 +68,15 @@ impl<'a> ArticlePair<'a> {
         }
         let candidates = finder.candidates(self.other);
         match judge(self, &candidates, &question, self.config) {
-            Ok(judgement) => judgement.joint.is_some(),
+            Ok(judgement) => judgement.matched.is_some(),
             Err(never) => match never {},
         }
     }
 
     /// The first article, if it is on the site of the second.
     fn pages(&self, question: &Question<'_>) -> Vec<Mate<'_>> {
-        let Signed { standing, text, .. } = self.one;
-        let site = question.signed.standing.site;
+        let ArticleKeys { standing, text, .. } = self.one;
+        let site = question.keys.standing.site;
         let mate = Mate { content: 0, standing: standing.clone(), text: Cow::Borrowed(text) };
         if site != 0 && site == standing.site { vec![mate] } else { Vec::new() }
     }
@@ -164,14 +164,14 @@ impl Trees for ArticlePair<'_> {
     type Error = Infallible;
 
     fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
-        Ok(KnownText { content, document: 0, signed: Cow::Borrowed(self.one) })
+        Ok(KnownText { content, document: 0, keys: Cow::Borrowed(self.one) })
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
         Ok(KnownTree {
             document: text.document,
             root_content: text.content,
-            root: text.signed,
+            root: text.keys,
             canonical: None,
             leaf: None,
             copies: 1,

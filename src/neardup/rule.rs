@@ -117,13 +117,13 @@ pub enum Bond {
     },
     /// Pages that one site calls the same: by title, or because one names the other as canonical.
     Kin,
-    /// Editions of one page by their addresses, neither with another title.
+    /// Editions of one page by their URLs, neither with another title.
     Issue,
-    /// Pages of one site that are likely called the same: at addresses of editions of one page with
-    /// different titles, in another language or because the site has given the address to another
-    /// page; or with equal titles at addresses that differ in numbers.
+    /// Pages of one site that are likely called the same: at URLs of editions of one page with
+    /// different titles, in another language or because the site has given the URL to another
+    /// page; or with equal titles at URLs that differ in numbers.
     Edition,
-    /// Pages of one site at unlike addresses of which it is not clear whether it calls them the
+    /// Pages of one site at unlike URLs of which it is not clear whether it calls them the
     /// same: without titles, or under titles that differ in the number of a chapter.
     Unclear,
     /// Pages of one site that it calls differently: they are made to differ, and are one document

@@ -2,7 +2,7 @@
 
 use crate::text::sketch::Sketch;
 
-/// Passes of the second look over all joints that are unsure, while any of them moves.
+/// Passes of the second look over all matches that are unsure, while any of them moves.
 pub(crate) const LOOKS_MAX: u32 = 3;
 
 /// Loose leaves of one tree from which they are believed to be so.
@@ -29,7 +29,7 @@ const SIBLING_SHARE_MAX: f32 = 1.25;
 /// of one site that share nothing but its boilerplate are all alike to the same degree. Fewer than
 /// four such leaves prove nothing, and none is marked.
 ///
-/// `leaves` are those whose joints are unsure, each with whether it is of the same site as the
+/// `leaves` are those whose matches are unsure, each with whether it is of the same site as the
 /// root: only a site has boilerplate of many times its texts. Cost: at most 16 comparisons a leaf.
 #[must_use]
 pub fn loose_leaves(root: &Sketch, leaves: &[(&Sketch, bool)]) -> Vec<bool> {

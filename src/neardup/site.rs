@@ -1,6 +1,6 @@
 //! Pages of one site: which of them the site itself calls the same.
 
-use crate::text::features::{Signed, Standing};
+use crate::text::features::{ArticleKeys, Standing};
 use crate::text::simhash::Fingerprint;
 
 use super::judge::RELATED;
@@ -29,19 +29,19 @@ pub(super) struct SiteNames {
 
 impl SiteNames {
     /// Begins with the article itself.
-    pub(super) fn of(signed: &Signed) -> Self {
-        let Standing { site, edition, .. } = signed.standing;
-        let (title, titled) = (signed.title, vec![edition]);
+    pub(super) fn of(keys: &ArticleKeys) -> Self {
+        let Standing { site, edition, .. } = keys.standing;
+        let (title, titled) = (keys.title, vec![edition]);
         Self { site, edition, title, titled, editions: Vec::new() }
     }
 
     /// Notes a text that resembles the article.
     pub(super) fn note(&mut self, text: &KnownText<'_>, similarity: f32) {
-        let its = &text.signed.standing;
+        let its = &text.keys.standing;
         if its.site != self.site || self.site == 0 {
             return;
         }
-        if text.signed.title == self.title && !self.titled.contains(&its.edition) {
+        if text.keys.title == self.title && !self.titled.contains(&its.edition) {
             self.titled.push(its.edition);
         }
         if its.edition == self.edition
@@ -78,7 +78,7 @@ impl SiteNames {
 ///
 /// Where an extractor finds nothing it takes what stands on every page, and pages that have little
 /// text have it from their template: what else such pages show must be alike as well.
-pub(super) fn is_borne_out(bond: Bond, mine: &Signed, mate: &Mate<'_>, rule: &Rule) -> bool {
+pub(super) fn is_borne_out(bond: Bond, mine: &ArticleKeys, mate: &Mate<'_>, rule: &Rule) -> bool {
     let shown = mine.standing.shows(&mate.standing);
     let long = mine.text.words.min(mate.text.words) >= rule.site_words_min;
     let good = long && !mine.standing.doubtful && !mate.standing.doubtful;

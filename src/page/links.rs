@@ -69,7 +69,7 @@ impl Base {
         Self { url: own.or(page.url), encoding }
     }
 
-    /// Makes an address of any kind absolute.
+    /// Makes a URL of any kind absolute.
     pub(super) fn parse(&self, href: &str) -> Option<Url> {
         urls::join(self.url.as_ref(), href.trim(), self.encoding).ok()
     }
@@ -91,7 +91,7 @@ impl Base {
         if !matches!(url.scheme(), "http" | "https") {
             return None;
         }
-        // A state of a page that scripts make; the rules of addresses say what becomes of it.
+        // A state of a page that scripts make; the rules of URLs say what becomes of it.
         if url.fragment().is_some_and(|fragment| !fragment.starts_with('!')) {
             url.set_fragment(None);
         }
@@ -99,7 +99,7 @@ impl Base {
     }
 }
 
-/// Returns the links in the order of the page, each address once, and how many there are beyond
+/// Returns the links in the order of the page, each URL once, and how many there are beyond
 /// `links_max`. A link that stands there both with and without nofollow is one without.
 pub(super) fn links(tree: &Tree<'_>, base: &Base, links_max: usize) -> (Vec<Link>, u64) {
     let mut links: Vec<Link> = Vec::new();
@@ -172,7 +172,7 @@ fn is_feed(item: &TreeNode<'_>) -> bool {
 }
 
 /// The target of `<meta http-equiv="refresh" content="0; url=...">`: a time, then a separator,
-/// then the address, with or without `url=` and quotes.
+/// then the URL, with or without `url=` and quotes.
 ///
 /// Source: HTML, "shared declarative refresh steps".
 fn refresh<'a>(item: &TreeNode<'a>) -> Option<&'a str> {

@@ -16,7 +16,7 @@ const NODES_PER_TAG: usize = 8;
 const REOPENED_PER_TAG: usize = 64;
 const REOPENED_MAX: usize = 70_000;
 
-/// Times that the text of a page is in memory while it is read and signed, about.
+/// Times that the text of a page is in memory while it is read and fingerprinted, about.
 const TEXTS: usize = 10;
 
 /// What everything else takes that is made of the nodes of a tree, as a part of it.

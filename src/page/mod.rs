@@ -50,7 +50,7 @@ pub struct RawPage<'a> {
     pub bytes: &'a [u8],
     /// Its `Content-Type` header.
     pub content_type: Option<&'a str>,
-    /// Its address, which its links are relative to.
+    /// Its URL, which its links are relative to.
     pub url: Option<&'a Url>,
     /// When it was fetched: dates more than a day later are none.
     pub fetched: Option<Timestamp>,
@@ -118,11 +118,11 @@ pub struct Page {
     pub language: Option<String>,
     /// Character encoding, and how it was found out.
     pub charset: Charset,
-    /// Links, in the order of the page, each address once.
+    /// Links, in the order of the page, each URL once.
     pub links: Vec<Link>,
     /// About how many more it has, which are beyond the limit.
     pub links_beyond: u64,
-    /// Address that the page calls its canonical one.
+    /// URL that the page calls its canonical one.
     pub canonical: Option<String>,
     /// Directives for crawlers: name and content of the `<meta>` elements.
     pub meta_robots: Vec<(String, String)>,

@@ -12,7 +12,7 @@ use super::documents::answer;
 use super::problem::Problem;
 use super::query::{Params, segment};
 use super::{Service, batch, body, guard};
-use crate::service::intake::{Found, Receipt, Standing, standing};
+use crate::service::ingest::{Found, Receipt, Standing, standing};
 
 /// `POST /v1/articles`.
 pub(super) async fn send(
@@ -36,8 +36,8 @@ pub(super) async fn send(
     let most = service.config.body_size_max.bytes();
     let mut whole = body::whole(&head.headers, content, most, &service.room, stall).await?;
     let json = std::mem::take(&mut whole.bytes);
-    let signed = service.apart(&service.signers, move |service| service.article(&json));
-    let receipts = service.deliver(vec![signed.await??]).await?;
+    let keys = service.apart(&service.fingerprinters, move |service| service.article(&json));
+    let receipts = service.deliver(vec![keys.await??]).await?;
     // `whole` holds its room until here.
     drop(whole);
     let receipt = receipts.first().ok_or_else(Problem::stopping)?;

@@ -1,8 +1,8 @@
-//! A batch of articles: lines that are read, signed, stored and answered as they come.
+//! A batch of articles: lines that are read, fingerprinted, stored and answered as they come.
 //!
-//! Lines are signed several chunks at a time and stored in their order, so that the answers do not
-//! depend on the number of threads. A line that is no article is answered by a problem; the others
-//! go on.
+//! Lines are fingerprinted several chunks at a time and stored in their order, so that the answers
+//! do not depend on the number of threads. A line that is no article is answered by a problem; the
+//! others go on.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 use super::{Service, articles, body};
-use crate::service::intake::Prepared;
+use crate::service::ingest::Prepared;
 
-/// Most lines of a chunk, which is signed by one thread and stored in one commit.
+/// Most lines of a chunk, which is fingerprinted by one thread and stored in one commit.
 const CHUNK_LINES: usize = 256;
 
 /// Bytes from which a chunk is full.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Chunks that are signed or wait to be stored.
+/// Chunks that are fingerprinted or wait to be stored.
 const CHUNKS_AHEAD: usize = 3;
 
 /// Chunks of answers that wait for a client which writes all before it reads.
@@ -40,8 +40,8 @@ const CHUNK_WAIT: Duration = Duration::from_millis(3);
 /// A line as it came, with its number.
 type Line = (u64, Result<Vec<u8>, Problem>);
 
-/// A line that is signed.
-type Signed = (u64, Result<Prepared, Problem>);
+/// A line that is fingerprinted.
+type Numbered = (u64, Result<Prepared, Problem>);
 
 /// Answers a batch.
 pub(super) fn answer(service: &Arc<Service>, content: Body) -> Result<Response, Problem> {
@@ -74,7 +74,7 @@ impl Reader {
         Self { service, body, rest, skips: false, chunk, chunk_bytes: 0, lines: 0 }
     }
 
-    async fn run(mut self, ahead: mpsc::Sender<JoinHandle<Vec<Signed>>>) {
+    async fn run(mut self, ahead: mpsc::Sender<JoinHandle<Vec<Numbered>>>) {
         let stall = self.service.config.stall_time();
         loop {
             let frame = if self.chunk.is_empty() {
@@ -114,7 +114,7 @@ impl Reader {
     async fn take(
         &mut self,
         mut bytes: &[u8],
-        ahead: &mpsc::Sender<JoinHandle<Vec<Signed>>>,
+        ahead: &mpsc::Sender<JoinHandle<Vec<Numbered>>>,
     ) -> Result<(), ()> {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.grow(&bytes[..end]);
@@ -164,8 +164,8 @@ impl Reader {
         }
     }
 
-    /// Has the chunk signed, and goes on when there is room for the next one.
-    async fn hand_on(&mut self, ahead: &mpsc::Sender<JoinHandle<Vec<Signed>>>) -> Result<(), ()> {
+    /// Has the chunk fingerprinted, and goes on when there is room for the next one.
+    async fn hand_on(&mut self, ahead: &mpsc::Sender<JoinHandle<Vec<Numbered>>>) -> Result<(), ()> {
         let chunk = std::mem::take(&mut self.chunk);
         self.chunk_bytes = 0;
         if chunk.is_empty() {
@@ -175,14 +175,14 @@ impl Reader {
         let service = self.service.clone();
         place.send(tokio::spawn(async move {
             let numbers: Vec<u64> = chunk.iter().map(|(number, _)| *number).collect();
-            let sign = service.apart(&service.signers, move |service| {
-                let signed = chunk
+            let reading = service.apart(&service.fingerprinters, move |service| {
+                let keys = chunk
                     .into_iter()
                     .map(|(number, line)| (number, line.and_then(|line| service.article(&line))));
-                signed.collect()
+                keys.collect()
             });
-            match sign.await {
-                Ok(signed) => signed,
+            match reading.await {
+                Ok(keys) => keys,
                 Err(problem) => numbers.into_iter().map(|n| (n, Err(problem.clone()))).collect(),
             }
         }));
@@ -193,14 +193,14 @@ impl Reader {
 /// Stores chunks in their order and tells what became of each line.
 async fn store(
     service: Arc<Service>,
-    mut chunks: mpsc::Receiver<JoinHandle<Vec<Signed>>>,
+    mut chunks: mpsc::Receiver<JoinHandle<Vec<Numbered>>>,
     out: mpsc::Sender<Bytes>,
     _place: OwnedSemaphorePermit,
 ) {
     while let Some(chunk) = chunks.recv().await {
-        let Ok(signed) = chunk.await else { return };
+        let Ok(keys) = chunk.await else { return };
         let (mut articles, mut lines) = (Vec::new(), Vec::new());
-        for (number, line) in signed {
+        for (number, line) in keys {
             lines.push((number, line.map(|article| articles.push(article))));
         }
         let stored = service.deliver(articles).await;

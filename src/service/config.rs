@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::units::{Size, Time};
-use crate::service::intake;
+use crate::service::ingest;
 
 /// Who may send articles in the form of the paper, in which a `GET` stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,17 +26,17 @@ pub enum Senders {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Address and port to listen on. Any address but loopback needs a token.
+    /// URL and port to listen on. Any URL but loopback needs a token.
     pub listen: SocketAddr,
     /// File of the token that clients must send; empty for none.
     pub token_file: PathBuf,
     /// Who may send articles to `/docId/getDocId`.
     pub doc_id_senders: Senders,
-    /// Name of the publisher in feeds of verdicts.
+    /// Name of the publisher in duplicate feeds.
     pub publisher: String,
     /// Limits on an article.
     #[serde(flatten)]
-    pub article: intake::Limits,
+    pub article: ingest::Limits,
     /// Most bytes of a body, and of a line of a batch.
     pub body_size_max: Size,
     /// Most memory of large bodies at a time.
@@ -63,8 +63,8 @@ pub struct Config {
     pub request_time_max: Time,
     /// Time that requests under way get to end when the service stops.
     pub stop_time_max: Time,
-    /// Articles that are signed at a time; 0 for one per core.
-    pub signers_max: usize,
+    /// Articles that are fingerprinted at a time; 0 for one per core.
+    pub fingerprint_threads: usize,
     /// Requests that read the store at a time.
     pub readers_max: usize,
     /// Let requests start crawls into the store.
@@ -84,7 +84,7 @@ impl Default for Config {
             token_file: PathBuf::new(),
             doc_id_senders: Senders::default(),
             publisher: "uniqcrawl".to_owned(),
-            article: intake::Limits::default(),
+            article: ingest::Limits::default(),
             body_size_max: Size::from_mib(8),
             bodies_size_max: Size::from_mib(256),
             batch_lines_max: 1_000_000,
@@ -98,7 +98,7 @@ impl Default for Config {
             stall_time_max: Time::from_secs(20),
             request_time_max: Time::from_secs(30),
             stop_time_max: Time::from_secs(15),
-            signers_max: 0,
+            fingerprint_threads: 0,
             readers_max: 16,
             crawls: false,
             expiry: false,

@@ -55,9 +55,9 @@ struct Asked {
 
 /// The crawls that were asked for, the oldest first.
 #[derive(Default)]
-pub(super) struct Wishes(Mutex<VecDeque<Asked>>);
+pub(super) struct RequestedCrawls(Mutex<VecDeque<Asked>>);
 
-impl Wishes {
+impl RequestedCrawls {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Asked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +102,7 @@ pub(super) async fn list(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let rows: Vec<Value> = service.wishes.lock().iter().rev().map(in_words).collect();
+    let rows: Vec<Value> = service.requested_crawls.lock().iter().rev().map(in_words).collect();
     Ok(answer(&json!({ "enabled": service.config.crawls, "rows": rows })))
 }
 
@@ -134,10 +134,10 @@ pub(super) async fn start(
 fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
     let most = service.config.crawl_seeds_max;
     if wish.seeds.is_empty() {
-        return Err(Problem::bad("missing_field", "`seeds` names no address"));
+        return Err(Problem::bad("missing_field", "`seeds` names no URL"));
     }
     if wish.seeds.len() > most {
-        let detail = format!("`seeds` names more than {most} addresses");
+        let detail = format!("`seeds` names more than {most} URLs");
         return Err(Problem::bad("too_many_seeds", detail));
     }
     if wish.pages_max == Some(0) {
@@ -190,7 +190,7 @@ fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Valu
         return Err(Problem::new(StatusCode::CONFLICT, "crawl_running", detail));
     };
     let id = begun.id;
-    service.wishes.add(Asked {
+    service.requested_crawls.add(Asked {
         id,
         seeds: seeds.len(),
         pages_max: settings.limits.pages_max,
@@ -198,14 +198,14 @@ fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Valu
         context: context.clone(),
         end: None,
     });
-    let row = service.wishes.row(id).unwrap_or_default();
+    let row = service.requested_crawls.row(id).unwrap_or_default();
     let service_of_crawl = service.clone();
     let spawned = thread::Builder::new()
         .name(format!("crawl-{id}"))
         .spawn(move || run(begun, &service_of_crawl, &settings, &seeds, &context));
     if let Err(error) = spawned {
         tracing::error!(%error, "a crawl cannot start");
-        service.wishes.note(id, service.clock.now(), "failed", error.to_string());
+        service.requested_crawls.note(id, service.clock.now(), "failed", error.to_string());
         return Err(Problem::busy("no thread can start"));
     }
     Ok(row)
@@ -257,7 +257,7 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         let wrong = || ("failed", "the program is wrong: see the log".to_owned());
         let (outcome, why) = self.told.take().unwrap_or_else(wrong);
-        self.service.wishes.note(self.id, self.service.clock.now(), outcome, why);
+        self.service.requested_crawls.note(self.id, self.service.clock.now(), outcome, why);
     }
 }
 
@@ -272,7 +272,7 @@ pub(super) async fn stop(
     let unknown = || Problem::new(StatusCode::NOT_FOUND, "unknown_crawl", "no such crawl");
     let id: u64 = text.parse().map_err(|_| unknown())?;
     let row = {
-        let all = service.wishes.lock();
+        let all = service.requested_crawls.lock();
         let asked = all.iter().find(|asked| asked.id == id).ok_or_else(unknown)?;
         if asked.end.is_some() {
             let detail = "the crawl has ended";

@@ -15,7 +15,7 @@ use super::config::Senders;
 use super::problem::Problem;
 use super::query::{Params, pairs, unescape};
 use super::{Service, body, guard};
-use crate::service::intake::{Found, Receipt};
+use crate::service::ingest::{Found, Receipt};
 
 /// `GET` and `POST /docId/getDocId`.
 pub(super) async fn ask(
@@ -65,8 +65,8 @@ fn may_send(senders: Senders, head: &Parts) -> Result<(), Problem> {
 }
 
 async fn answer(service: &Arc<Service>, article: Vec<u8>) -> Result<Response, Problem> {
-    let signed = service.apart(&service.signers, move |service| service.article(&article));
-    let receipts = service.deliver(vec![signed.await??]).await?;
+    let keys = service.apart(&service.fingerprinters, move |service| service.article(&article));
+    let receipts = service.deliver(vec![keys.await??]).await?;
     let receipt = receipts.first().ok_or_else(Problem::stopping)?;
     let body = Body::from(text(&in_words(receipt)));
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())

@@ -40,7 +40,7 @@ pub(super) fn answer(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// The publisher of a copy: as it is named, or the host of its address.
+/// The publisher of a copy: as it is named, or the host of its URL.
 pub(super) fn media(named: &str, address: &str) -> String {
     if !named.is_empty() {
         return named.to_owned();
@@ -49,7 +49,7 @@ pub(super) fn media(named: &str, address: &str) -> String {
     url.and_then(|url| url.url().host_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Finds the document of an address such as `/v1/documents/{docId}/copies`.
+/// Finds the document of a URL such as `/v1/documents/{docId}/copies`.
 fn find(snapshot: &Snapshot, uri: &Uri) -> Result<(u64, Document), Problem> {
     let text = uri.path().split('/').nth(3).unwrap_or_default();
     let id: DocId = text.parse().map_err(|_| {
@@ -74,7 +74,7 @@ fn shown(
     match export::show(snapshot, number, &mut document, &service.honour, now)? {
         Ok(hidden) => Ok((number, document, hidden)),
         Err("gone") => {
-            let detail = format!("no address carries it since {}", document.gone);
+            let detail = format!("no URL carries it since {}", document.gone);
             Err(Problem::new(StatusCode::GONE, "document_gone", detail))
         }
         Err(reason) => {
@@ -162,12 +162,12 @@ pub(super) async fn copy(
 ) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["url"])?;
     let Some(address) = params.text("url").filter(|url| !url.is_empty()).map(str::to_owned) else {
-        return Err(Problem::bad("missing_parameter", "`url`, the address of a copy, is missing"));
+        return Err(Problem::bad("missing_parameter", "`url`, the URL of a copy, is missing"));
     };
     let told = service.read(move |service, snapshot| {
         let (number, document, _) = shown(service, snapshot, &uri)?;
         let Some(copy) = snapshot.get(COPIES, (number, address.as_str()))? else {
-            let detail = "the document has no copy of this address";
+            let detail = "the document has no copy of this URL";
             return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_copy", detail));
         };
         if let Some(reason) = copy.terms.forbids(&service.honour, service.clock.now()) {
@@ -234,10 +234,10 @@ pub(super) async fn similar(
         let Some(content) = snapshot.get(CONTENTS, document.content)? else {
             return Err(Problem::failed("the content of a document is missing"));
         };
-        let signed = content.signed();
+        let keys = content.keys();
         let candidates = {
             let finder = service.finder.lock().unwrap_or_else(PoisonError::into_inner);
-            finder.candidates(&signed)
+            finder.candidates(&keys)
         };
         // The nearest content of each document.
         let mut best: BTreeMap<u64, (f32, u32)> = BTreeMap::new();
@@ -246,11 +246,11 @@ pub(super) async fn similar(
             let Some(other) = snapshot.get(CONTENTS, u64::from(candidate.content))? else {
                 continue;
             };
-            let similarity = signed.text.sketch.similarity(&other.sketch);
+            let similarity = keys.text.sketch.similarity(&other.sketch);
             if other.document == number || similarity < SIMILAR_MIN {
                 continue;
             }
-            let distance = signed.text.fingerprint.distance(other.fingerprint);
+            let distance = keys.text.fingerprint.distance(other.fingerprint);
             let held = best.entry(other.document).or_insert((similarity, distance));
             if similarity > held.0 {
                 *held = (similarity, distance);

@@ -1,4 +1,4 @@
-//! What goes on: crawls of this process, hosts, and what became of addresses and articles.
+//! What goes on: crawls of this process, hosts, and what became of URLs and articles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ pub(super) struct Metrics {
     pub connections: Gauge,
     pub heads_refused: Counter,
     sizes: [Gauge; 6],
-    /// Crawls under way, addresses that wait for them, their requests under way.
+    /// Crawls under way, queued URLs for them, their requests under way.
     crawls: [Gauge; 3],
     /// What all crawls of the process have done, in the order of [`Totals`].
     crawled: [Counter; 6],
@@ -108,7 +108,7 @@ impl Metrics {
         ];
         let crawls = [
             gauge(&mut all, "uniqcrawl_crawls", "Crawls under way in this process"),
-            gauge(&mut all, "uniqcrawl_crawl_queued", "Addresses that wait for these crawls"),
+            gauge(&mut all, "uniqcrawl_crawl_queued", "queued URLs for these crawls"),
             gauge(&mut all, "uniqcrawl_crawl_in_flight", "Their requests under way"),
         ];
         let counter = |all: &mut Registry, name: &str, help: &str| {

@@ -1,9 +1,9 @@
 //! The service: articles get identifiers, and what is stored is looked at, over HTTP.
 //!
-//! A request passes the guard, is read under limits, signed on a thread of its own if it brings an
-//! article, and stored by the one writer of [`intake`]; or it reads one state of the store. Nothing
-//! that a request says makes the service contact an address, unless it was told to let requests
-//! start crawls.
+//! A request passes the guard, is read under limits, fingerprinted on a thread of its own if it
+//! brings an article, and stored by the one writer of [`ingest`]; or it reads one state of the
+//! store. Nothing that a request says makes the service contact an address, unless it was told to
+//! let requests start crawls.
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (`/docId/getDocId`).
 
@@ -15,12 +15,13 @@ mod crawls;
 mod cursor;
 mod doc_id;
 mod documents;
+mod duplicate_feed;
 mod expiry;
 mod guard;
 mod heads;
-pub mod intake;
+mod index_updater;
+pub mod ingest;
 mod jobs;
-mod keeper;
 mod lists;
 mod live;
 mod metrics;
@@ -32,7 +33,6 @@ mod search;
 mod server;
 mod status;
 mod times;
-mod verdicts;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -46,16 +46,16 @@ use tokio::sync::Semaphore;
 use crate::base::clock::Clock;
 use crate::corpus::dedup;
 use crate::corpus::search as index;
-use crate::crawl::jobs::Desk;
+use crate::crawl::jobs::Deduping;
 use crate::crawl::{self, Crawls, stored_rules};
 use crate::neardup::{self, Finder};
-use crate::service::intake::{Intake, Prepared, Receipt, Submission};
+use crate::service::ingest::{Ingest, Prepared, Receipt, Submission};
 use crate::store::{self, Snapshot, Store};
 use crate::urls::Normalize;
 use crate::web::robots::meta::Honour;
 
 use guard::Guard;
-use keeper::Keeper;
+use index_updater::IndexUpdater;
 use metrics::Metrics;
 use problem::Problem;
 
@@ -98,16 +98,16 @@ pub fn check(config: &Config) -> Result<(), Error> {
 pub struct Service {
     store: Arc<Store>,
     finder: Arc<Mutex<Finder>>,
-    intake: Intake,
+    ingest: Ingest,
     config: Config,
     honour: Honour,
     clock: Clock,
-    /// Normal form of the addresses in the store.
+    /// Normal form of the URLs in the store.
     rules: Normalize,
     guard: Guard,
     metrics: Metrics,
-    keeper: Keeper,
-    signers: Arc<Semaphore>,
+    index_updater: IndexUpdater,
+    fingerprinters: Arc<Semaphore>,
     readers: Arc<Semaphore>,
     batches: Arc<Semaphore>,
     room: Arc<Semaphore>,
@@ -117,8 +117,8 @@ pub struct Service {
     /// All crawls of this process.
     crawls: Crawls,
     /// Those that requests started.
-    wishes: crawls::Wishes,
-    jobs: OnceLock<Desk>,
+    requested_crawls: crawls::RequestedCrawls,
+    jobs: OnceLock<Deduping>,
 }
 
 /// The settings of a service.
@@ -139,7 +139,7 @@ pub struct Settings {
 }
 
 impl Service {
-    /// Starts the writer of a store, and everything but the door.
+    /// Starts the writer of a store, and everything but the listener.
     ///
     /// # Errors
     ///
@@ -150,24 +150,24 @@ impl Service {
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let rules = stored_rules(&store)?.unwrap_or_default();
         let limits = api.article.clone();
-        let by = intake::Rules { dedup, normalize: rules.clone(), limits };
-        let intake = Intake::start(store.clone(), finder.clone(), by, clock.clone())?;
-        let signers = match api.signers_max {
+        let by = ingest::Rules { dedup, normalize: rules.clone(), limits };
+        let ingest = Ingest::start(store.clone(), finder.clone(), by, clock.clone())?;
+        let fingerprinters = match api.fingerprint_threads {
             0 => available_parallelism().map_or(1, usize::from),
             given => given,
         };
         let semaphore = |most: usize| Arc::new(Semaphore::new(most.clamp(1, 1 << 20)));
         Ok(Arc::new(Self {
             finder,
-            intake,
+            ingest,
             config: api.clone(),
             honour: honour.clone(),
             clock: clock.clone(),
             rules: stored_rules(&store)?.unwrap_or_default(),
             guard,
             metrics: Metrics::new(),
-            keeper: Keeper::start(store.clone(), search, api.search_interval()),
-            signers: semaphore(signers),
+            index_updater: IndexUpdater::start(store.clone(), search, api.search_interval()),
+            fingerprinters: semaphore(fingerprinters),
             readers: semaphore(api.readers_max),
             batches: semaphore(api.batches_max),
             room: body::room(api.bodies_size_max),
@@ -175,7 +175,7 @@ impl Service {
             // What crawls into the store of the service judges as the service does.
             crawl: crawl::Settings { dedup: dedup.clone(), ..crawl.clone() },
             crawls: Crawls::default(),
-            wishes: crawls::Wishes::default(),
+            requested_crawls: crawls::RequestedCrawls::default(),
             jobs: OnceLock::new(),
             store,
         }))
@@ -198,9 +198,9 @@ impl Service {
         self.config.crawls || self.jobs.get().is_some() || !self.crawls.running().is_empty()
     }
 
-    /// Shows jobs, and lets them be started and stopped. Only the first desk counts.
-    pub fn attach_jobs(&self, desk: Desk) {
-        drop(self.jobs.set(desk));
+    /// Shows jobs, and lets them be started and stopped. Only the first deduping counts.
+    pub fn attach_jobs(&self, deduping: Deduping) {
+        drop(self.jobs.set(deduping));
     }
 
     fn is_stopping(&self) -> bool {
@@ -238,7 +238,7 @@ impl Service {
         read.await?
     }
 
-    /// Reads an article from JSON, checks and signs it.
+    /// Reads an article from JSON, checks and fingerprints it.
     fn article(&self, json: &[u8]) -> Result<Prepared, Problem> {
         if let Err(error) = std::str::from_utf8(json) {
             let detail = format!("byte {} is not UTF-8", error.valid_up_to());
@@ -255,15 +255,15 @@ impl Service {
             };
             Problem::bad(code, error.to_string())
         })?;
-        self.intake.prepare(submission).map_err(|bad| {
+        self.ingest.prepare(submission).map_err(|bad| {
             self.metrics.article("refused");
             bad.into()
         })
     }
 
-    /// Stores articles that are signed.
+    /// Stores articles that are fingerprinted.
     async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Problem> {
-        let receipts = self.intake.deliver(articles).await?;
+        let receipts = self.ingest.deliver(articles).await?;
         for receipt in &receipts {
             self.metrics.article(receipt.found.as_str());
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::doc_id;
 use crate::store;
 
-use super::intake;
+use super::ingest;
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,22 +106,22 @@ impl From<store::BadRow> for Problem {
     }
 }
 
-impl From<intake::Error> for Problem {
-    fn from(error: intake::Error) -> Self {
+impl From<ingest::Error> for Problem {
+    fn from(error: ingest::Error) -> Self {
         match error {
-            intake::Error::Closed => Self::stopping(),
+            ingest::Error::Closed => Self::stopping(),
             // What failed was logged where it did.
-            intake::Error::Store(_) => Self::unwritable("nothing could be stored".to_owned()),
+            ingest::Error::Store(_) => Self::unwritable("nothing could be stored".to_owned()),
         }
     }
 }
 
-impl From<intake::Bad> for Problem {
-    fn from(bad: intake::Bad) -> Self {
+impl From<ingest::Bad> for Problem {
+    fn from(bad: ingest::Bad) -> Self {
         let code = match bad {
-            intake::Bad::Nameless | intake::Bad::Empty => "missing_field",
-            intake::Bad::TooLong { .. } => "field_too_long",
-            intake::Bad::Url(_) => "bad_url",
+            ingest::Bad::Nameless | ingest::Bad::Empty => "missing_field",
+            ingest::Bad::TooLong { .. } => "field_too_long",
+            ingest::Bad::Url(_) => "bad_url",
         };
         Self::bad(code, bad.to_string())
     }

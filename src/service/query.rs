@@ -1,4 +1,4 @@
-//! Parameters of an address, read strictly: what is not understood is refused, not guessed.
+//! Parameters of a URL, read strictly: what is not understood is refused, not guessed.
 
 use crate::base::clock::Timestamp;
 use crate::base::units::Time;

@@ -13,8 +13,8 @@ use axum::routing::{MethodRouter, get, post};
 use super::guard::Peer;
 use super::problem::Problem;
 use super::{
-    Service, articles, crawls, doc_id, documents, expiry, jobs, lists, live, page, search, status,
-    times, verdicts,
+    Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
+    search, status, times,
 };
 
 /// Paths with their methods.
@@ -32,7 +32,7 @@ pub const ROUTES: [(&str, &[&str]); 29] = [
     ("/v1/trending", &["get"]),
     ("/v1/search", &["get", "post"]),
     ("/v1/explain", &["get"]),
-    ("/v1/verdicts", &["get"]),
+    ("/v1/duplicate-feed", &["get"]),
     ("/v1/stats", &["get"]),
     ("/v1/live", &["get"]),
     ("/v1/hosts", &["get"]),
@@ -78,7 +78,7 @@ fn handler(path: &str) -> MethodRouter<Arc<Service>> {
         "/v1/trending" => get(times::trending),
         "/v1/search" => get(search::search).post(search::search),
         "/v1/explain" => get(status::explain),
-        "/v1/verdicts" => get(verdicts::verdicts),
+        "/v1/duplicate-feed" => get(duplicate_feed::duplicates),
         "/v1/stats" => get(status::stats),
         "/v1/live" => get(live::live),
         "/v1/hosts" => get(live::hosts),
@@ -102,6 +102,8 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     let router = ROUTES
         .iter()
         .fold(Router::new(), |router, (path, _)| router.route(path, handler(path)))
+        // The path of the version before.
+        .route("/v1/verdicts", handler("/v1/duplicate-feed"))
         .route(page::PATHS[0], get(page::html))
         .route(page::PATHS[1], get(page::script))
         .route(page::PATHS[2], get(page::style))

@@ -58,7 +58,7 @@ pub(super) async fn search(
     } else {
         asked(request.uri().query())?
     };
-    let Some(search) = service.keeper.index() else {
+    let Some(search) = service.index_updater.index() else {
         let detail = "the index of the search is being made";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "search_not_ready", detail));
     };

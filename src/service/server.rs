@@ -1,4 +1,4 @@
-//! The door: connections, their limits, and the end.
+//! The listener: connections, their limits, and the end.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! The service and its store as a whole; and why an address is where it is.
+//! The service and its store as a whole; and why a URL is where it is.
 
 use std::sync::{Arc, PoisonError};
 

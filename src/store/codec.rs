@@ -1,7 +1,7 @@
 //! Rows as bytes: a version byte, then fields in a fixed order.
 //!
-//! Numbers are LEB128 varints (signed ones zigzag), byte strings have their length before them,
-//! fixed-width hashes are big-endian.
+//! Numbers are LEB128 varints (fingerprinted ones zigzag), byte strings have their length before
+//! them, fixed-width hashes are big-endian.
 
 use std::ops::RangeInclusive;
 
@@ -40,7 +40,7 @@ impl Encoder {
 
     /// Adds a number that may be below zero.
     #[must_use]
-    pub fn signed(self, number: i64) -> Self {
+    pub fn keys(self, number: i64) -> Self {
         self.number(((number << 1) ^ (number >> 63)).cast_unsigned())
     }
 
@@ -139,7 +139,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads a number that may be below zero.
-    pub fn signed(&mut self) -> Result<i64, BadRow> {
+    pub fn keys(&mut self) -> Result<i64, BadRow> {
         let number = self.number()?;
         Ok((number >> 1).cast_signed() ^ -((number & 1).cast_signed()))
     }

@@ -108,11 +108,11 @@ impl Codec<i64> for Signed {
     const SHAPE: &'static str = "signed number";
 
     fn put(field: &i64, row: Encoder) -> Encoder {
-        row.signed(*field)
+        row.keys(*field)
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<i64, BadRow> {
-        row.signed()
+        row.keys()
     }
 }
 
@@ -120,11 +120,11 @@ impl Codec<Timestamp> for Signed {
     const SHAPE: &'static str = "ms since 1970, signed";
 
     fn put(field: &Timestamp, row: Encoder) -> Encoder {
-        row.signed(field.0)
+        row.keys(field.0)
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<Timestamp, BadRow> {
-        row.signed().map(Timestamp)
+        row.keys().map(Timestamp)
     }
 }
 
@@ -404,7 +404,7 @@ mod tests {
         };
         let bytes = outer.encode().into_owned();
         let by_hand = Encoder::new(2).text("名").number(2_u64).number(0_u64).number(300_u64);
-        let by_hand = by_hand.signed(-7).wide(u128::MAX - 1).number(1_u64).finish();
+        let by_hand = by_hand.keys(-7).wide(u128::MAX - 1).number(1_u64).finish();
         assert_eq!(bytes, by_hand);
         assert_eq!(Outer::decode(&bytes).unwrap(), outer);
         let mut old = bytes[..bytes.len() - 1].to_vec();

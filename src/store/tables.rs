@@ -91,25 +91,25 @@ tables! {
     hosts: Hosts = "hosts", u32 => &'static [u8];
     /// Host number -> robots.txt copy (`frontier`).
     robots: Robots = "robots", u32 => &'static [u8];
-    /// Address -> address row (`frontier`).
+    /// URL -> URL row (`frontier`).
     addresses: Addresses = "addresses", &'static str => &'static [u8];
     /// Host number, rank, depth, sequence -> queued request (`frontier`).
     queue: Queue = "queue", &'static [u8] => &'static [u8];
-    /// Address -> what a sitemap or feed came to (`frontier`).
+    /// URL -> what a sitemap or feed came to (`frontier`).
     lists: Lists = "lists", &'static str => &'static [u8];
     /// Due time, host number: hosts with a queue (`frontier`).
     schedule: Schedule = "schedule", &'static [u8] => ();
     /// Due time, sequence -> request that waits before it is queued (`frontier`).
     later: Later = "later", &'static [u8] => &'static [u8];
-    /// Due time, address: addresses that were visited and are to be again (`frontier`).
+    /// Due time, address: URLs that were visited and are to be again (`frontier`).
     revisits: Revisits = "revisits", &'static [u8] => ();
-    /// Hash of an address, number of a linking host: links between hosts (`frontier`).
+    /// Hash of a URL, number of a linking host: links between hosts (`frontier`).
     inlinks: Inlinks = "inlinks", &'static [u8] => ();
     /// Document number -> document row (`documents`).
     documents: Documents = "documents", u64 => &'static [u8];
     /// Document identifier -> document number (`documents`).
     doc_ids: DocIds = "doc_ids", u128 => u64;
-    /// Document number, address -> copy row (`documents`).
+    /// Document number, URL -> copy row (`documents`).
     copies: Copies = "copies", &'static [u8] => &'static [u8];
     /// Content number -> content row: the nodes of the parent forest (`documents`).
     contents: Contents = "contents", u64 => &'static [u8];
@@ -124,15 +124,15 @@ tables! {
     /// Hash of a normalised text, number of a further content that has it -> (): pages of one site
     /// that are no copies of each other (`clusters`).
     twins: Twins = "twins", (u128, u64) => ();
-    /// Content number -> address of its first copy: contents whose joints deserve a second look
+    /// Content number -> URL of its first copy: contents whose matches deserve a second look
     /// (`clusters`).
     unsure: Unsure = "unsure_copies", u64 => &'static str;
     /// Document number -> (): documents whose canonical copy has another text than before, to be
     /// compared with others by it (`clusters`).
     reviews: Reviews = "reviews", u64 => ();
-    /// Identifier that a sender gave -> what became of the article (`intake`).
+    /// Identifier that a sender gave -> what became of the article (`ingest`).
     sent: Sent = "sent", &'static str => &'static [u8];
-    /// Address of an article that was sent -> its content (`intake`).
+    /// URL of an article that was sent -> its content (`ingest`).
     sent_urls: SentUrls = "sent_urls", &'static str => u64;
     /// Copies, document number -> (): documents of two copies and more (`documents`).
     ranking: Ranking = "ranking", &'static [u8] => ();
@@ -144,32 +144,32 @@ tables! {
     history: History = "history", &'static [u8] => &'static [u8];
     /// Host number -> how often its blocks of text were seen (`boilerplate`).
     boilerplate: Boilerplate = "boilerplate", u32 => &'static [u8];
-    /// Number of a rule -> rule of duplicate addresses with its evidence (`rules`).
+    /// Number of a rule -> rule of duplicate URLs with its evidence (`rules`).
     rules: Rules = "rules", u64 => &'static [u8];
-    /// Number of a rule, hash of what it makes of an address -> the first such address (`rules`).
+    /// Number of a rule, hash of what it makes of a URL -> the first such URL (`rules`).
     rule_keys: RuleKeys = "rule_keys", &'static [u8] => &'static str;
-    /// Number of a rule, or hash of a kind of addresses, address -> (): addresses that are not
+    /// Number of a rule, or hash of a kind of URLs, URL -> (): URLs that are not
     /// visited because of it (`rules`, `frontier`).
     skipped: Skipped = "skipped", &'static [u8] => ();
-    /// Hash of a kind of addresses -> what it has given (`frontier`).
-    families: Families = "families", u64 => &'static [u8];
+    /// Hash of a kind of URLs -> what it has given (`frontier`).
+    url_patterns: UrlPatterns = "url_patterns", u64 => &'static [u8];
     /// Host number -> what it answers for pages that it does not have (`crawl`).
     error_pages: ErrorPages = "error_pages", u32 => &'static [u8];
     /// Document number -> hash of what similarity search shows of it, 0 if nothing: documents that
     /// have changed since its index was brought up to date (`documents`).
     search_changes: SearchChanges = "search_changes", u64 => u64;
-    /// Number of a feed of verdicts that was taken in -> the feed with its evidence (`verdicts`).
+    /// Number of a duplicate feed that was taken in -> the feed with its evidence (`verdicts`).
     feeds: Feeds = "feeds", u64 => &'static [u8];
     /// Number of a feed, host key -> what the feed has been worth for the host (`verdicts`).
     feed_hosts: FeedHosts = "feed_hosts", &'static [u8] => &'static [u8];
-    /// Hash of an address, number of a feed -> what the feed says of it (`verdicts`).
+    /// Hash of a URL, number of a feed -> what the feed says of it (`verdicts`).
     verdicts: Verdicts = "verdicts", &'static [u8] => &'static [u8];
-    /// Hash of a canonical address of a feed -> the address, as it is known here (`verdicts`).
+    /// Hash of a canonical URL of a feed -> the URL, as it is known here (`verdicts`).
     known_pages: KnownPages = "known_pages", &'static [u8] => &'static str;
-    /// Hash of an address, another one that is not fetched because it is a copy of it -> number of
+    /// Hash of a URL, another one that is not fetched because it is a copy of it -> number of
     /// the feed that says so (`verdicts`).
     known_skipped: KnownSkipped = "known_skipped", &'static [u8] => u64;
-    /// Hash of an address -> (): pages by which stored pages were found first (`frontier`).
+    /// Hash of a URL -> (): pages by which stored pages were found first (`frontier`).
     leads: Leads = "leads", u64 => ();
     /// Sequence -> document of several copies whose copies changed then for the last time
     /// (`documents`).

@@ -13,11 +13,11 @@ use super::{BadRow, Decoder, Error, FORMAT, Tables};
 /// The oldest format that can be brought to the present one.
 pub(super) const OLDEST: u64 = 5;
 
-/// Content number -> (): contents whose joints deserved a second look, in format 5.
+/// Content number -> (): contents whose matches deserved a second look, in format 5.
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
-/// Brings a store of format 5 to the present one: each content whose joint deserves a second look
-/// gets the address of its first copy. All such looks are due again, because the rule is another
+/// Brings a store of format 5 to the present one: each content whose match deserves a second look
+/// gets the URL of its first copy. All such looks are due again, because the rule is another
 /// one.
 ///
 /// Cost: reads the copies of the documents that have such contents.
@@ -39,7 +39,7 @@ pub(super) fn upgrade(db: &Database) -> Result<(), Error> {
     Ok(txn.commit()?)
 }
 
-/// Finds the first copy of each content that any copy carries: its arrival and its address.
+/// Finds the first copy of each content that any copy carries: its arrival and its URL.
 fn carriers(tables: &Tables<'_>, contents: &[u64]) -> Result<BTreeMap<u64, (i64, String)>, Error> {
     let mut wanted: HashMap<u64, Vec<u64>> = HashMap::new();
     for content in contents {
@@ -89,7 +89,7 @@ fn carried(row: &[u8]) -> Result<(u64, i64), BadRow> {
     for _ in 0..3 {
         row.number()?;
     }
-    row.signed()?;
+    row.keys()?;
     row.number()?;
-    Ok((content, row.signed()?))
+    Ok((content, row.keys()?))
 }

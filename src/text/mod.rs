@@ -1,7 +1,7 @@
 //! What is told of a text: its normal form, sentences and words; from these features with weights,
 //! and from those fingerprints and sketches.
 //!
-//! In: text. Out: words, weights ([`Idf`]), a [`features::Signed`] article. Pure, but for the
+//! In: text. Out: words, weights ([`Idf`]), a [`features::ArticleKeys`] article. Pure, but for the
 //! dictionaries that settings name, which are read once.
 
 pub mod features;

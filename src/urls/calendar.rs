@@ -29,10 +29,10 @@ pub(super) struct CalendarRange {
     pub years_back_max: u32,
 }
 
-/// Months up to which a number in an address that says nothing of a calendar is taken for a year.
+/// Months up to which a number in a URL that says nothing of a calendar is taken for a year.
 const UNSAID_MONTHS: i64 = 1_200;
 
-/// Words of addresses that have calendars behind them, by their starts.
+/// Words of URLs that have calendars behind them, by their starts.
 const CALENDARS: [&str; 8] =
     ["calend", "kalend", "agenda", "availab", "booking", "schedule", "datepicker", "tribe"];
 /// Words that hint at events, which may well be a century old.
@@ -40,7 +40,7 @@ const EVENTS: [&str; 6] = ["event", "evenement", "termin", "veranstalt", "evento
 /// Words of links to the page before or after.
 const TURNS: [&str; 3] = ["prev", "previous", "next"];
 
-/// What an address says about a calendar besides dates.
+/// What a URL says about a calendar besides dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Hint {
     None,
@@ -48,7 +48,7 @@ enum Hint {
     Calendar,
 }
 
-/// Tells whether an address shows a month that is out of range at `now`, in milliseconds since
+/// Tells whether a URL shows a month that is out of range at `now`, in milliseconds since
 /// 1970.
 pub(super) fn is_beyond(url: &PageUrl, range: CalendarRange, now: i64) -> bool {
     let text = url.path_and_query();

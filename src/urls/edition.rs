@@ -1,4 +1,4 @@
-//! Which addresses of one site are editions of one page: they differ in folders of language,
+//! Which URLs of one site are editions of one page: they differ in folders of language,
 //! version or architecture only, or lead to a view of it for printing.
 
 /// Languages of ISO 639-1.
@@ -54,9 +54,9 @@ const LANGUAGE_NAMES: [&str; 5] = ["hl", "lang", "language", "locale", "uselang"
 /// Segments of a path that are looked at; longer paths have no editions.
 const SEGMENTS_MAX: usize = 32;
 
-/// Returns an address without its scheme and all that names an edition: pages of one site with
+/// Returns a URL without its scheme and all that names an edition: pages of one site with
 /// equal ones are editions of one page, or at least called so by their site. Empty for a text that
-/// is no address.
+/// is no URL.
 ///
 /// Left out are languages (`/zh-CN/`, `index.ja.html`, `?lang=de`), versions (`/v2/`, `/3.11/`,
 /// `/latest/`, `/docs/15/`), architectures (`/amd64/`), views (`/print/`, `?view=print`) and the
@@ -104,7 +104,7 @@ pub fn without_edition(address: &str) -> String {
     kept
 }
 
-/// Returns what [`without_edition`] makes of an address without the numbers in the names of its
+/// Returns what [`without_edition`] makes of a URL without the numbers in the names of its
 /// folders, which may be versions or anything.
 ///
 /// `a.example/rt4/2012/p1.html` becomes `a.example/rt#/#/p1.html`.
@@ -244,6 +244,6 @@ mod tests {
         ] {
             assert_ne!(without_edition(one), without_edition(other), "{one} {other}");
         }
-        check(&["no address", "", "http://", "http:///x"], "");
+        check(&["no URL", "", "http://", "http:///x"], "");
     }
 }

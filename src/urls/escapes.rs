@@ -52,7 +52,7 @@ pub(super) fn encoded<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a,
 /// Decodes percent-escapes of unreserved characters and writes all others in upper case.
 ///
 /// An escape stays where its character would complete another one, as in `%%37E`: decoding that
-/// would make an address of another meaning, and not the same again the next time.
+/// would make a URL of another meaning, and not the same again the next time.
 ///
 /// Source: RFC 3986, 6.2.2.1 and 6.2.2.2.
 pub(super) fn normal_escapes(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Addresses: their normal form, the host they are polite to, the scope they must lie in.
 //!
-//! In: the text of an address and the page that it stands on. Out: a [`PageUrl`]; past this module
-//! no other type of address exists than [`PageUrl`].
+//! In: the text of a URL and the page that it stands on. Out: a [`PageUrl`]; past this module
+//! no other type of URL exists than [`PageUrl`].
 
 mod calendar;
 mod edition;
@@ -37,7 +37,7 @@ pub use scope::{Scope, ScopeKind};
 pub use shape::{OddShape, ShapeLimits};
 pub use typed::Typed;
 
-/// A normalised absolute http or https address without fragment and user information.
+/// A normalised absolute http or https URL without fragment and user information.
 ///
 /// Normal form: WHATWG parsing, then no fragment, no user name or password, then the rules of
 /// [`Normalize`]. The normal form of a normal form is itself.
@@ -46,46 +46,46 @@ pub use typed::Typed;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageUrl(Url);
 
-/// Why a text is no address that can be crawled.
+/// Why a text is no URL that can be crawled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// Not an absolute address.
-    #[error("`{text}` is no address: {source}")]
+    /// Not an absolute URL.
+    #[error("`{text}` is no URL: {source}")]
     Syntax {
         /// The text that was given.
         text: String,
         /// What the parser says.
         source: url::ParseError,
     },
-    /// An address of another kind, such as `mailto:`.
+    /// A URL of another kind, such as `mailto:`.
     #[error("`{0}` is neither http nor https")]
     Scheme(String),
     /// A single word, which people may have meant as anything.
-    #[error("`{0}` is no address: it has neither a scheme (https://) nor a dot")]
+    #[error("`{0}` is no URL: it has neither a scheme (https://) nor a dot")]
     Word(String),
 }
 
 impl PageUrl {
-    /// Parses an absolute address with the default rules.
+    /// Parses an absolute URL with the default rules.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Self::parse_with(text, &normal::USUAL)
     }
 
-    /// Parses an absolute address.
+    /// Parses an absolute URL.
     pub fn parse_with(text: &str, rules: &Normalize) -> Result<Self, ParseError> {
         let url = Url::parse(text.trim())
             .map_err(|source| ParseError::Syntax { text: text.to_owned(), source })?;
         Self::from_url(url, rules)
     }
 
-    /// Takes back an address that [`PageUrl::as_str`] gave; none if it is no address.
+    /// Takes back a URL that [`PageUrl::as_str`] gave; none if it is no URL.
     #[must_use]
     pub fn parse_stored(text: &str) -> Option<Self> {
         Url::parse(text).ok().map(Self)
     }
 
-    /// Brings a parsed address into normal form.
+    /// Brings a parsed URL into normal form.
     pub fn from_url(mut url: Url, rules: &Normalize) -> Result<Self, ParseError> {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(ParseError::Scheme(url.into()));
@@ -101,13 +101,13 @@ impl PageUrl {
         Self::from_url(url, rules)
     }
 
-    /// Returns the address as text: ASCII only.
+    /// Returns the URL as text: ASCII only.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Returns the parsed address.
+    /// Returns the parsed URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.0
@@ -119,13 +119,13 @@ impl PageUrl {
         &self.0[url::Position::BeforePath..]
     }
 
-    /// Returns the unit of politeness that this address belongs to.
+    /// Returns the unit of politeness that this URL belongs to.
     #[must_use]
     pub fn host_key(&self) -> HostKey {
         HostKey(self.0[..url::Position::BeforePath].to_owned())
     }
 
-    /// Returns a 64-bit hash of the address, the same on every machine.
+    /// Returns a 64-bit hash of the URL, the same on every machine.
     #[must_use]
     pub fn hash64(&self) -> u64 {
         xxh3_64(self.as_str().as_bytes())
@@ -133,9 +133,9 @@ impl PageUrl {
 }
 
 /// Parses `text` as it stands in a page at `base` that is written in `encoding`. So are queries;
-/// all else of an address is in UTF-8.
+/// all else of a URL is in UTF-8.
 ///
-/// The standard passes over any number of slashes before the host of a web address; the parser
+/// The standard passes over any number of slashes before the host of a web URL; the parser
 /// below takes more than two for an empty host.
 ///
 /// Source: <https://url.spec.whatwg.org/#special-authority-ignore-slashes-state>, `#query-state`.
@@ -207,11 +207,11 @@ impl HostKey {
         }
     }
 
-    /// Returns the address of this host's robots.txt. Source: RFC 9309, 2.3.
+    /// Returns the URL of this host's robots.txt. Source: RFC 9309, 2.3.
     #[must_use]
     pub fn robots_url(&self) -> PageUrl {
         let url = Url::parse(&format!("{}/robots.txt", self.0));
-        PageUrl(url.expect("a host key is the start of an address"))
+        PageUrl(url.expect("a host key is the start of a URL"))
     }
 }
 

@@ -1,6 +1,6 @@
-//! The rules that make one address of its many forms, after those of the WHATWG URL standard.
+//! The rules that make one URL of its many forms, after those of the WHATWG URL standard.
 //!
-//! Addresses are asked for in their normal form, so that a rule is on by default only where hardly
+//! URLs are asked for in their normal form, so that a rule is on by default only where hardly
 //! any site gives another page for it.
 
 use std::sync::LazyLock;
@@ -49,9 +49,9 @@ pub struct Normalize {
     pub sort_parameters: bool,
     /// Make one slash of several in a path. Off: object stores tell them apart.
     pub merge_slashes: bool,
-    /// Drop `www.` at the start of the host name. Off: many hosts have no address without it.
+    /// Drop `www.` at the start of the host name. Off: many hosts have no URL without it.
     pub drop_www: bool,
-    /// Ask for https where the address says http without a port. Off: not every host has it.
+    /// Ask for https where the URL says http without a port. Off: not every host has it.
     pub upgrade_http: bool,
     /// Turn `#!state` into the parameter `_escaped_fragment_`. Off: few servers answer it still.
     pub escape_hashbang: bool,
@@ -131,7 +131,7 @@ impl Default for Normalize {
 /// The default rules, made once.
 pub(super) static USUAL: LazyLock<Normalize> = LazyLock::new(Normalize::default);
 
-/// No rule at all: what the standard makes of an address.
+/// No rule at all: what the standard makes of a URL.
 static NONE: LazyLock<Normalize> = LazyLock::new(|| Normalize {
     normal_escapes: false,
     drop_host_dot: false,
@@ -144,7 +144,7 @@ static NONE: LazyLock<Normalize> = LazyLock::new(|| Normalize {
 });
 
 /// A rule may make a place for another one, as a session behind a dot does. Each takes something
-/// away, so that a few rounds settle every address.
+/// away, so that a few rounds settle every URL.
 const ROUNDS_MAX: usize = 16;
 
 impl Normalize {
@@ -182,11 +182,11 @@ impl Normalize {
         found.map(|((name, mine), theirs)| (name, mine.to_string(), theirs.to_string()))
     }
 
-    /// Brings an http or https address into normal form.
+    /// Brings an http or https URL into normal form.
     pub(super) fn apply(&self, url: &mut Url) -> Result<(), ParseError> {
         self.take_fragment(url);
         if !url.username().is_empty() || url.password().is_some() {
-            // Neither call can fail on an http address with a host.
+            // Neither call can fail on an http URL with a host.
             let _ = (url.set_username(""), url.set_password(None));
         }
         for _ in 0..ROUNDS_MAX {

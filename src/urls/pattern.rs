@@ -6,10 +6,10 @@ use super::sessions::is_hash;
 /// Shortest part of a segment that may be a hexadecimal key.
 const KEY_MIN: usize = 6;
 
-/// Returns the pattern of an address within its host: its path with `0` for each number and `*` for
+/// Returns the pattern of a URL within its host: its path with `0` for each number and `*` for
 /// each hash, UUID or hexadecimal key, and the names of its parameters in order, each once.
 ///
-/// Addresses of one pattern are mostly made by one template; a family of them without end is a
+/// URLs of one pattern are mostly made by one template; a URL pattern of them without end is a
 /// trap.
 #[must_use]
 pub fn pattern(url: &PageUrl) -> String {

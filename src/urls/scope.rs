@@ -1,4 +1,4 @@
-//! Which addresses a crawl may visit at all.
+//! Which URLs a crawl may visit at all.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ pub enum ScopeKind {
     Host,
     /// The registrable domains of the seeds, with all their hosts.
     Domain,
-    /// Addresses below the folder of a seed.
+    /// URLs below the folder of a seed.
     Prefix,
     /// Everything.
     Any,
 }
 
-/// The set of addresses that a crawl may visit.
+/// The set of URLs that a crawl may visit.
 #[derive(Debug, Clone)]
 pub struct Scope {
     kind: ScopeKind,
@@ -47,7 +47,7 @@ impl Scope {
             ScopeKind::Any => true,
             ScopeKind::Host => self.roots.contains(&host_name(url)),
             ScopeKind::Domain => self.roots.contains(&registrable_domain(url)),
-            // One look-up for each folder above the address, however many seeds there are.
+            // One look-up for each folder above the URL, however many seeds there are.
             ScopeKind::Prefix => {
                 let text = strip_scheme(url.as_str());
                 let path = &text[..text.find('?').unwrap_or(text.len())];
@@ -65,7 +65,7 @@ impl Scope {
         xxhash_rust::xxh3::xxh3_64(format!("{:?} {}", self.kind, roots.join(" ")).as_bytes())
     }
 
-    /// Tells whether any address of the host of `url` may be visited.
+    /// Tells whether any URL of the host of `url` may be visited.
     #[must_use]
     pub(crate) fn has_host(&self, url: &PageUrl) -> bool {
         if self.kind != ScopeKind::Prefix {
@@ -99,7 +99,7 @@ fn host_name(url: &PageUrl) -> String {
 fn folder(url: &PageUrl) -> &str {
     let end = url.as_str().find('?').unwrap_or(url.as_str().len());
     let path = &url.as_str()[..end];
-    let text = &path[..=path.rfind('/').expect("an http address has a path")];
+    let text = &path[..=path.rfind('/').expect("an http URL has a path")];
     strip_scheme(text)
 }
 

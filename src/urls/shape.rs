@@ -1,14 +1,14 @@
-//! Shapes of addresses that only traps have.
+//! Shapes of URLs that only traps have.
 
 use super::calendar::{self, CalendarRange};
 use super::escapes::nesting;
 use super::{PageUrl, sessions};
 
-/// Limits on the shape of an address. Each bound is inclusive.
+/// Limits on the shape of a URL. Each bound is inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ShapeLimits {
-    /// Longest address, in characters.
+    /// Longest URL, in characters.
     pub url_length_max: usize,
     /// Most segments in a path.
     pub path_segments_max: usize,
@@ -16,15 +16,15 @@ pub struct ShapeLimits {
     pub segment_repeats_max: usize,
     /// Most times that two or more segments may stand in a path right after each other.
     pub sequence_repeats_max: usize,
-    /// Most times that the address's own host may stand as a segment in its path.
+    /// Most times that the URL's own host may stand as a segment in its path.
     pub host_repeats_max: usize,
-    /// Most times that one query parameter may stand in an address.
+    /// Most times that one query parameter may stand in a URL.
     pub parameter_repeats_max: usize,
     /// Most times that a part may be escaped over and over, as `%2525` or `&amp;amp;` is twice.
     pub escape_nesting_max: usize,
-    /// Most months from now to a month ahead that an address names; 0 for no limit.
+    /// Most months from now to a month ahead that a URL names; 0 for no limit.
     pub calendar_months_ahead_max: u32,
-    /// Most years from now back to a month that the address of a calendar names; 0 for no limit.
+    /// Most years from now back to a month that the URL of a calendar names; 0 for no limit.
     pub calendar_years_back_max: u32,
     /// Refuse links with a session in the path, where rules of the normal form do not take it out.
     pub refuse_path_sessions: bool,
@@ -47,7 +47,7 @@ impl Default for ShapeLimits {
     }
 }
 
-/// What makes an address look like part of a trap.
+/// What makes a URL look like part of a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddShape {
     /// Longer than `url_length_max`.
@@ -72,7 +72,7 @@ pub enum OddShape {
 
 impl OddShape {
     /// Tells whether only a link can be odd in this way: a seed or the target of a redirect that
-    /// names a month or a session is one address, and no step on an endless way.
+    /// names a month or a session is one URL, and no step on an endless way.
     #[must_use]
     pub(crate) fn is_of_links(self) -> bool {
         matches!(self, Self::Calendar | Self::SessionInPath)
@@ -141,7 +141,7 @@ fn sequence_repeats(segments: &[&str]) -> usize {
     most
 }
 
-/// How often the host of the address stands in its path, with or without `www.` and port.
+/// How often the host of the URL stands in its path, with or without `www.` and port.
 fn host_repeats(url: &PageUrl, segments: &[&str]) -> usize {
     let bare = |name: &str| -> usize { if name.starts_with("www.") { 4 } else { 0 } };
     let host = url.url().host_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Addresses as people type them: the scheme may be missing.
+//! URLs as people type them: the scheme may be missing.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +7,10 @@ use super::{Normalize, PageUrl, ParseError};
 /// The port on which no server speaks TLS.
 const PLAIN_PORT: u16 = 80;
 
-/// An address that was typed.
+/// A URL that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typed {
-    /// The address.
+    /// The URL.
     pub url: PageUrl,
     /// The scheme that it was taken to have; none if it has one.
     pub assumed: Option<&'static str>,
@@ -50,7 +50,7 @@ fn has_scheme(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// What an address without a scheme begins with.
+/// What a URL without a scheme begins with.
 struct HostPort<'a> {
     name: &'a str,
     port: Option<u16>,

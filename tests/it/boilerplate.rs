@@ -120,7 +120,7 @@ fn copies_of_an_early_page_join_it_whole() {
     for path in paths {
         assert_eq!(repeats(&text(&crawled, &web, path)), 3);
         let facts = crawled.explain(&web.url(0, path)).facts;
-        assert!(facts.contains(&("recognised by".to_owned(), "exact_content".to_owned())));
+        assert!(facts.contains(&("found by".to_owned(), "exact_content".to_owned())));
     }
 }
 

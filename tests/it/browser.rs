@@ -1,5 +1,5 @@
-//! A headless Chromium for the tests of the dashboard, driven by `chromiumoxide`. It runs as long as
-//! any tab is open.
+//! A headless Chromium for the tests of the dashboard, driven by `chromiumoxide`. It runs as long
+//! as any tab is open.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -10,7 +10,7 @@ use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::{self, Finder, Question};
 use uniqcrawl::store::View as _;
-use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::web::robots::meta::{Honour, Terms};
 
 use crate::lab::Lab;
@@ -200,7 +200,7 @@ fn a_page_that_names_another_address_later_or_whose_canonical_copy_goes_is_elect
 fn the_order_of_arrival_decides_nothing() {
     let crawled = Crawled::new();
     let finder = Finder::new(&neardup::Config::default()).unwrap();
-    let signer = Signer::default();
+    let fingerprinter = Fingerprinter::default();
     let mut batch = crawled.store.begin().unwrap();
     let mut chance = 7_u64;
     let mut pick = |below: u64| {
@@ -230,14 +230,14 @@ fn the_order_of_arrival_decides_nothing() {
                     score: None,
                     terms: Terms::default(),
                     declared: named,
-                    signed: signer.sign_input(&Input {
+                    keys: fingerprinter.article_keys_of(&Input {
                         text: &text,
                         url: &address(copy),
                         ..Input::default()
                     }),
                 };
                 let config = neardup::Config::default();
-                let question = Question::new(&article.signed, &article.address);
+                let question = Question::new(&article.keys, &article.address);
                 let judged = dedup::judge_stored(&batch, &finder, &question, &config).unwrap();
                 let now = Timestamp(1);
                 // Half of them get their links later.

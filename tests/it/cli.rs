@@ -33,7 +33,7 @@ fn put(folder: &Path, files: &[(&str, &str)]) {
 }
 
 /// A page whose head tells who wrote it, when and where.
-fn signed(page: &str) -> String {
+fn keys(page: &str) -> String {
     let head = "<meta name=author content='Jane Doe'><meta property='og:site_name' content=Daily>\
                 <meta property='article:published_time' content='2024-03-05T10:22:00+08:00'>\
                 <meta property='article:modified_time' content='2024-03-06'>\
@@ -46,8 +46,8 @@ fn site() -> Web {
         Site::new()
             .robots("User-agent: *\nDisallow: /no\n")
             .html("/", page("Front page", &prose(1, 80), &["/a", "/b", "/no", "/gone"]))
-            .html("/a", signed(&page("Story, \"quoted\"", &prose(2, 80), &[])))
-            .html("/b", signed(&page("Story, \"quoted\"", &prose(2, 80), &[]))),
+            .html("/a", keys(&page("Story, \"quoted\"", &prose(2, 80), &[])))
+            .html("/b", keys(&page("Story, \"quoted\"", &prose(2, 80), &[]))),
     )
 }
 
@@ -66,7 +66,7 @@ fn bad_usage_ends_with_2_and_names_what_is_wrong() {
     );
     fails(&[], path, 2, &["--seeds"]);
     fails(&["--seeds", "none.txt"], path, 2, &["none.txt", "No such file"]);
-    fails(&["--seeds", "empty.txt"], path, 2, &["empty.txt", "no address"]);
+    fails(&["--seeds", "empty.txt"], path, 2, &["empty.txt", "no URL"]);
     fails(&["--seeds", "s.txt", "--delay", "5x"], path, 2, &["`5x` is no time"]);
     fails(&["--seeds", "s.txt", "--config", "no.toml"], path, 2, &["no.toml"]);
     fails(
@@ -82,7 +82,7 @@ fn bad_usage_ends_with_2_and_names_what_is_wrong() {
         &["type.toml: line 2: `frontier.delay`: `x` is no time"],
     );
     fails(&["stats", "--store", "nowhere"], path, 2, &["nowhere"]);
-    fails(&["explain", "--store", "nowhere", "x"], path, 2, &["`x` is no address"]);
+    fails(&["explain", "--store", "nowhere", "x"], path, 2, &["`x` is no URL"]);
     fails(&["robots", "test", "none", "/x"], path, 2, &["none"]);
     assert!(!path.join("nowhere").exists() && !path.join("store").exists());
 }
@@ -220,9 +220,9 @@ fn a_crawl_can_be_explained_inspected_checked_and_exported() {
     let inspected = text(&crawl(&["inspect", &copy], path));
     assert!(inspected.contains("docId") && inspected.contains("copy  "), "{inspected}");
     fails(&["inspect", "0000000000000000-0000000000000000"], path, 2, &["no document"]);
-    fails(&["inspect", "what"], path, 2, &["neither a docId nor an address"]);
+    fails(&["inspect", "what"], path, 2, &["neither a docId nor a URL"]);
     fails(&["check"], path, 0, &["clean: every invariant holds"]);
-    fails(&["stats"], path, 0, &["addresses.refused.robots_disallowed"]);
+    fails(&["stats"], path, 0, &["urls.refused.robots_disallowed"]);
 
     let out = crawl(&["export", "--out", "corpus", "--json"], path);
     assert!(out.status.success(), "{}", text(&out));
@@ -305,7 +305,7 @@ fn a_full_disk_stops_the_crawl_and_loses_nothing() {
     assert_eq!(limited.status.code(), Some(1), "{}", text(&limited));
     let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
     fails(&["check"], folder.path(), 0, &["clean"]);
-    fails(&arguments, folder.path(), 0, &["documents            151"]);
+    fails(&arguments, folder.path(), 0, &["documents    151"]);
     fails(&["check"], folder.path(), 0, &["clean"]);
 }
 
@@ -406,7 +406,7 @@ fn nobody_who_reads_is_no_panic() {
     assert!(made.status.success(), "{}", text(&made));
     for arguments in [
         &["rules", "list"][..],
-        &["verdicts", "list"],
+        &["duplicate-feed", "list"],
         &["stats"],
         &["config"],
         &["jobs", "next", "--jobs", "jobs.toml"],

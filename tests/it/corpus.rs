@@ -216,8 +216,8 @@ fn a_dropped_copy_says_how_it_was_found_and_how_alike_it_is() {
     let alike = dropped[0]["similarity"].as_f64().unwrap();
     let thousandths = alike * 1000.0;
     assert!(alike > 0.9 && alike < 1.0 && (thousandths - thousandths.round()).abs() < 1e-9);
-    let signer = uniqcrawl::text::features::Signer::default();
-    let [one, other] = [&text, &near].map(|text| signer.sign(text, ""));
+    let fingerprinter = uniqcrawl::text::features::Fingerprinter::default();
+    let [one, other] = [&text, &near].map(|text| fingerprinter.text_keys(text, ""));
     assert!((alike - f64::from(one.sketch.similarity(&other.sketch))).abs() <= 0.0005);
     assert_eq!(dropped[0]["distance"], json!(one.fingerprint.distance(other.fingerprint)));
     assert_eq!(

@@ -101,7 +101,7 @@ fn no_command_panics_at_a_damaged_store_and_reading_changes_nothing() {
         &["inspect", &url],
         &["explain", &url],
         &["stats"],
-        &["verdicts", "export", "feed.jsonl"],
+        &["duplicate-feed", "export", "feed.jsonl"],
         &["rules", "list"],
     ];
     let writing: [&[&str]; 2] =
@@ -168,7 +168,7 @@ fn a_row_that_makes_no_sense_is_told_with_its_table() {
     drop(store);
     let commands: [&[&str]; 5] = [
         &["export", "--out", "out"],
-        &["verdicts", "export", "feed.jsonl"],
+        &["duplicate-feed", "export", "feed.jsonl"],
         &["search", "--words", "ba1"],
         &["expire", "--older-than", "1d"],
         &["inspect", &url],

@@ -8,7 +8,7 @@ use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::Key;
 use uniqcrawl::neardup::{Config, Deduplicator, Finder, InputDocument, Question, Verdict};
 use uniqcrawl::store::View as _;
-use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::web::robots::meta::Terms;
 
@@ -19,7 +19,7 @@ struct Judge {
     crawled: Crawled,
     config: Config,
     finder: Finder,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     time: i64,
 }
 
@@ -35,10 +35,16 @@ impl Judge {
 
     fn with(config: Config) -> Self {
         let finder = Finder::new(&config).unwrap();
-        Self { crawled: Crawled::new(), config, finder, signer: Signer::default(), time: 0 }
+        Self {
+            crawled: Crawled::new(),
+            config,
+            finder,
+            fingerprinter: Fingerprinter::default(),
+            time: 0,
+        }
     }
 
-    fn sign(&self, address: &str, title: &str, text: &str) -> Article {
+    fn article(&self, address: &str, title: &str, text: &str) -> Article {
         Article {
             address: address.to_owned(),
             title: title.to_owned(),
@@ -49,7 +55,7 @@ impl Judge {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            signed: self.signer.sign_input(&Input {
+            keys: self.fingerprinter.article_keys_of(&Input {
                 title,
                 text,
                 url: address,
@@ -61,13 +67,13 @@ impl Judge {
     fn add(&mut self, article: &Article, links: u64) -> (Place, Joined) {
         self.time += 1;
         let mut batch = self.crawled.store.begin().unwrap();
-        let question = Question::new(&article.signed, &article.address);
+        let question = Question::new(&article.keys, &article.address);
         let judged = dedup::judge_stored(&batch, &self.finder, &question, &self.config).unwrap();
         let place = judged.place;
         let now = Timestamp(self.time);
         let joined = clusters::join(&mut batch, article, &place, links, now).unwrap();
         if let Some(content) = joined.content {
-            self.finder.insert(content as u32, &article.signed);
+            self.finder.insert(content as u32, &article.keys);
         }
         batch.commit().unwrap();
 
@@ -75,10 +81,10 @@ impl Judge {
     }
 
     fn key(&mut self, address: &str, title: &str, text: &str) -> Option<Key> {
-        let article = self.sign(address, title, text);
+        let article = self.article(address, title, text);
         match self.add(&article, 0).0 {
             Place::New => None,
-            Place::Tree(joint) => Some(joint.key),
+            Place::Tree(matched) => Some(matched.key),
         }
     }
 }
@@ -120,7 +126,7 @@ fn a_text_that_is_unlike_the_first_copy_is_one_more_if_any_copy_is_much_like_it(
     let found = |steps: &[usize]| -> Vec<bool> {
         let mut judge = Judge::new();
         let mut add = |others| {
-            let article = judge.sign(&format!("http://{others}.test/"), "", &edited(others));
+            let article = judge.article(&format!("http://{others}.test/"), "", &edited(others));
             judge.add(&article, 0).1.document == 1
         };
         steps.iter().map(|others| add(*others)).collect()
@@ -155,10 +161,9 @@ fn short_texts_are_copies_only_if_they_are_equal() {
 #[test]
 fn an_accident_of_the_fingerprint_joins_nothing() {
     let mut judge = Judge::new();
-    let mut first = judge.sign("a", "A", &prose(1, 100));
-    let mut second = judge.sign("b", "B", &prose(2, 100));
-    (first.signed.text.fingerprint, second.signed.text.fingerprint) =
-        (Fingerprint(7), Fingerprint(7));
+    let mut first = judge.article("a", "A", &prose(1, 100));
+    let mut second = judge.article("b", "B", &prose(2, 100));
+    (first.keys.text.fingerprint, second.keys.text.fingerprint) = (Fingerprint(7), Fingerprint(7));
     judge.add(&first, 0);
     assert_eq!(judge.add(&second, 0).0, Place::New);
 }
@@ -169,8 +174,8 @@ fn the_tree_with_most_copies_takes_a_text_that_two_would_take() {
     let text = prose(1, 100);
     // Alike enough for a sketch, and five bits apart: two trees, with the third between them.
     let article = |judge: &Judge, address: &str, add: &str, bits: u64| {
-        let mut article = judge.sign(address, "", &format!("{text} {add}"));
-        article.signed.text.fingerprint = Fingerprint(bits);
+        let mut article = judge.article(address, "", &format!("{text} {add}"));
+        article.keys.text.fingerprint = Fingerprint(bits);
         article
     };
     let old = article(&judge, "old", "uno", 0b0_0000);
@@ -190,8 +195,8 @@ fn the_older_tree_takes_a_text_if_both_have_as_many_copies() {
     let text = prose(1, 100);
     let mut documents = Vec::new();
     for (address, bits) in [("old", 0b1_1111), ("new", 0b0_0000), ("between", 0b0_0111)] {
-        let mut article = judge.sign(address, "", &format!("{text} {address}"));
-        article.signed.text.fingerprint = Fingerprint(bits);
+        let mut article = judge.article(address, "", &format!("{text} {address}"));
+        article.keys.text.fingerprint = Fingerprint(bits);
         documents.push(judge.add(&article, 0).1.document);
     }
     assert_eq!(documents[2], documents[0]);
@@ -201,13 +206,13 @@ fn the_older_tree_takes_a_text_if_both_have_as_many_copies() {
 fn the_most_popular_copy_is_kept_and_may_come_later() {
     let mut judge = Judge::new();
     let text = prose(1, 80);
-    let first = judge.sign("http://a/first", "One", &text);
+    let first = judge.article("http://a/first", "One", &text);
     let (_, first) = judge.add(&first, 1);
-    let mut scored = judge.sign("http://b/second", "Two", &text);
+    let mut scored = judge.article("http://b/second", "Two", &text);
     scored.score = Some(50);
     let (_, second) = judge.add(&scored, 0);
     assert_eq!((second.document, second.canonical), (first.document, true));
-    let (_, third) = judge.add(&judge.sign("http://c/third", "Three", &text), 20);
+    let (_, third) = judge.add(&judge.article("http://c/third", "Three", &text), 20);
     assert!(!third.canonical);
 
     let mut batch = judge.crawled.store.begin().unwrap();
@@ -220,7 +225,7 @@ fn the_most_popular_copy_is_kept_and_may_come_later() {
     );
     let document = batch.get(DOCUMENTS, number).unwrap().unwrap();
     assert_eq!((document.canonical.as_str(), document.title.as_str()), ("http://c/third", "Three"));
-    assert_eq!(document.id, DocId::of("http://a/first", "One", scored.signed.text.hash));
+    assert_eq!(document.id, DocId::of("http://a/first", "One", scored.keys.text.hash));
     assert_eq!(copies_of(&batch, number).unwrap().len(), 3);
 }
 
@@ -228,9 +233,9 @@ fn the_most_popular_copy_is_kept_and_may_come_later() {
 fn the_text_of_every_near_copy_can_be_read_back() {
     let mut judge = Judge::new();
     let text = prose(1, 300);
-    judge.add(&judge.sign("a", "One two", &text), 0);
+    judge.add(&judge.article("a", "One two", &text), 0);
     let near = format!("{text} And one line more.");
-    let mut article = judge.sign("b", "One two", &near);
+    let mut article = judge.article("b", "One two", &near);
     article.score = Some(9);
     let (place, joined) = judge.add(&article, 0);
     assert!(matches!(place, Place::Tree(_)) && joined.canonical);
@@ -277,13 +282,13 @@ fn titles_are_near_within_three_bits_whatever_texts_are() {
     for k in [3, 8] {
         let config = Config { k, ..Config::default() };
         let mut finder = Finder::new(&config).unwrap();
-        let signed = |text, title| {
-            let mut signed = Signer::default().sign_article("", &prose(text, 60), "");
-            signed.title = Some(Fingerprint(title));
-            signed
+        let keys = |text, title| {
+            let mut keys = Fingerprinter::default().article_keys("", &prose(text, 60), "");
+            keys.title = Some(Fingerprint(title));
+            keys
         };
-        finder.insert(5, &signed(1, 0));
-        let titled = |bits| finder.keys_of(5, &signed(2, bits)).contains(&Key::Title);
+        finder.insert(5, &keys(1, 0));
+        let titled = |bits| finder.keys_of(5, &keys(2, bits)).contains(&Key::Title);
         assert!(titled(0) && titled(0b111) && !titled(0b1111), "within {k}");
     }
 }

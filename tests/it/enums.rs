@@ -10,11 +10,11 @@ use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::neardup::{self, Deduplicator, InputDocument, Preset, Verdict};
-use uniqcrawl::service::intake::{Found, Intake, Limits, Rules, Submission};
+use uniqcrawl::service::ingest::{Found, Ingest, Limits, Rules, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::features::lecture::enum_hash;
 use uniqcrawl::text::features::{
-    ArticleField, Config, EnumHash, Enumeration, Extractor, Input, Signer,
+    ArticleField, Config, EnumHash, Enumeration, Extractor, Fingerprinter, Input,
 };
 use uniqcrawl::urls::Normalize;
 
@@ -33,25 +33,30 @@ fn by(dedup: &uniqcrawl::neardup::Config) -> Rules<'_> {
 
 #[test]
 fn declared_fields_vote_alone_or_beside_the_words() {
-    let alone = Signer::new(category(Extractor::Enum, 1.0)).unwrap();
-    let sign = |signer: &Signer, text: &str, value: &str| {
+    let alone = Fingerprinter::new(category(Extractor::Enum, 1.0)).unwrap();
+    let sign = |fingerprinter: &Fingerprinter, text: &str, value: &str| {
         let fields = [ArticleField { name: "category", value }];
-        signer.sign_text(&Input { text, fields: &fields, ..Input::default() }).fingerprint
+        fingerprinter.text_keys_of(&Input { text, fields: &fields, ..Input::default() }).fingerprint
     };
     for (value, number) in [(" news ", 1), ("SPORT", 2), ("", 0), ("politics", 0)] {
         assert_eq!(sign(&alone, &prose(1, 50), value).0, enum_hash(number, 3), "{value}");
     }
-    assert_eq!(alone.sign_input(&Input { title: "Some words", ..Input::default() }).title, None);
+    assert_eq!(
+        alone.article_keys_of(&Input { title: "Some words", ..Input::default() }).title,
+        None
+    );
     let text = prose(1, 50);
     let (light, heavy) = (category(Extractor::Tfidf, 12.0), category(Extractor::Tfidf, 5_000.0));
-    let (light, heavy) = (Signer::new(light).unwrap(), Signer::new(heavy).unwrap());
-    let apart = |signer| sign(signer, &text, "news").distance(sign(signer, &text, "sport"));
+    let (light, heavy) = (Fingerprinter::new(light).unwrap(), Fingerprinter::new(heavy).unwrap());
+    let apart = |fingerprinter| {
+        sign(fingerprinter, &text, "news").distance(sign(fingerprinter, &text, "sport"))
+    };
     assert_eq!(apart(&heavy), 64, "the values of the lecture's hash are far apart");
     assert!(apart(&light) < 20, "one word more or less: {}", apart(&light));
-    let title = |signer: &Signer| {
-        signer.sign_input(&Input { title: "Some words", ..Input::default() }).title
+    let title = |fingerprinter: &Fingerprinter| {
+        fingerprinter.article_keys_of(&Input { title: "Some words", ..Input::default() }).title
     };
-    assert_eq!(title(&heavy), title(&Signer::default()), "fields have no vote in a title");
+    assert_eq!(title(&heavy), title(&Fingerprinter::default()), "fields have no vote in a title");
     let shown = heavy.features_of(&Input { text: "harbour", ..Input::default() });
     assert_eq!(shown[0].text, "category=other");
     assert!((shown[0].weight - 5_000.0).abs() < 1e-3);
@@ -64,8 +69,8 @@ fn a_value_that_is_added_changes_no_mixed_hash() {
         let one = Enumeration { field: "kind".to_owned(), values, weight: 1.0, hash };
         let config = Config { extractor: Extractor::Enum, enums: vec![one], ..Config::default() };
         let fields = [ArticleField { name: "kind", value: "b" }];
-        let signer = Signer::new(config).unwrap();
-        signer.sign_text(&Input { fields: &fields, ..Input::default() }).fingerprint
+        let fingerprinter = Fingerprinter::new(config).unwrap();
+        fingerprinter.text_keys_of(&Input { fields: &fields, ..Input::default() }).fingerprint
     };
     let (three, four) = (["a", "b", "c"], ["a", "b", "c", "d"]);
     assert_eq!(print(&three, EnumHash::Mixed), print(&four, EnumHash::Mixed));
@@ -81,8 +86,8 @@ fn the_language_and_the_site_of_an_article_are_fields() {
         hash: EnumHash::Lecture,
     };
     let print = |config: Config, url: &str, language: &str| {
-        let signer = Signer::new(config).unwrap();
-        signer.sign_text(&Input { url, language, ..Input::default() }).fingerprint
+        let fingerprinter = Fingerprinter::new(config).unwrap();
+        fingerprinter.text_keys_of(&Input { url, language, ..Input::default() }).fingerprint
     };
     let only = |enums| Config { extractor: Extractor::Enum, enums, ..Config::default() };
     let site = || only(vec![one("site", &["a.example"])]);
@@ -102,7 +107,7 @@ fn enumerations_that_cannot_be_are_named() {
     let fails = |change: &dyn Fn(&mut Config), says: &str| {
         let mut config = category(Extractor::Tfidf, 1.0);
         change(&mut config);
-        let error = Signer::new(config).unwrap_err().to_string();
+        let error = Fingerprinter::new(config).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     };
     fails(&|config| config.enums[0].values[1] = " NEWS".to_owned(), "values 1 and 2 are the same");
@@ -124,9 +129,9 @@ fn enumerations_that_cannot_be_are_named() {
     };
     fails(&alone, "`enum` needs");
     let mut odd = category(Extractor::Tfidf, 1.0);
-    assert!(Signer::for_articles(odd.clone()).is_ok());
+    assert!(Fingerprinter::for_articles(odd.clone()).is_ok());
     odd.enums[0].field = "colour".to_owned();
-    let error = Signer::for_articles(odd).unwrap_err().to_string();
+    let error = Fingerprinter::for_articles(odd).unwrap_err().to_string();
     assert!(error.contains("`colour`") && error.contains("media"), "{error}");
 }
 
@@ -154,7 +159,7 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let rules =
             Rules { dedup: &config, normalize: Normalize::default(), limits: Limits::default() };
-        let intake = Intake::start(store, finder, rules, clock).unwrap();
+        let ingest = Ingest::start(store, finder, rules, clock).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let send = |n: u64, value: &str| {
             let mut article = json!({"nid": n, "content": prose(n, 60), "language": "fr"});
@@ -163,8 +168,8 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
                 article["url"] = json!(format!("http://{value}/{n}"));
             }
             let submission: Submission = serde_json::from_value(article).unwrap();
-            let prepared = intake.prepare(submission).unwrap();
-            runtime.block_on(intake.deliver(vec![prepared])).unwrap()[0].found
+            let prepared = ingest.prepare(submission).unwrap();
+            runtime.block_on(ingest.deliver(vec![prepared])).unwrap()[0].found
         };
         assert_eq!(send(1, value), Found::New, "{field}");
         assert_eq!(send(2, other), Found::New, "{field}");
@@ -174,7 +179,7 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
     let store = Arc::new(Store::open_or_create(tempfile::tempdir().unwrap().path(), 1).unwrap());
     let finder = Arc::new(Mutex::new(dedup::load(&store, &odd).unwrap()));
     let clock = Clock::hand(Timestamp(0));
-    let started = Intake::start(store, finder, by(&odd), clock);
+    let started = Ingest::start(store, finder, by(&odd), clock);
     assert!(started.err().unwrap().to_string().contains("colour"));
 }
 

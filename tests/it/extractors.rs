@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use uniqcrawl::text::features::lecture::string_hash;
-use uniqcrawl::text::features::{Config, EnumHash, Enumeration, Extractor, HanFallback, Signer};
+use uniqcrawl::text::features::{
+    Config, EnumHash, Enumeration, Extractor, Fingerprinter, HanFallback,
+};
 
 use crate::support::crawl;
 
@@ -35,12 +37,12 @@ const WORD_BASED: [Extractor; 5] = [
     Extractor::LongestSentence,
 ];
 
-fn signer(extractor: Extractor, han_fallback: HanFallback) -> Signer {
-    Signer::new(Config { extractor, han_fallback, ..Config::default() }).unwrap()
+fn fingerprinter(extractor: Extractor, han_fallback: HanFallback) -> Fingerprinter {
+    Fingerprinter::new(Config { extractor, han_fallback, ..Config::default() }).unwrap()
 }
 
-fn names(signer: &Signer, text: &str) -> Vec<String> {
-    signer.features(text).into_iter().map(|feature| feature.text).collect()
+fn names(fingerprinter: &Fingerprinter, text: &str) -> Vec<String> {
+    fingerprinter.features(text).into_iter().map(|feature| feature.text).collect()
 }
 
 /// A text without blanks or marks: one sentence.
@@ -62,7 +64,7 @@ fn chance(from: u32, of: u64) -> String {
 fn pairs_stand_for_words_where_the_dictionary_does_not_serve() {
     for extractor in WORD_BASED {
         let [auto, never, always] = [HanFallback::Auto, HanFallback::Never, HanFallback::Always]
-            .map(|fallback| signer(extractor, fallback));
+            .map(|fallback| fingerprinter(extractor, fallback));
         for old in [bare(SPELL), chance(0x4E00, 20_000), chance(0x3400, 6_000)] {
             assert!(auto.features(&old) == always.features(&old), "{extractor}: {old}");
             assert!(auto.features(&old) != never.features(&old), "{extractor}: {old}");
@@ -70,14 +72,15 @@ fn pairs_stand_for_words_where_the_dictionary_does_not_serve() {
         assert_eq!(auto.features(NEWS), never.features(NEWS), "{extractor}");
         assert_ne!(auto.features(NEWS), always.features(NEWS), "{extractor}");
     }
-    let found = signer(Extractor::Tfidf, HanFallback::Auto).features(&format!("{SPELL} harbour"));
+    let found =
+        fingerprinter(Extractor::Tfidf, HanFallback::Auto).features(&format!("{SPELL} harbour"));
     let weight = |text: &str| found.iter().find(|found| found.text == text).map(|f| f.weight);
     assert!(weight("迦卢").is_some() && weight("卢尼").is_some(), "{found:?}");
     assert_eq!(weight("harbour"), weight("卢尼"), "a pair is as rare as an unknown word");
     assert_eq!(weight("耶唵"), None, "a pair does not reach over a mark");
     let hash = found.iter().find(|found| found.text == "卢尼").unwrap().hash;
     assert_eq!(hash, string_hash("卢尼"), "the hash of the lecture");
-    let runs = names(&signer(Extractor::WordShingles, HanFallback::Auto), SPELL);
+    let runs = names(&fingerprinter(Extractor::WordShingles, HanFallback::Auto), SPELL);
     assert!(runs.contains(&"摩诃迦卢".to_owned()), "three pairs are four characters: {runs:?}");
 }
 
@@ -85,7 +88,7 @@ fn pairs_stand_for_words_where_the_dictionary_does_not_serve() {
 fn traditional_characters_that_are_not_simplified_are_told_apart_by_pairs() {
     let text = "憂鬱臺灣烏龜體驗過國際機場歡迎儀式聽說讀寫學習電腦網際網路環境優劣關係複雜";
     let config = Config { simplify: false, ..Config::default() };
-    let strict = Signer::new(config).unwrap();
+    let strict = Fingerprinter::new(config).unwrap();
     let text = text.repeat(3);
     let found = strict.features(&text);
     assert!(found.iter().any(|feature| feature.text == "際網"), "{found:?}");
@@ -97,8 +100,10 @@ fn traditional_characters_that_are_not_simplified_are_told_apart_by_pairs() {
 
 #[test]
 fn titles_and_short_texts_keep_their_words() {
-    let (auto, never) =
-        (signer(Extractor::Tfidf, HanFallback::Auto), signer(Extractor::Tfidf, HanFallback::Never));
+    let (auto, never) = (
+        fingerprinter(Extractor::Tfidf, HanFallback::Auto),
+        fingerprinter(Extractor::Tfidf, HanFallback::Never),
+    );
     for title in ["王翦与项燕", "我和你说的那个人走了", "去重"] {
         assert_eq!(auto.features(title), never.features(title), "{title}");
     }
@@ -111,19 +116,23 @@ fn a_copy_with_an_edit_is_near_wherever_the_text_lies() {
     let texts = (0..=clauses.len()).map(|n| format!("{NEWS}{}", clauses[..n].join("，")));
     let texts: Vec<String> = texts.collect();
     let (auto, words, pairs) = (
-        signer(Extractor::Tfidf, HanFallback::Auto),
-        signer(Extractor::Tfidf, HanFallback::Never),
-        signer(Extractor::Tfidf, HanFallback::Always),
+        fingerprinter(Extractor::Tfidf, HanFallback::Auto),
+        fingerprinter(Extractor::Tfidf, HanFallback::Never),
+        fingerprinter(Extractor::Tfidf, HanFallback::Always),
     );
-    let print = |signer: &Signer, text: &str| signer.sign(text, "").fingerprint;
+    let print =
+        |fingerprinter: &Fingerprinter, text: &str| fingerprinter.text_keys(text, "").fingerprint;
     let both = |text: &&String| {
         let found = print(&auto, text);
         found != print(&words, text) && found != print(&pairs, text)
     };
     assert!(texts.iter().filter(both).count() > 2, "some lie between");
-    let near = |signer: &Signer| {
+    let near = |fingerprinter: &Fingerprinter| {
         let steps = texts.windows(2);
-        steps.map(|pair| print(signer, &pair[0]).distance(print(signer, &pair[1]))).max().unwrap()
+        steps
+            .map(|pair| print(fingerprinter, &pair[0]).distance(print(fingerprinter, &pair[1])))
+            .max()
+            .unwrap()
     };
     // What a border between words and pairs would make of one clause more.
     let apart = texts.iter().map(|text| print(&words, text).distance(print(&pairs, text))).min();
@@ -152,7 +161,7 @@ fn what_moves_fingerprints_is_in_the_name() {
         enums(category(&["news", "sport"], 1.0, EnumHash::Mixed)),
     ];
     let mut names: Vec<String> =
-        configs.into_iter().map(|config| Signer::new(config).unwrap().name()).collect();
+        configs.into_iter().map(|config| Fingerprinter::new(config).unwrap().name()).collect();
     assert_eq!(names[0], "tfidf, top 256, version 2");
     names.sort();
     names.dedup();
@@ -172,7 +181,7 @@ fn words_of_a_dictionary_are_cut_as_one() {
     let file = "\u{FEFF}雲山霧罩閣 n\n\n韩玉 5\r\n璟堃珣 3 nz\niphone手机\n参观 0\n";
     let dictionary_file = put(folder.path(), "words.txt", file);
     let with = Config { dictionary_file, ..Config::default() };
-    let (with, without) = (Signer::new(with).unwrap(), Signer::default());
+    let (with, without) = (Fingerprinter::new(with).unwrap(), Fingerprinter::default());
     let (own, plain) = (names(&with, text), names(&without, text));
     let has = |names: &[String], word: &str| names.iter().any(|name| name == word);
     assert!(has(&own, "云山雾罩阁") && !has(&plain, "云山雾罩阁"), "{own:?}, {plain:?}");
@@ -193,7 +202,8 @@ fn a_line_that_is_no_word_of_a_dictionary_is_named() {
         let path = folder.path().join("bad.txt");
         fs::write(&path, bytes).unwrap();
         let dictionary_file = path.to_str().unwrap().to_owned();
-        let error = Signer::new(Config { dictionary_file, ..Config::default() }).unwrap_err();
+        let error =
+            Fingerprinter::new(Config { dictionary_file, ..Config::default() }).unwrap_err();
         for word in says.iter().chain(&["bad.txt"]) {
             assert!(error.to_string().contains(word), "{error}");
         }
@@ -204,7 +214,7 @@ fn a_line_that_is_no_word_of_a_dictionary_is_named() {
     fails("\n\n韩玉 5 n n\n".as_bytes(), &["line 3", "more than"]);
     fails(b"\xBA\xAB\n", &["line 1", "UTF-8"]);
     let missing = Config { dictionary_file: "no/such.txt".to_owned(), ..Config::default() };
-    assert!(Signer::new(missing).unwrap_err().to_string().contains("no/such.txt"));
+    assert!(Fingerprinter::new(missing).unwrap_err().to_string().contains("no/such.txt"));
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn requests_under_way_are_bounded_over_all_hosts() {
         let web = Web::start(8, |_| (0..8).map(|n| Site::new().page("/", page(n))).collect());
         let mut config = config();
         config.crawl.limits.requests_max = requests_max;
-        config.crawl.limits.signers = 1;
+        config.crawl.limits.page_threads = 1;
         assert_eq!(Crawled::new().run(&config, &web.seeds()).pages, 8);
         let requests = web.web.requests();
         let open = |at| requests.iter().filter(|r| r.started <= at && at < r.finished).count();
@@ -190,7 +190,7 @@ fn peak_memory(pages: u64) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
     let settings = format!(
-        "[crawl]\npages_max = {pages}\nsigners = 1\nrequests_max = 1\nbatch_pages_max = 1\n\
+        "[crawl]\npages_max = {pages}\npage_threads = 1\nrequests_max = 1\nbatch_pages_max = 1\n\
          probe_error_page = false\n[store]\ncache_mib = 8\n"
     );
     std::fs::write(folder.path().join("few.toml"), settings).unwrap();

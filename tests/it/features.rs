@@ -3,17 +3,17 @@
 use std::fs;
 
 use proptest::prelude::*;
-use uniqcrawl::text::features::{Config, Extractor, Signer, site_of};
+use uniqcrawl::text::features::{Config, Extractor, Fingerprinter, site_of};
 use uniqcrawl::text::{DocumentFrequencies, Tokens, normalize, words};
 
 use crate::support::prose;
 
-fn signer(extractor: Extractor) -> Signer {
-    Signer::new(Config { extractor, ..Config::default() }).unwrap()
+fn fingerprinter(extractor: Extractor) -> Fingerprinter {
+    Fingerprinter::new(Config { extractor, ..Config::default() }).unwrap()
 }
 
 fn features(extractor: Extractor, text: &str) -> Vec<(String, f32)> {
-    let features = signer(extractor).features(text);
+    let features = fingerprinter(extractor).features(text);
     let mut all: Vec<(String, f32)> =
         features.into_iter().map(|feature| (feature.text, feature.weight)).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -55,8 +55,8 @@ fn shingles_run_over_words_or_characters() {
 
 #[test]
 fn the_longest_sentence_alone_decides() {
-    let signer = signer(Extractor::LongestSentence);
-    let print = |text: &str| signer.sign(text, "").fingerprint;
+    let fingerprinter = fingerprinter(Extractor::LongestSentence);
+    let print = |text: &str| fingerprinter.text_keys(text, "").fingerprint;
     let longest = "渔港的灯塔在夜里亮起来了而船还在海上等着天亮";
     assert_eq!(print(&format!("新闻。{longest}。完")), print(&format!("{longest}！别的话")));
     assert_ne!(print(longest), print("别的话"));
@@ -68,8 +68,9 @@ fn chinese_needs_no_dictionary_with_the_hash_of_the_lecture() {
     pairs.sort();
     assert_eq!(pairs, ["system", "去重", "的", "网页", "页去"]);
     let text = "海量网络文本去重系统";
-    let (lecture, words) = (signer(Extractor::LectureChars), signer(Extractor::Tfidf));
-    assert_ne!(lecture.sign(text, "").fingerprint, words.sign(text, "").fingerprint);
+    let (lecture, words) =
+        (fingerprinter(Extractor::LectureChars), fingerprinter(Extractor::Tfidf));
+    assert_ne!(lecture.text_keys(text, "").fingerprint, words.text_keys(text, "").fingerprint);
 }
 
 #[test]
@@ -81,8 +82,8 @@ fn every_extractor_keeps_edited_texts_near_and_others_far() {
         if extractor == Extractor::Enum {
             continue;
         }
-        let signer = signer(extractor);
-        let print = |text: &str| signer.sign(text, "").fingerprint;
+        let fingerprinter = fingerprinter(extractor);
+        let print = |text: &str| fingerprinter.text_keys(text, "").fingerprint;
         let near = print(&text).distance(print(&edited));
         let far = print(&text).distance(print(&prose(2, 400)));
         assert!(near < far && far > 15, "{extractor}: {near} and {far} bits");
@@ -93,12 +94,15 @@ fn every_extractor_keeps_edited_texts_near_and_others_far() {
 #[test]
 fn the_language_is_one_more_feature_if_it_has_a_weight() {
     let config = Config { language_weight: 500.0, ..Config::default() };
-    let (plain, weighted) = (Signer::default(), Signer::new(config).unwrap());
+    let (plain, weighted) = (Fingerprinter::default(), Fingerprinter::new(config).unwrap());
     let text = prose(1, 60);
-    assert_eq!(plain.sign(&text, "en").fingerprint, plain.sign(&text, "zh").fingerprint);
-    assert_ne!(weighted.sign(&text, "en").fingerprint, weighted.sign(&text, "zh").fingerprint);
+    assert_eq!(plain.text_keys(&text, "en").fingerprint, plain.text_keys(&text, "zh").fingerprint);
+    assert_ne!(
+        weighted.text_keys(&text, "en").fingerprint,
+        weighted.text_keys(&text, "zh").fingerprint
+    );
     assert_ne!(plain.name(), weighted.name());
-    let print = |language: &str| weighted.sign(&text, language).fingerprint;
+    let print = |language: &str| weighted.text_keys(&text, language).fingerprint;
     assert_eq!(print(""), print("xx"), "all others are one value");
     assert_ne!(print(""), print("en"), "and that is not the first of the list");
 }
@@ -106,16 +110,16 @@ fn the_language_is_one_more_feature_if_it_has_a_weight() {
 #[test]
 fn the_heaviest_features_vote() {
     let config = Config { extractor: Extractor::Levels, words_max: 2, ..Config::default() };
-    let signer = Signer::new(config).unwrap();
-    let features = signer.features("quay tide tide harbour harbour harbour boat");
+    let fingerprinter = Fingerprinter::new(config).unwrap();
+    let features = fingerprinter.features("quay tide tide harbour harbour harbour boat");
     let found: Vec<&str> = features.iter().map(|feature| feature.text.as_str()).collect();
     assert_eq!(found, ["harbour", "tide"]);
-    assert!(signer.name().contains("top 2"), "{}", signer.name());
+    assert!(fingerprinter.name().contains("top 2"), "{}", fingerprinter.name());
 }
 
 #[test]
 fn a_title_of_one_word_tells_nothing() {
-    let title = |title: &str| Signer::default().sign_article(title, "", "").title;
+    let title = |title: &str| Fingerprinter::default().article_keys(title, "", "").title;
     assert_eq!((title(""), title("Home")), (None, None));
     assert!(title("Harbour bridge").is_some());
 }
@@ -133,20 +137,20 @@ fn a_site_is_a_host() {
 
 #[test]
 fn forms_of_one_text_have_one_signature() {
-    let signer = Signer::default();
-    let plain = signer.sign("網頁去重系統 Ｈａｒｂｏｕｒ bridge", "");
-    let other = signer.sign("网页去重系统\n\nHARBOUR\u{200B}   bridge ", "");
+    let fingerprinter = Fingerprinter::default();
+    let plain = fingerprinter.text_keys("網頁去重系統 Ｈａｒｂｏｕｒ bridge", "");
+    let other = fingerprinter.text_keys("网页去重系统\n\nHARBOUR\u{200B}   bridge ", "");
     assert_eq!((plain.hash, plain.fingerprint), (other.hash, other.fingerprint));
     assert_eq!((plain.sketch, plain.shingles), (other.sketch, other.shingles));
     let config = Config { simplify: false, ..Config::default() };
-    let strict = Signer::new(config).unwrap();
-    assert_ne!(strict.sign("網頁", ""), strict.sign("网页", ""));
-    assert_ne!(strict.name(), signer.name());
+    let strict = Fingerprinter::new(config).unwrap();
+    assert_ne!(strict.text_keys("網頁", ""), strict.text_keys("网页", ""));
+    assert_ne!(strict.name(), fingerprinter.name());
 }
 
 #[test]
 fn settings_that_cannot_be_are_named() {
-    let fails = |config: Config| Signer::new(config).unwrap_err().to_string();
+    let fails = |config: Config| Fingerprinter::new(config).unwrap_err().to_string();
     let zero = Config { words_max: 0, ..Config::default() };
     assert!(fails(zero).contains("words_max is 0"));
     let weight = Config { language_weight: f32::NAN, ..Config::default() };
@@ -168,18 +172,18 @@ fn a_trained_table_weighs_words_by_their_documents() {
     let table = fs::read_to_string(&path).unwrap();
     assert_eq!(table, "uniqcrawl idf 1 documents 50\nharbour\t50\ntide\t5\n", "commonest first");
     let idf_file = path.to_str().unwrap().to_owned();
-    let signer = Signer::new(Config { idf_file, ..Config::default() }).unwrap();
-    let weights = signer.features("harbour tide unheard");
+    let fingerprinter = Fingerprinter::new(Config { idf_file, ..Config::default() }).unwrap();
+    let weights = fingerprinter.features("harbour tide unheard");
     let weight = |word: &str| weights.iter().find(|f| f.text == word).map(|f| f.weight);
     // In all documents: ln(50 / 51) is below zero, so that it says nothing.
     assert_eq!(weight("harbour"), None);
     assert!((weight("tide").unwrap() - (50f32 / 6.0).ln()).abs() < 1e-5);
     assert!(weight("unheard").is_some(), "an unknown word has the median");
-    assert_ne!(signer.name(), Signer::default().name());
+    assert_ne!(fingerprinter.name(), Fingerprinter::default().name());
     for (text, detail) in [("", "line 1"), ("uniqcrawl idf 1 documents 5\nno tab", "line 2")] {
         fs::write(&path, text).unwrap();
-        let config = signer.config().clone();
-        assert!(Signer::new(config).unwrap_err().to_string().contains(detail));
+        let config = fingerprinter.config().clone();
+        assert!(Fingerprinter::new(config).unwrap_err().to_string().contains(detail));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which addresses the operator lets in: patterns on the command line and in settings, whose changes
-//! let in what was kept out, and never fetch again what is stored.
+//! Which addresses the operator lets in: patterns on the command line and in settings, whose
+//! changes let in what was kept out, and never fetch again what is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -331,7 +331,7 @@ fn patterns_of_flags_and_files_are_checked_and_told() {
         (text, output.status.code().unwrap())
     };
     for (flags, says) in [
-        (["--exclude", "login"], "the pattern `login` is no address: a glob begins with"),
+        (["--exclude", "login"], "the pattern `login` is no URL: a glob begins with"),
         (["--include", "re:a(b"], "the pattern `re:a(b` is no regular expression: unclosed group"),
     ] {
         let (text, code) = run(&flags);
@@ -344,7 +344,7 @@ fn patterns_of_flags_and_files_are_checked_and_told() {
         ),
         (
             "[[filter.host]]\nhost = \"h\"\ninclude = [\"b\"]\n",
-            "`filter.host`: the pattern `b` is no address",
+            "`filter.host`: the pattern `b` is no URL",
         ),
         ("[filter]\nexclude = \"*\"\n", "`filter.exclude`: must be a list"),
     ] {

@@ -84,12 +84,12 @@ fn a_misspelt_command_is_no_address() {
         }
         assert!(!folder.path().join("store").exists());
     };
-    let exprt = "`exprt` is neither a command nor an address: did you mean `crawl export`?";
+    let exprt = "`exprt` is neither a command nor a URL: did you mean `crawl export`?";
     refused(&["exprt"], &[exprt]);
     // Also with arguments that only the command has.
     refused(&["exprt", "--out", "corpus"], &[exprt]);
     refused(&["https://example.invalid/", "chekc"], &["did you mean `crawl check`?"]);
-    refused(&["zzzz"], &["`zzzz` is neither a command nor an address\n", "example.org"]);
+    refused(&["zzzz"], &["`zzzz` is neither a command nor a URL\n", "example.org"]);
     // A command with a wrong argument is told about that.
     refused(&["export", "--out"], &["--out <DIR>"]);
     refused(&["mailto:me@example.org"], &["neither http nor https"]);
@@ -123,7 +123,10 @@ fn a_name_that_cannot_be_resolved_is_told_at_once_and_not_waited_for() {
     let line = "seed not crawled: http://nowhere.invalid/ (dns: the host name cannot be resolved)";
     assert!(text.contains(line), "{text}");
     let told = said(&crawl(&["explain", "http://nowhere.invalid/"], path));
-    assert!(told.contains("host left alone") && told.contains("name cannot be resolved"), "{told}");
+    assert!(
+        told.contains("host backing off") && told.contains("name cannot be resolved"),
+        "{told}"
+    );
     // Whoever asks again gets an answer of today, not of the last run.
     let (text, code, took) = nowhere(path, &[]);
     assert!(text.contains("WARN"), "{text}");

@@ -7,7 +7,7 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::neardup::forest::Forest;
 use uniqcrawl::neardup::index::layout::LayoutKind;
 use uniqcrawl::neardup::{Deduplicator, InputDocument, Preset};
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::text::simhash::Fingerprint;
 
 use crate::support::prose;
@@ -113,7 +113,7 @@ proptest! {
 #[test]
 fn the_preset_seeds_gives_the_trees_of_the_forest() {
     let config = Preset::Seeds.config();
-    let signer = Signer::new(config.features.clone()).unwrap();
+    let fingerprinter = Fingerprinter::new(config.features.clone()).unwrap();
     let mut forest = Forest::new(config.layout, config.k).unwrap();
     let mut dedup = Deduplicator::new(config).unwrap();
     let mut roots = Vec::new();
@@ -123,7 +123,7 @@ fn the_preset_seeds_gives_the_trees_of_the_forest() {
             9 => prose(number / 40, 300),
             _ => format!("{} {}", prose(number / 4, 300), "added ".repeat(number as usize % 4)),
         };
-        let print = signer.sign(&text, "").fingerprint;
+        let print = fingerprinter.text_keys(&text, "").fingerprint;
         roots.push(forest.insert(print, Timestamp(number.cast_signed())));
         dedup.judge(InputDocument { text: &text, ..InputDocument::default() });
     }

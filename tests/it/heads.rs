@@ -144,7 +144,7 @@ fn a_page_of_status_203_is_a_page_and_other_statuses_have_words_of_their_own() {
     ];
     assert_eq!(found.len(), expected.len());
     for ((status, found), expected) in statuses.iter().zip(&found).zip(&expected) {
-        // What a copy is recognised by is not the point here.
+        // What a copy is found by is not the point here.
         let alike = found.0 == expected.0 && (found.0 == "duplicate" || found.1 == expected.1);
         assert!(alike, "{status}: {found:?}, expected {expected:?}");
     }

@@ -157,7 +157,7 @@ proptest! {
     ) {
         let batches = batches(base, &steps);
         let mut model: BTreeSet<(Field, u64, u32)> = BTreeSet::new();
-        // An entry is added once: the ledger gives each content a number of its own.
+        // An entry is added once: the committer gives each content a number of its own.
         let mut valid = Vec::new();
         for (changes, fold) in batches {
             let mut kept = Vec::new();

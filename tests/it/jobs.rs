@@ -326,7 +326,7 @@ fn every_fault_of_a_file_is_told_with_its_job_key_and_line() {
         "line 14: job b: time_zone: `Mars/Base` is no time zone",
         "line 15: job b: every: there is a `cron` too",
         "line 16: job b: catch_up: must be skip, once or all",
-        "line 18: job b: webhook.url: is no address",
+        "line 18: job b: webhook.url: is no URL",
         "line 19: job b: webhook.retries: must be a number from 0 to 10",
         "line 20: job b: export.folder: is missing",
         "line 21: job b: export.format: must be jsonl or csv",

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Preset, Verdict};
-use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::text::features::{Fingerprinter, Input};
 
 use crate::plain_judge::{FOLDERS, Model, Place, TITLES};
 use crate::shelf::{Came, Shelf};
@@ -30,7 +30,7 @@ proptest! {
     fn it_decides_as_the_plain_model(documents in documents(), preset in 1usize..4) {
         let config = Preset::ALL[preset].config();
         let mut dedup = Deduplicator::new(config.clone()).unwrap();
-        let signer = Signer::new(config.features.clone()).unwrap();
+        let fingerprinter = Fingerprinter::new(config.features.clone()).unwrap();
         let mut model = Model::new(config);
         for (pieces, mut place, popularity) in documents {
             let text = text_of(&pieces);
@@ -46,7 +46,7 @@ proptest! {
                 Verdict::Duplicate { first, key, .. } => Some((first as usize, key)),
             };
             let input = Input { title, text: &text, url: &url, ..Input::default() };
-            prop_assert_eq!(found, model.add(signer.sign_input(&input), place, popularity));
+            prop_assert_eq!(found, model.add(fingerprinter.article_keys_of(&input), place, popularity));
             let found = (0..model.pages.len()).map(|page| dedup.fate(page as u32).cluster as usize);
             let wanted = model.pages.iter().map(|page| model.texts[page.text].tree);
             prop_assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());

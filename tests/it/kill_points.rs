@@ -101,7 +101,7 @@ fn a_crash_at_any_point_of_the_way_of_a_page_loses_and_doubles_nothing() {
     assert!(run(folder, &crawl("whole", "0ms"), None).success());
     web.web.forget();
     let first = ["offered", "committing", "committed"].map(|event| (event, 1));
-    let later = ["leased", "visited", "signed", "joined", "kept", "settled", "committing"];
+    let later = ["leased", "visited", "fingerprinted", "joined", "kept", "settled", "committing"];
     let later = later.iter().flat_map(|event| [(*event, 1), (*event, 4)]);
     for at in first.into_iter().chain(later).chain([("committed", 1), ("committed", 4)]) {
         crash(folder, &crawl("killed", "300ms"), at);

@@ -78,7 +78,7 @@ fn a_page_of_cells_is_read_in_bounded_memory() {
     assert!(peak < 400 * MIB, "{} MiB", peak / MIB);
 }
 
-/// 8 signers would read 8 such pages at a time, each in some 80 MiB.
+/// 8 fingerprinters would read 8 such pages at a time, each in some 80 MiB.
 #[test]
 fn pages_that_are_read_at_the_same_time_share_their_memory() {
     let front: Vec<String> = (0..12).map(|n| format!("/{n}")).collect();
@@ -90,7 +90,7 @@ fn pages_that_are_read_at_the_same_time_share_their_memory() {
         site.page(path, packed)
     });
     let (web, folder) = (Web::one(site), tempfile::tempdir().unwrap());
-    let settings = "[crawl]\nsigners = 8\npages_size_max = \"32 MiB\"\nprobe_error_page = false\n\
+    let settings = "[crawl]\npage_threads = 8\npages_size_max = \"32 MiB\"\nprobe_error_page = false\n\
                     [frontier]\nconnections_per_host = 16\nconnections_per_address = 0\n\
                     delay = \"0\"\n";
     fs::write(folder.path().join("some.toml"), settings).unwrap();
@@ -168,7 +168,7 @@ fn what_is_larger_than_all_memory_goes_alone() {
         (0..bases.len()).map(site).collect()
     });
     let mut config = config();
-    config.crawl.limits.signers = 4;
+    config.crawl.limits.page_threads = 4;
     config.crawl.limits.pages_size_max = Size::from_bytes(1 << 10);
     config.fetch.bodies_size_max = Size::from_bytes(1 << 10);
     let report = Crawled::new().run(&config, &web.seeds());

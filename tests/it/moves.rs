@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::corpus::clusters::{self, Joint, Place};
+use uniqcrawl::corpus::clusters::{self, Match, Place};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body};
 use uniqcrawl::corpus::export::{Format, Target, export};
@@ -53,7 +53,7 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
         snapshot.get(DOCUMENTS, number).unwrap().unwrap().id
     };
     let ids = [id(first), id(second)];
-    // A leaf whose joint was less than certain hangs by a decision now.
+    // A leaf whose match was less than certain hangs by a decision now.
     shelf.write(|snapshot| snapshot.put(UNSURE, 1, &String::new()).unwrap());
     let moved = shelf.write(|snapshot| {
         assert!(clusters::merge(snapshot, first, first, Timestamp(50)).is_err());
@@ -134,7 +134,7 @@ fn a_leaf_may_move_to_a_younger_tree_and_is_looked_at_again_if_that_is_unsure() 
     let into = shelf.add("http://b/", &prose(2, 80));
     let place = |document, sure| {
         let (key, distance, similarity) = (Key::Shingles, 9, 0.5);
-        Place::Tree(Joint { document, same: None, key, distance, similarity, sure })
+        Place::Tree(Match { document, same: None, key, distance, similarity, sure })
     };
     let now = Timestamp(9);
     shelf.write(|snapshot| {

@@ -44,9 +44,9 @@ fn every_way_of_an_only_host_to_give_no_page_is_told() {
     let page = || site(1);
     check(page().robots("User-agent: *\nDisallow: /\n"), &config, &["0: robots_disallowed, 1"], "");
     let down = page().page("/robots.txt", Page::status(500));
-    check(down, &config, &["0: robots_unreachable, 1"], "left alone until");
+    check(down, &config, &["0: robots_unreachable, 1"], "backing off until");
     let busy = page().page("/", Page::status(503).header("Retry-After", "3600"));
-    check(busy, &config, &["0: busy, 1"], "left alone until");
+    check(busy, &config, &["0: busy, 1"], "backing off until");
     let failing = page().page("/", Page::status(500));
     check(failing, &config, &["0: http_error, 1"], "another try is due at");
     let missing = page().page("/", Page::status(404));

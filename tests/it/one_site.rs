@@ -2,7 +2,7 @@
 //! on other sites.
 
 use uniqcrawl::neardup::{Config, Deduplicator};
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::text::sketch::ShownSketch;
 
 use crate::shelf::{Came, Shelf};
@@ -33,9 +33,9 @@ fn stored(pages: &[Came]) -> Vec<usize> {
 /// The same in memory, where it is not known which page names another one or is doubtful.
 fn in_memory(pages: &[Came]) -> Vec<usize> {
     let mut dedup = Deduplicator::new(Config::default()).unwrap();
-    let signer = Signer::default();
+    let fingerprinter = Fingerprinter::default();
     for page in pages {
-        dedup.judge_signed(page.sign(&signer), page.popularity);
+        dedup.judge_keys(page.keys(&fingerprinter), page.popularity);
     }
     numbered((0..pages.len() as u32).map(|page| dedup.fate(page).cluster))
 }
@@ -251,7 +251,8 @@ fn each_of_two_pages_that_are_alike_finds_its_mirror_in_any_order_of_arrival() {
 #[test]
 fn a_document_never_has_two_different_pages_of_a_site() {
     let text = prose(1, 300);
-    // Copies of one text on many sites, among them three pages of one site that it calls differently.
+    // Copies of one text on many sites, among them three pages of one site that it calls
+    // differently.
     for seed in 0..12_u64 {
         let mut pages: Vec<Came> = (0..6_u64)
             .map(|n| {
@@ -286,7 +287,8 @@ fn a_store_and_a_corpus_of_lines_say_the_same_of_the_same_pages() {
                     ["", "The tides of May", "A walk in winter"][(chance / 12 % 3) as usize];
                 let folder = ["en", "de", "rt4", "rt5"][(chance / 36 % 4) as usize];
                 let text = edited(&text, (chance / 144 % 5) as usize * 7);
-                // The first one is canonical: addresses of equal popularity would decide in a store alone.
+                // The first one is canonical: addresses of equal popularity would decide in a store
+                // alone.
                 let address = format!("http://s{site}.test/{folder}/{n}");
                 Came { popularity: 100 - n, ..Came::new(&address, title, &text) }
             })

@@ -317,7 +317,7 @@ fn settings_of_proxies_are_checked_and_shown_without_their_passwords() {
     for (proxy, says) in [
         ("socks5h://u:hunter2@h", "socks5h://***@h"),
         ("ftp://h", "use http, https or socks5"),
-        ("h", "no address"),
+        ("h", "no URL"),
     ] {
         let error = refused(|config| config.fetch.proxies = vec![proxy.to_owned()]);
         assert!(error.contains(says) && !error.contains("hunter2"), "{error}");

@@ -132,7 +132,7 @@ fn a_full_disk_leaves_the_export_before_and_no_piece_of_another_file() {
     };
     crawl_more("3");
     assert!(crawl(&["export", "--out", "out"], path).status.success());
-    assert!(crawl(&["verdicts", "export", "feed.jsonl"], path).status.success());
+    assert!(crawl(&["duplicate-feed", "export", "feed.jsonl"], path).status.success());
     let before = files(&path.join("out"));
     agrees(&before);
     let feed = fs::read(path.join("feed.jsonl")).unwrap();
@@ -144,7 +144,7 @@ fn a_full_disk_leaves_the_export_before_and_no_piece_of_another_file() {
         assert!(text.contains(".json"), "the file is named: {text}");
     }
     for kib in [0, 1] {
-        let (code, text) = limited(&["verdicts", "export", "feed.jsonl"], path, kib);
+        let (code, text) = limited(&["duplicate-feed", "export", "feed.jsonl"], path, kib);
         assert_eq!(code, Some(1), "{kib} KiB: {text}");
         assert!(text.contains("feed.jsonl"), "{text}");
         assert_eq!(fs::read(path.join("feed.jsonl")).unwrap(), feed);

@@ -4,9 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use uniqcrawl::neardup::Key;
-use uniqcrawl::neardup::{Bond, Config, Likeness, Rule};
-use uniqcrawl::text::features::Signed;
+use uniqcrawl::neardup::{Bond, Config, Key, Likeness, Rule};
+use uniqcrawl::text::features::ArticleKeys;
 use uniqcrawl::text::sketch::SLOTS;
 
 /// Folders, with what is left of them when editions are out, and without numbers.
@@ -60,7 +59,7 @@ impl Place {
 
 #[derive(Clone)]
 pub(crate) struct Text {
-    signed: Signed,
+    keys: ArticleKeys,
     place: Place,
     pub tree: usize,
 }
@@ -81,7 +80,7 @@ pub(crate) struct Model {
 
 /// An article that is judged, and its text if that is known.
 struct Asked<'a> {
-    signed: &'a Signed,
+    keys: &'a ArticleKeys,
     place: Place,
     text: Option<usize>,
 }
@@ -95,7 +94,7 @@ struct Related {
 }
 
 /// How it would hang on a tree.
-struct Joint {
+struct Match {
     tree: usize,
     key: Key,
     similarity: f32,
@@ -125,7 +124,7 @@ fn slots(similarity: f32) -> i32 {
 
 impl Asked<'_> {
     fn alike(&self, other: &Text) -> f32 {
-        self.signed.text.sketch.similarity(&other.signed.text.sketch)
+        self.keys.text.sketch.similarity(&other.keys.text.sketch)
     }
 }
 
@@ -139,7 +138,7 @@ impl Model {
     }
 
     /// The keys that two texts share, and how much they say.
-    fn keys(&self, one: &Signed, other: &Signed) -> (Vec<Key>, u32) {
+    fn keys(&self, one: &ArticleKeys, other: &ArticleKeys) -> (Vec<Key>, u32) {
         let config = &self.config;
         let (mut keys, mut votes) = (Vec::new(), 0);
         if one.text.words.min(other.text.words) < config.rule.words_min {
@@ -151,8 +150,8 @@ impl Model {
                 votes += more;
             }
         };
-        let bands = |signed: &Signed| -> Vec<u32> {
-            signed.text.sketch.bands(config.bands, config.band_rows).collect()
+        let bands = |keys: &ArticleKeys| -> Vec<u32> {
+            keys.text.sketch.bands(config.bands, config.band_rows).collect()
         };
         let titles = one.title.zip(other.title).is_some_and(|(a, b)| a.distance(b) <= 3);
         add(Key::Title, 2 * u32::from(titles && config.titles));
@@ -172,7 +171,7 @@ impl Model {
     /// Texts that share a key with an article, those for which most speaks first.
     fn candidates(&self, asked: &Asked<'_>) -> Vec<(usize, Vec<Key>)> {
         let texts = (0..self.texts.len()).filter(|text| asked.text != Some(*text));
-        let found = texts.map(|text| (text, self.keys(asked.signed, &self.texts[text].signed)));
+        let found = texts.map(|text| (text, self.keys(asked.keys, &self.texts[text].keys)));
         let mut found: Vec<_> = found.filter(|(_, (keys, _))| !keys.is_empty()).collect();
         found.sort_by_key(|(_, (_, votes))| Reverse(*votes));
         found.into_iter().map(|(text, (keys, _))| (text, keys)).collect()
@@ -214,7 +213,7 @@ impl Model {
             if asked.place.site == 0 || text.place.site != asked.place.site {
                 continue;
             }
-            if text.signed.title == asked.signed.title {
+            if text.keys.title == asked.keys.title {
                 titles.insert(text.place.edition());
             }
             if text.place.edition() == asked.place.edition() && asked.alike(text) >= 0.08 {
@@ -226,8 +225,7 @@ impl Model {
 
     /// What confirms an article, and how alike it is without commonplaces.
     fn confirm(&self, asked: &Asked<'_>, related: &[Related], pillar: &Pillar) -> Option<f32> {
-        let (rule, mine, its) =
-            (self.rule(), &asked.signed.text, &self.texts[pillar.text].signed.text);
+        let (rule, mine, its) = (self.rule(), &asked.keys.text, &self.texts[pillar.text].keys.text);
         let similarity = mine.sketch.similarity(&its.sketch);
         let whole = Likeness::of(similarity, mine.shingles, its.shingles);
         if !rule.same(whole, pillar.bond) || rule.sure(similarity, pillar.bond) {
@@ -240,7 +238,7 @@ impl Model {
                 continue;
             }
             let root = &self.texts[self.roots[other.tree]];
-            let other = &root.signed.text.sketch;
+            let other = &root.keys.text.sketch;
             let least = (0.4 * similarity).max(0.08);
             if asked.alike(root) >= 0.08 && other.similarity(&its.sketch) >= least {
                 for (at, own) in own.iter_mut().enumerate() {
@@ -274,7 +272,7 @@ impl Model {
     ) -> Option<(Bond, f32)> {
         let answers = mates.iter().map(|mate| {
             let Page { text, place, .. } = self.pages[*mate];
-            let (mine, its) = (&asked.signed.text, &self.texts[text].signed.text);
+            let (mine, its) = (&asked.keys.text, &self.texts[text].keys.text);
             let similarity = mine.sketch.similarity(&its.sketch);
             let bond = bond(names, &asked.place, &place, similarity);
             let equal = mine.hash == its.hash;
@@ -317,23 +315,23 @@ impl Model {
         })
     }
 
-    fn joint(
+    fn matched(
         &self,
         asked: &Asked<'_>,
         names: &Names,
         related: &[Related],
         tree: &Related,
-    ) -> Option<Joint> {
-        let (rule, mine, root) = (self.rule(), &asked.signed.text, self.roots[tree.tree]);
+    ) -> Option<Match> {
+        let (rule, mine, root) = (self.rule(), &asked.keys.text, self.roots[tree.tree]);
         let found =
-            |similarity, evicts| Some(Joint { tree: tree.tree, key: tree.key, similarity, evicts });
+            |similarity, evicts| Some(Match { tree: tree.tree, key: tree.key, similarity, evicts });
         if !rule.confirm {
             return found(0.0, Vec::new());
         }
         let shown = [Some(root), Some(self.canonical(tree.tree)), tree.leaf];
         let may = shown.into_iter().flatten().any(|text| {
             let text = &self.texts[text];
-            let whole = Likeness::of(asked.alike(text), mine.shingles, text.signed.text.shingles);
+            let whole = Likeness::of(asked.alike(text), mine.shingles, text.keys.text.shingles);
             rule.same(whole, Bond::Abroad { titled: true }) || rule.same(whole, Bond::Kin)
         });
         if !may {
@@ -350,15 +348,15 @@ impl Model {
         let alike = self.by_pillars(asked, related, tree)?;
         let texts = mates.iter().map(|mate| self.pages[*mate].text);
         let worse = |text: usize| {
-            let sketch = &self.texts[text].signed.text.sketch;
-            sketch.similarity(&root.signed.text.sketch) + 0.03 <= asked.alike(root)
+            let sketch = &self.texts[text].keys.text.sketch;
+            sketch.similarity(&root.keys.text.sketch) + 0.03 <= asked.alike(root)
         };
         let takes = root.place.site != asked.place.site && texts.clone().all(worse);
         if takes { found(alike, distinct(texts)) } else { None }
     }
 
     /// The trees that take an article, the best one first.
-    fn judge(&self, asked: &Asked<'_>) -> Vec<Joint> {
+    fn judge(&self, asked: &Asked<'_>) -> Vec<Match> {
         let candidates = self.candidates(asked);
         let names = self.names(asked, &candidates);
         let mut related: Vec<Related> = Vec::new();
@@ -377,25 +375,25 @@ impl Model {
                 known.leaf = Some(*text);
             }
         }
-        let joints = related.iter().filter_map(|tree| self.joint(asked, &names, &related, tree));
-        let mut joints: Vec<Joint> = joints.collect();
-        joints.sort_by_key(|joint| {
-            let root = self.texts[self.roots[joint.tree]].signed.text.fingerprint;
-            let (copies, first) = (self.copies(joint.tree), self.first(joint.tree));
-            (Reverse(slots(joint.similarity)), Reverse(copies), first, root)
+        let matches = related.iter().filter_map(|tree| self.matched(asked, &names, &related, tree));
+        let mut matches: Vec<Match> = matches.collect();
+        matches.sort_by_key(|matched| {
+            let root = self.texts[self.roots[matched.tree]].keys.text.fingerprint;
+            let (copies, first) = (self.copies(matched.tree), self.first(matched.tree));
+            (Reverse(slots(matched.similarity)), Reverse(copies), first, root)
         });
-        joints
+        matches
     }
 
     /// Further trees that surely take what the first one surely takes.
-    fn also(&self, joints: &[Joint]) -> Vec<usize> {
+    fn also(&self, matches: &[Match]) -> Vec<usize> {
         let rule = self.rule();
-        let strong = |joint: &&Joint| {
-            rule.confirm && joint.evicts.is_empty() && joint.similarity >= rule.leaf_similarity_min
+        let strong = |one: &&Match| {
+            rule.confirm && one.evicts.is_empty() && one.similarity >= rule.leaf_similarity_min
         };
-        let best = joints.first().is_some_and(|joint| strong(&joint));
-        let also = joints.iter().skip(1).filter(|joint| best && strong(joint));
-        also.map(|joint| joint.tree).collect()
+        let best = matches.first().is_some_and(|matched| strong(&matched));
+        let also = matches.iter().skip(1).filter(|matched| best && strong(matched));
+        also.map(|matched| matched.tree).collect()
     }
 
     /// How well a page may be one of a tree for all that its site says: none if it may not.
@@ -411,7 +409,7 @@ impl Model {
     fn equal(&self, asked: &Asked<'_>) -> Option<(usize, Vec<usize>)> {
         let (mut best, mut instead) = (None, None);
         for (number, text) in self.texts.iter().enumerate() {
-            if text.signed.text.hash != asked.signed.text.hash || asked.signed.text.words == 0 {
+            if text.keys.text.hash != asked.keys.text.hash || asked.keys.text.words == 0 {
                 continue;
             }
             let mates = self.mates(asked, text.tree);
@@ -420,8 +418,8 @@ impl Model {
                 best = allowed.map(|allowed| (allowed, number));
             }
             let others = distinct(mates.iter().map(|mate| self.pages[*mate].text));
-            let sketch = &text.signed.text.sketch;
-            let alike = |other: &usize| self.texts[*other].signed.text.sketch.similarity(sketch);
+            let sketch = &text.keys.text.sketch;
+            let alike = |other: &usize| self.texts[*other].keys.text.sketch.similarity(sketch);
             let worse = others.iter().all(|other| alike(other) + 0.03 <= 1.0);
             if allowed.is_none() && worse && text.place.site != asked.place.site {
                 instead.get_or_insert((number, others));
@@ -432,25 +430,25 @@ impl Model {
 
     pub(crate) fn add(
         &mut self,
-        signed: Signed,
+        keys: ArticleKeys,
         place: Place,
         popularity: u64,
     ) -> Option<(usize, Key)> {
-        let asked = Asked { signed: &signed, place, text: None };
+        let asked = Asked { keys: &keys, place, text: None };
         if let Some((text, evicts)) = self.equal(&asked) {
             self.pages.push(Page { text, place, popularity });
             self.evict(&evicts, place.site);
             return Some((self.first(self.texts[text].tree), Key::Exact));
         }
-        let joints = self.judge(&asked);
-        let (text, also) = (self.texts.len(), self.also(&joints));
+        let takers = self.judge(&asked);
+        let (text, also) = (self.texts.len(), self.also(&takers));
         self.pages.push(Page { text, place, popularity });
-        let Some(Joint { tree, key, evicts, .. }) = joints.into_iter().next() else {
-            self.texts.push(Text { signed, place, tree: self.roots.len() });
+        let Some(Match { tree, key, evicts, .. }) = takers.into_iter().next() else {
+            self.texts.push(Text { keys, place, tree: self.roots.len() });
             self.roots.push(text);
             return None;
         };
-        self.texts.push(Text { signed, place, tree });
+        self.texts.push(Text { keys, place, tree });
         self.evict(&evicts, place.site);
         let mut tree = self.texts[text].tree;
         for other in also {
@@ -462,25 +460,25 @@ impl Model {
     /// Texts that cannot stay where they are look for another place.
     fn evict(&mut self, texts: &[usize], site: u64) {
         for text in texts {
-            let Text { signed, tree, .. } = self.texts[*text].clone();
+            let Text { keys, tree, .. } = self.texts[*text].clone();
             let carries = |page: &&Page| page.text == *text;
             let here = |page: &&Page| carries(page) && page.place.site == site;
             let place = self.pages.iter().find(here).unwrap().place;
-            let asked = Asked { signed: &signed, place, text: Some(*text) };
-            let joints = self.judge(&asked);
-            let mut also = self.also(&joints);
+            let asked = Asked { keys: &keys, place, text: Some(*text) };
+            let takers = self.judge(&asked);
+            let mut also = self.also(&takers);
             let mut tree = tree;
             if self.roots[tree] == *text {
                 // A root stays; a tree that would take it may be one with its own.
-                also.extend(joints.first().filter(|one| one.evicts.is_empty()).map(|one| one.tree));
+                also.extend(takers.first().filter(|one| one.evicts.is_empty()).map(|one| one.tree));
                 also.retain(|other| *other != tree);
             } else {
-                let joint = joints.first().filter(|joint| {
+                let matched = takers.first().filter(|matched| {
                     let mut pages = self.pages.iter().filter(carries);
-                    let may = |page| joint.tree == tree || self.fits(page, joint.tree);
-                    joint.evicts.is_empty() && pages.all(may)
+                    let may = |page| matched.tree == tree || self.fits(page, matched.tree);
+                    matched.evicts.is_empty() && pages.all(may)
                 });
-                tree = joint.map_or(self.roots.len(), |joint| joint.tree);
+                tree = matched.map_or(self.roots.len(), |matched| matched.tree);
                 self.texts[*text].tree = tree;
                 if tree == self.roots.len() {
                     self.roots.push(*text);
@@ -494,8 +492,8 @@ impl Model {
 
     /// Tells whether a page may be one of a tree for all that is known of its site.
     fn fits(&self, page: &Page, tree: usize) -> bool {
-        let signed = &self.texts[page.text].signed;
-        let asked = Asked { signed, place: page.place, text: Some(page.text) };
+        let keys = &self.texts[page.text].keys;
+        let asked = Asked { keys, place: page.place, text: Some(page.text) };
         self.allows(&asked, tree, &self.mates(&asked, tree)).is_some()
     }
 

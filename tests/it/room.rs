@@ -42,7 +42,7 @@ fn addresses_of_a_host_that_wait_have_a_budget_in_bytes() {
     assert_eq!((told.state, told.reason), ("refused", Some("host_size")));
     assert_eq!(explain(&long("http://h/", 20)).state, "unknown");
     let kept = (
-        "addresses not kept".to_owned(),
+        "URLs not kept".to_owned(),
         "30 links of its pages, beyond the room of the host".to_owned(),
     );
     assert!(explain("http://from.test/").facts.contains(&kept));

@@ -130,8 +130,8 @@ fn duplicates(crawled: &Crawled, honour: &Honour) -> Vec<serde_json::Value> {
     rows
 }
 
-/// A site that names each article three times; of the first thirty no text may be shown, of the others
-/// nothing.
+/// A site that names each article three times; of the first thirty no text may be shown, of the
+/// others nothing.
 fn site_with_terms() -> Site {
     let mut site = Site::new();
     let links: Vec<String> = (0..3)

@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A machine with these programs, each of which notes how it was called, and some of the usual ones.
-/// Answers what `tests/run dashboard` says, and what was called.
+/// A machine with these programs, each of which notes how it was called, and some of the usual
+/// ones. Answers what `tests/run dashboard` says, and what was called.
 fn on_a_machine_with(programs: &[&str]) -> (Output, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path();

@@ -9,13 +9,13 @@ use std::thread;
 use std::time::Duration;
 
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::corpus::clusters::{self, Article, Joint, Place};
+use uniqcrawl::corpus::clusters::{self, Article, Match, Place};
 use uniqcrawl::corpus::documents::{Document, Facts, read_body};
 use uniqcrawl::corpus::search::{Config, Error, Search, Updated};
 use uniqcrawl::corpus::tables::{DOCUMENTS, SEARCH_CHANGES};
 use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::web::robots::meta::Terms;
 
 use crate::lab::{Lab, story};
@@ -98,11 +98,11 @@ fn article(address: &str, text: &str) -> Article {
         score: None,
         declared: String::new(),
         terms: Terms::default(),
-        signed: Signer::default().sign_article("", text, ""),
+        keys: Fingerprinter::default().article_keys("", text, ""),
     }
 }
 
-/// Stores an article as the ledger does.
+/// Stores an article as the committer does.
 fn add(store: &Store, address: &str, text: &str, links: u64, place: &Place) -> u64 {
     let (article, now) = (article(address, text), Timestamp(links.cast_signed()));
     write(store, |snapshot| clusters::join(snapshot, &article, place, links, now).unwrap().document)
@@ -120,7 +120,7 @@ fn write<T>(store: &Store, work: impl FnOnce(&mut Batch) -> T) -> T {
 
 fn under(document: u64) -> Place {
     let (key, same) = (Key::Shingles, None);
-    Place::Tree(Joint { document, same, key, distance: 1, similarity: 0.9, sure: true })
+    Place::Tree(Match { document, same, key, distance: 1, similarity: 0.9, sure: true })
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn a_store_is_searched_from_the_command_line() {
     let lab = Lab::new(1);
     lab.html(0, "/", page("Front", &prose(1, 80), &["/a", "/b"]));
     let tale = format!(
-        "{}. The lighthouse keeper counts the ships at dawn. {}",
+        "{}. The lighthouse index_updater counts the ships at dawn. {}",
         prose(2, 90),
         prose(3, 9)
     );
@@ -454,15 +454,16 @@ fn a_store_is_searched_from_the_command_line() {
     };
     let (code, text) = run(&["--no-update", "ships"]);
     assert!(code == Some(2) && text.contains("no index yet"), "{text}");
-    let (code, text) = run(&["--sentence", "--json", "a", "lighthouse", "keeper", "counts ships"]);
+    let (code, text) =
+        run(&["--sentence", "--json", "a", "lighthouse", "index_updater", "counts ships"]);
     assert_eq!(code, Some(0), "{text}");
     let hits: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(hits[0]["sentence"], "The lighthouse keeper counts the ships at dawn.");
+    assert_eq!(hits[0]["sentence"], "The lighthouse index_updater counts the ships at dawn.");
     assert_eq!((&hits[0]["copies"], &hits[0]["title"]), (&2.into(), &"A tale".into()));
     let (_, text) = run(&[&tale]);
     assert!(text.contains("  2 copies\n") && text.contains("keywords: "), "{text}");
     assert!(text.starts_with("0.99"), "{text}");
-    let (_, text) = run(&["--min-cosine", "0.99", "lighthouse keeper"]);
+    let (_, text) = run(&["--min-cosine", "0.99", "lighthouse index_updater"]);
     assert!(text.contains("nothing like it in 2 documents"), "{text}");
     let (code, text) = run(&["--rebuild"]);
     assert!(code == Some(0) && text.contains("2 documents in the index, 2 made anew"), "{text}");

@@ -14,9 +14,9 @@ use uniqcrawl::corpus::dedup;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::Config;
-use uniqcrawl::service::intake::{Intake, Limits, Rules, Submission};
+use uniqcrawl::service::ingest::{Ingest, Limits, Rules, Submission};
 use uniqcrawl::store::Store;
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::urls::Normalize;
 
 use crate::service::{Answer, Server, get, post};
@@ -192,17 +192,17 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
     let settings = Config::default();
     let finder = Arc::new(Mutex::new(dedup::load(&store, &settings).unwrap()));
-    let intake = Intake::start(
+    let ingest = Ingest::start(
         store.clone(),
         finder.clone(),
         Rules { dedup: &settings, normalize: Normalize::default(), limits: Limits::default() },
         Clock::System,
     )
     .unwrap();
-    let signer = Signer::new(settings.features.clone()).unwrap();
+    let fingerprinter = Fingerprinter::new(settings.features.clone()).unwrap();
     // As if a batch with this text had been aborted: no content has this number.
     let lost = |story: u64| {
-        let article = signer.sign_article(&titled(story), &prose(story, 150), "");
+        let article = fingerprinter.article_keys(&titled(story), &prose(story, 150), "");
         dedup::lock(&finder).insert(77, &article);
     };
     lost(1);
@@ -210,8 +210,8 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let send = |nid: &str, story: u64| {
         let article = json!({"nid": nid, "title": titled(story), "content": edited(story)});
         let article: Submission = serde_json::from_value(article).unwrap();
-        let prepared = intake.prepare(article).unwrap();
-        runtime.block_on(intake.deliver(vec![prepared])).unwrap().remove(0)
+        let prepared = ingest.prepare(article).unwrap();
+        runtime.block_on(ingest.deliver(vec![prepared])).unwrap().remove(0)
     };
     assert_eq!(send("1", 1).found.as_str(), "new");
     assert!(!dedup::lock(&finder).is_ahead());

@@ -212,7 +212,7 @@ fn keys_of_json_have_no_blanks() {
         let bad: Vec<_> = keys.iter().filter(|key| key.contains(char::is_whitespace)).collect();
         assert!(!keys.is_empty() && bad.is_empty(), "{line:?}: {bad:?}");
         if line[0] == "stats" {
-            for key in ["linksBetweenHosts", "addressesToBeVisitedAgain", "fileBytes"] {
+            for key in ["linksBetweenHosts", "urlsToRevisit", "fileBytes"] {
                 assert!(value[key].is_u64(), "no {key} in {value}");
             }
         }

@@ -1,16 +1,16 @@
-//! A store that takes articles one after the other, as the ledger does.
+//! A store that takes articles one after the other, as the committer does.
 
 use std::sync::Mutex;
 
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Place};
-use uniqcrawl::corpus::dedup::{self, Desk, Range};
+use uniqcrawl::corpus::dedup::{self, Deduping, Range};
 use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
 use uniqcrawl::corpus::keys;
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
 use uniqcrawl::neardup::{Config, Finder, Question};
 use uniqcrawl::store::{Batch, View as _};
-use uniqcrawl::text::features::{Input, Signed, Signer};
+use uniqcrawl::text::features::{ArticleKeys, Fingerprinter, Input};
 use uniqcrawl::text::sketch::ShownSketch;
 use uniqcrawl::web::robots::meta::Terms;
 
@@ -36,9 +36,10 @@ impl Came {
     }
 
     /// Its keys, with all that is known of the page.
-    pub(crate) fn sign(&self, signer: &Signer) -> Signed {
+    pub(crate) fn keys(&self, fingerprinter: &Fingerprinter) -> ArticleKeys {
         let Self { address, title, text, .. } = self;
-        let mut keys = signer.sign_input(&Input { title, text, url: address, ..Input::default() });
+        let mut keys =
+            fingerprinter.article_keys_of(&Input { title, text, url: address, ..Input::default() });
         let standing = uniqcrawl::text::features::Standing::of(address, title, &self.declared);
         (keys.standing, keys.standing.shown) = (standing, self.shown.clone());
         keys.standing.doubtful = self.doubtful;
@@ -50,7 +51,7 @@ impl Came {
 pub(crate) struct Shelf {
     pub crawled: Crawled,
     pub finder: Mutex<Finder>,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     config: Config,
     time: i64,
 }
@@ -63,8 +64,8 @@ impl Shelf {
     /// That judges with other settings.
     pub(crate) fn with(config: Config) -> Self {
         let finder = Mutex::new(Finder::new(&config).unwrap());
-        let signer = Signer::new(config.features.clone()).unwrap();
-        Self { crawled: Crawled::new(), finder, signer, config, time: 0 }
+        let fingerprinter = Fingerprinter::new(config.features.clone()).unwrap();
+        Self { crawled: Crawled::new(), finder, fingerprinter, config, time: 0 }
     }
 
     /// Works on the tables and commits; the store must be sound afterwards.
@@ -104,28 +105,28 @@ impl Shelf {
             score: Some(page.popularity).filter(|popularity| *popularity > 0),
             terms: Terms::default(),
             declared: page.declared.clone(),
-            signed: page.sign(&self.signer),
+            keys: page.keys(&self.fingerprinter),
         };
         self.write(|snapshot| {
-            let question = Question::new(&article.signed, &article.address);
-            let mut desk = self.desk(snapshot, now);
-            let judged = desk.judge(&question).unwrap();
-            let joined = clusters::join(desk.batch, &article, &judged.place, 0, now).unwrap();
-            if let Place::Tree(joint) = &judged.place {
-                assert_eq!(joint.document, joined.document);
+            let question = Question::new(&article.keys, &article.address);
+            let mut deduping = self.deduping(snapshot, now);
+            let judged = deduping.judge(&question).unwrap();
+            let joined = clusters::join(deduping.batch, &article, &judged.place, 0, now).unwrap();
+            if let Place::Tree(matched) = &judged.place {
+                assert_eq!(matched.document, joined.document);
             }
             if let Some(content) = joined.content {
                 let mut finder = dedup::lock(&self.finder);
-                let changes = finder.changes(content as u32, &article.signed);
-                keys::append(desk.batch, changes).unwrap();
-                finder.insert(content as u32, &article.signed);
+                let changes = finder.changes(content as u32, &article.keys);
+                keys::append(deduping.batch, changes).unwrap();
+                finder.insert(content as u32, &article.keys);
             }
-            desk.follow(&article, &joined, &judged).unwrap().document
+            deduping.follow(&article, &joined, &judged).unwrap().document
         })
     }
 
-    fn desk<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Desk<'a> {
-        Desk { batch, finder: &self.finder, config: &self.config, now }
+    fn deduping<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Deduping<'a> {
+        Deduping { batch, finder: &self.finder, config: &self.config, now }
     }
 
     /// Looks again at all unsure contents. Returns how many moved.
@@ -133,7 +134,7 @@ impl Shelf {
         self.write(|snapshot| {
             let until = uniqcrawl::corpus::clusters::newest(snapshot).unwrap();
             let range = Range { after: 0, until, apart: true };
-            let (looked, at) = self.desk(snapshot, Timestamp(99)).look(range, || true).unwrap();
+            let (looked, at) = self.deduping(snapshot, Timestamp(99)).look(range, || true).unwrap();
             assert_eq!(at, until, "nothing stops it");
             looked.moved
         })

@@ -23,7 +23,7 @@ const RANKS: [(&str, u32); 34] = [
     ("neardup::files", 7),
     ("frontier::tables", 2),
     ("frontier::rules", 3),
-    ("frontier::verdicts", 3),
+    ("frontier::duplicate_feed", 3),
     ("frontier", 8),
     ("corpus::tables", 2),
     ("corpus::boilerplate", 3),
@@ -38,7 +38,7 @@ const RANKS: [(&str, u32); 34] = [
     ("corpus", 11),
     ("crawl", 12),
     ("crawl::jobs", 13),
-    ("service::intake", 12),
+    ("service::ingest", 12),
     ("service", 14),
 ];
 

@@ -234,7 +234,7 @@ fn a_pattern_of_a_host_has_a_budget_of_its_own() {
     crawled.assert_clean();
     let found = crawled.explain(&url("http://h/list/9?page=9"));
     assert_eq!(found.reason, Some("pattern_budget"));
-    assert!(found.summary.contains("addresses of its pattern"), "{}", found.summary);
+    assert!(found.summary.contains("URLs of its pattern"), "{}", found.summary);
     let links = ("links of its pattern".to_owned(), "3 of /list/0?page".to_owned());
     assert!(found.facts.contains(&links), "{:?}", found.facts);
 }

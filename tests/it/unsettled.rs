@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::corpus::clusters::{self, Article, Joined, Joint, Place};
+use uniqcrawl::corpus::clusters::{self, Article, Joined, Match, Place};
 use uniqcrawl::corpus::documents::{DocId, Facts};
 use uniqcrawl::corpus::export::{
     Format, Summary, Target, Unsettled, dropped_of, export, export_with,
@@ -13,7 +13,7 @@ use uniqcrawl::corpus::export::{
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS, UNSURE};
 use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
-use uniqcrawl::text::features::{Input, Signer};
+use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::web::robots::meta::{Honour, Terms};
 
 use crate::support::{check_clean, crawl, prose};
@@ -22,7 +22,7 @@ use crate::support::{check_clean, crawl, prose};
 struct Shelf {
     folder: tempfile::TempDir,
     store: Store,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     time: i64,
 }
 
@@ -38,7 +38,7 @@ impl Shelf {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
-        Self { folder, store, signer: Signer::default(), time: 0 }
+        Self { folder, store, fingerprinter: Fingerprinter::default(), time: 0 }
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Batch) -> T) -> T {
@@ -61,7 +61,7 @@ impl Shelf {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            signed: self.signer.sign_input(&input),
+            keys: self.fingerprinter.article_keys_of(&input),
         }
     }
 
@@ -76,7 +76,7 @@ impl Shelf {
         self.put(&article, place)
     }
 
-    /// Notes that all joints so far have had their second look.
+    /// Notes that all matches so far have had their second look.
     fn settle(&self) {
         self.write(|snapshot| {
             let newest = clusters::newest(snapshot).unwrap().to_be_bytes();
@@ -100,13 +100,13 @@ impl Shelf {
 
 fn near(document: u64, sure: bool) -> Place {
     let (key, distance, similarity) = (Key::Near, 3, 0.5);
-    Place::Tree(Joint { document, same: None, key, distance, similarity, sure })
+    Place::Tree(Match { document, same: None, key, distance, similarity, sure })
 }
 
 fn equal(document: u64, content: u64) -> Place {
     let (key, distance, similarity) = (Key::Exact, 0, 1.0);
     let same = Some(content);
-    Place::Tree(Joint { document, same, key, distance, similarity, sure: true })
+    Place::Tree(Match { document, same, key, distance, similarity, sure: true })
 }
 
 fn urls(rows: &[Value]) -> Vec<&str> {
@@ -216,7 +216,7 @@ fn terms_of_pages_hold_for_unsettled_copies_too() {
         (urls(&found.documents), urls(&found.withheld)),
         (vec!["http://a"], vec!["http://b"])
     );
-    let id = DocId::of("http://b", "One", forbidden.signed.text.hash).to_string();
+    let id = DocId::of("http://b", "One", forbidden.keys.text.hash).to_string();
     assert_eq!(found.withheld[0]["docId"], id);
     assert_eq!(found.duplicates, Vec::<Value>::new());
 }
@@ -281,7 +281,7 @@ fn a_dropped_copy_tells_how_alike_it_is_to_the_copy_that_is_kept() {
     let (equal, first) = (&found.duplicates[0], &found.duplicates[1]);
     assert_eq!((&equal["similarity"], &equal["distance"]), (&1.0.into(), &0.into()));
     assert_eq!(equal["rootSimilarity"], 1.0, "its text was there");
-    // It was the first: what is stored of its joint would call it equal to what is kept.
+    // It was the first: what is stored of its match would call it equal to what is kept.
     assert_eq!((&first["reason"], &first["rootSimilarity"]), (&"first".into(), &1.0.into()));
     let told = first["similarity"].as_f64().unwrap();
     assert!((told - similarity).abs() < 0.000_6, "{told}, not {similarity}");

@@ -52,7 +52,7 @@ fn old_content(content: &Content) -> Vec<u8> {
         .number(content.words)
         .number(content.shingles)
         .number(content.copies)
-        .signed(content.arrival.0)
+        .keys(content.arrival.0)
         .fixed(content.site)
         .bytes(content.sketch.0.as_slice())
         .number(content.sentences.len() as u64);
@@ -67,7 +67,7 @@ fn old_copy(row: &[u8]) -> Vec<u8> {
     old
 }
 
-/// Makes a store what format 5 would have made of it. `unsure` are contents of uncertain joints.
+/// Makes a store what format 5 would have made of it. `unsure` are contents of uncertain matches.
 fn age(store: Store, unsure: &[u64]) {
     let mut batch = store.begin().unwrap();
     let contents = batch.rows(CONTENTS).unwrap().map(Result::unwrap);

@@ -34,8 +34,8 @@ pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
     }
     let until = args.until.as_deref().map(moment).transpose()?;
     let runner = open(&jobs, until, Arc::default(), screen)?;
-    let desk = runner.desk();
-    listen(move || desk.quit())?;
+    let deduping = runner.deduping();
+    listen(move || deduping.quit())?;
     Ok(if runner.run()? { Exit::Interrupted } else { Exit::Done })
 }
 

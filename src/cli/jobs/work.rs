@@ -219,7 +219,7 @@ fn end(
         (Some(time), _) => format!("time_max of {time:?} is over"),
         _ if pages_max > 0 && report.pages >= pages_max => format!("limit of {pages_max} pages"),
         (None, Some(due)) if report.queued > 0 => {
-            format!("{} addresses wait, the next until {due}", report.queued)
+            format!("{} URLs are queued, the next until {due}", report.queued)
         }
         _ => "nothing left to visit".to_owned(),
     };

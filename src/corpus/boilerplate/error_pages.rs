@@ -1,4 +1,4 @@
-//! Error pages that are sent as pages: what a host answers for an address that it cannot have is
+//! Error pages that are sent as pages: what a host answers for a URL that it cannot have is
 //! learned with one probe, and pages that are like it are not stored.
 
 use std::borrow::Cow;
@@ -18,10 +18,10 @@ use crate::urls::PageUrl;
 /// Least similarity of a page to the error page of its host.
 const SIMILARITY_MIN: f32 = 0.9;
 
-/// Least similarity of a page of the same title: error pages name the address in their text.
+/// Least similarity of a page of the same title: error pages name the URL in their text.
 const TITLED_SIMILARITY_MIN: f32 = 0.5;
 
-/// How the address of a probe ends.
+/// How the URL of a probe ends.
 const PROBE_END: &str = "-no-such-page";
 
 /// Hosts whose error pages are in memory.
@@ -45,7 +45,7 @@ pub enum ErrorPage {
     Asked,
     /// The answer to the probe.
     Page(Box<Answer>),
-    /// The probe was sent to this address.
+    /// The probe was sent to this URL.
     Target(String),
 }
 
@@ -128,7 +128,7 @@ impl ErrorPages {
         self.set(batch, host, ErrorPage::Page(Box::new(answer)))
     }
 
-    /// Learns where a host sends addresses that it does not have.
+    /// Learns where a host sends URLs that it does not have.
     pub fn learn_target(
         &mut self,
         batch: &mut Batch,
@@ -138,7 +138,7 @@ impl ErrorPages {
         self.set(batch, host, ErrorPage::Target(target.as_str().to_owned()))
     }
 
-    /// Tells whether a host sends addresses that it does not have to this one.
+    /// Tells whether a host sends URLs that it does not have to this one.
     pub fn is_target(&mut self, batch: &Batch, host: u32, target: &PageUrl) -> Result<bool, Error> {
         let known = self.of(batch, host)?;
         Ok(matches!(known, Some(ErrorPage::Target(known)) if known == target.as_str()))
@@ -153,7 +153,7 @@ impl ErrorPages {
     }
 }
 
-/// Returns an address that no host has: the same one at each try, so that a restart asks no more.
+/// Returns a URL that no host has: the same one at each try, so that a restart asks no more.
 #[must_use]
 pub fn probe_of(url: &PageUrl) -> Option<PageUrl> {
     let host = url.host_key();
@@ -161,7 +161,7 @@ pub fn probe_of(url: &PageUrl) -> Option<PageUrl> {
     PageUrl::parse(&format!("{host}/{name:016x}{PROBE_END}")).ok()
 }
 
-/// Tells whether an address is the one by which its host is probed.
+/// Tells whether a URL is the one by which its host is probed.
 #[must_use]
 pub fn is_probe(url: &PageUrl) -> bool {
     url.as_str().ends_with(PROBE_END) && probe_of(url).as_ref() == Some(url)

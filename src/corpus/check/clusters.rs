@@ -12,7 +12,7 @@ use crate::store::{Error, Snapshot, View as _};
 #[derive(Default)]
 struct Copies {
     count: u64,
-    /// Its address, whether it defers, and itself.
+    /// Its URL, whether it defers, and itself.
     best: Option<(String, bool, Copy)>,
     /// One of them cannot be read: it may be the best.
     unread: bool,

@@ -1,5 +1,5 @@
-//! Feeds of verdicts that were taken in, what they keep from being fetched, and the order in which
-//! verdicts of the store itself have changed.
+//! Duplicate feeds that were taken in, what they keep from being fetched, and the order in which
+//! duplicates of the store itself have changed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::corpus::tables::{DOCUMENTS, VERDICT_LOG, VERDICT_PLACES};
 use crate::frontier::{ADDRESSES, FEED_HOSTS, FEEDS, KNOWN_SKIPPED, State};
 use crate::store::{COUNTERS, Error, Snapshot, View as _};
 
-/// Every address that a feed holds back is in its list, and every feed counts its own.
+/// Every URL that a feed holds back is in its list, and every feed counts its own.
 pub(super) fn feeds(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut skipped: BTreeMap<u64, u64> = BTreeMap::new();
     for entry in snapshot.rows(KNOWN_SKIPPED)? {

@@ -1,4 +1,4 @@
-//! Addresses, hosts, and what waits for a visit.
+//! URLs, hosts, and what waits for a visit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,7 +18,7 @@ const NUMBERS: [&str; 3] = ["format", "search_update", "settled"];
 /// What waits for a visit.
 pub(super) struct Waiting {
     addresses: HashSet<String>,
-    /// A request cannot be read: it may be of any address.
+    /// A request cannot be read: it may be of any URL.
     unread: bool,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn hosts(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
         findings.look("lists");
         findings.read("lists", url, entry.row());
         if !snapshot.has(ADDRESSES, url)? {
-            findings.fault("lists", || format!("{url} is a list and has no address row"));
+            findings.fault("lists", || format!("{url} is a list and has no URL row"));
         }
     }
     for entry in snapshot.rows(BOILERPLATE)? {
@@ -190,7 +190,7 @@ pub(super) fn hosts(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
             read_number(entry.bytes()).map(drop)
         } else if name == "urls" {
             let rules = text.ok().and_then(Normalize::from_stored);
-            rules.map(drop).ok_or(BadRow { kind: "meta", detail: "it has no rules of addresses" })
+            rules.map(drop).ok_or(BadRow { kind: "meta", detail: "it has no rules of URLs" })
         } else {
             text.map(drop).map_err(|_| not_utf8)
         };
@@ -212,7 +212,7 @@ fn known(
     Ok(())
 }
 
-/// The addresses that are to be visited again, each with the moment.
+/// The URLs that are to be visited again, each with the moment.
 fn planned(
     snapshot: &Snapshot,
     findings: &mut Findings,
@@ -273,11 +273,10 @@ pub(super) fn addresses(
         }
     }
     if still_waiting > 0 {
-        findings
-            .fault("addresses", || format!("{still_waiting} queued requests have no address row"));
+        findings.fault("addresses", || format!("{still_waiting} queued requests have no URL row"));
     }
     for url in planned.into_keys() {
-        findings.fault("revisits", || format!("revisits, row {url}: it is no address"));
+        findings.fault("revisits", || format!("revisits, row {url}: it is no URL"));
     }
     for entry in snapshot.rows(COUNTERS)? {
         let entry = entry?;

@@ -1,13 +1,13 @@
-//! What was learned of addresses and hosts: rules, kinds of addresses, error pages.
+//! What was learned of URLs and hosts: rules, kinds of URLs, error pages.
 
 use std::collections::BTreeMap;
 
 use super::{Findings, hex, row_of};
 use crate::corpus::tables::ERROR_PAGES;
-use crate::frontier::{ADDRESSES, FAMILIES, HOSTS, RULE_KEYS, RULES, Reason, SKIPPED, State};
+use crate::frontier::{ADDRESSES, HOSTS, RULE_KEYS, RULES, Reason, SKIPPED, State, URL_PATTERNS};
 use crate::store::{Error, Snapshot, View as _};
 
-/// Rules count what they skip, and every address that is skipped says so.
+/// Rules count what they skip, and every URL that is skipped says so.
 pub(super) fn rules(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let mut skipped: BTreeMap<u64, u64> = BTreeMap::new();
     for entry in snapshot.rows(SKIPPED)? {
@@ -44,15 +44,19 @@ pub(super) fn rules(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
             findings.fault("rule_keys", || format!("a key is of rule {rule}, which is missing"));
         }
     }
-    for entry in snapshot.rows(FAMILIES)? {
+    for entry in snapshot.rows(URL_PATTERNS)? {
         let entry = entry?;
         let number = entry.key()?;
-        findings.look("families");
+        findings.look("url_patterns");
         let counted = skipped.remove(&number).unwrap_or(0);
-        let family = findings.read("families", number, entry.row());
-        if let Some(family) = family.filter(|family| family.stopped != counted) {
-            findings.fault("families", || {
-                format!("{} counts {} stopped of {counted}", family.pattern, family.stopped)
+        let url_pattern = findings.read("url_patterns", number, entry.row());
+        if let Some(url_pattern) = url_pattern.filter(|url_pattern| url_pattern.stopped != counted)
+        {
+            findings.fault("url_patterns", || {
+                format!(
+                    "{} counts {} stopped of {counted}",
+                    url_pattern.pattern, url_pattern.stopped
+                )
             });
         }
     }

@@ -7,7 +7,7 @@ use crate::corpus::tables::COPIES;
 use crate::store::{Batch, Error, View};
 
 /// Orders copies: the better one is the smaller. Most popular first, then those that do not defer
-/// to another copy, then the shorter address, then the order of the addresses; none of it depends
+/// to another copy, then the shorter URL, then the order of the URLs; none of it depends
 /// on which copy came first, so that a crawl that was interrupted ends with the same canonical
 /// copies.
 #[must_use]
@@ -15,8 +15,8 @@ pub fn rank(popularity: u64, defers: bool, address: &str) -> impl Ord + use<'_> 
     (Reverse(popularity), defers, address.len(), address)
 }
 
-/// Tells whether a copy defers to another one: the address that its page names as canonical carries
-/// the same document. What the page says of any other address is not believed.
+/// Tells whether a copy defers to another one: the URL that its page names as canonical carries
+/// the same document. What the page says of any other URL is not believed.
 ///
 /// Only one step is looked at: what the named page itself names changes nothing, so that there
 /// are no chains or cycles to follow.
@@ -24,7 +24,7 @@ pub fn defers(view: &impl View, document: u64, copy: &Copy) -> Result<bool, Erro
     Ok(!copy.declared.is_empty() && view.has(COPIES, (document, &copy.declared))?)
 }
 
-/// Returns the copies of a document, in the order of their addresses, each with its place in the
+/// Returns the copies of a document, in the order of their URLs, each with its place in the
 /// order of [`rank`]: the least is the canonical one.
 pub fn ranked(
     copies: &[(String, Copy)],

@@ -42,7 +42,7 @@ pub fn leave(
     Ok(left)
 }
 
-/// Gives the copy of `document` at the address of an article another text, which belongs at
+/// Gives the copy of `document` at the URL of an article another text, which belongs at
 /// `place`.
 ///
 /// A document with this copy only follows its page and keeps its identifier, unless the text has
@@ -58,9 +58,9 @@ pub fn change(
     let lone = must_read(batch, document)?.copies == 1;
     let stays = match place {
         Place::New => lone,
-        Place::Tree(joint) => joint.document == document,
+        Place::Tree(matched) => matched.document == document,
     };
-    if stays && lone && !matches!(place, Place::Tree(joint) if joint.same.is_some()) {
+    if stays && lone && !matches!(place, Place::Tree(matched) if matched.same.is_some()) {
         return renew(batch, document, arrival);
     }
     let left = if stays {

@@ -20,7 +20,7 @@ use crate::corpus::documents::{
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Key;
 use crate::store::{BadRow, Batch, Error, Update as _, View};
-use crate::text::features::Signed;
+use crate::text::features::ArticleKeys;
 use crate::web::robots::meta::Terms;
 
 use canonical::{elect, stand};
@@ -30,10 +30,10 @@ pub use leave::{Left, change, leave, refresh};
 pub use moves::{Ended, Moved, Unsure, end, expire, expire_some, merge, recount, replace, unsure};
 pub use unsettled::{Part, newest, parts, settled};
 
-/// An article at one address, ready to be stored.
+/// An article at one URL, ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Article {
-    /// Its address, or another name that is given to one copy only.
+    /// Its URL, or another name that is given to one copy only.
     pub address: String,
     /// Title.
     pub title: String,
@@ -49,20 +49,20 @@ pub struct Article {
     pub score: Option<u64>,
     /// What its page allows to be done with the text.
     pub terms: Terms,
-    /// Address that its page names as canonical; empty for none or its own.
+    /// URL that its page names as canonical; empty for none or its own.
     pub declared: String,
     /// Its keys.
-    pub signed: Signed,
+    pub keys: ArticleKeys,
 }
 
 impl Article {
     /// Makes the row of the copy that carries it, at its place.
-    fn copy(&self, content: u64, joint: Option<&Joint>, links: u64, now: Timestamp) -> Copy {
+    fn copy(&self, content: u64, matched: Option<&Match>, links: u64, now: Timestamp) -> Copy {
         Copy {
             content,
-            key: joint.map_or(Key::First, |joint| joint.key),
-            distance: joint.map_or(0, |joint| joint.distance as u8),
-            similarity: joint.map_or(1000, Joint::thousandths),
+            key: matched.map_or(Key::First, |matched| matched.key),
+            distance: matched.map_or(0, |matched| matched.distance as u8),
+            similarity: matched.map_or(1000, Match::thousandths),
             popularity: self.score.unwrap_or(links),
             scored: self.score.is_some(),
             title: self.title.clone(),
@@ -72,8 +72,8 @@ impl Article {
             left_out: self.left_out,
             arrival: now,
             declared: self.declared.clone(),
-            shown: self.signed.standing.shown.clone(),
-            doubtful: self.signed.standing.doubtful,
+            shown: self.keys.standing.shown.clone(),
+            doubtful: self.keys.standing.doubtful,
         }
     }
 }
@@ -95,12 +95,12 @@ pub enum Place {
     /// A document of its own.
     New,
     /// A tree that has it already, or takes it as a leaf.
-    Tree(Joint),
+    Tree(Match),
 }
 
 /// How an article hangs on its tree.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Joint {
+pub struct Match {
     /// Number of the document.
     pub document: u64,
     /// The content that has the very same text, if the document has it.
@@ -115,18 +115,18 @@ pub struct Joint {
     pub sure: bool,
 }
 
-/// Counters of duplicates by the key that recognised them start so (`crawl`, `intake`).
+/// Counters of duplicates by the key that recognised them start so (`crawl`, `ingest`).
 pub const DUPLICATES: &str = "duplicates.";
 
 /// Counts an article that was judged, if it is a duplicate.
 pub fn count_found(batch: &mut Batch, place: &Place) -> Result<(), Error> {
     match place {
         Place::New => Ok(()),
-        Place::Tree(joint) => batch.count(&format!("{DUPLICATES}{}", joint.key.as_str()), 1),
+        Place::Tree(matched) => batch.count(&format!("{DUPLICATES}{}", matched.key.as_str()), 1),
     }
 }
 
-impl Joint {
+impl Match {
     fn thousandths(&self) -> u16 {
         let thousandths = (self.similarity.clamp(0.0, 1.0) * 1000.0).round();
         #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
@@ -158,29 +158,29 @@ pub fn join(
     links: u64,
     now: Timestamp,
 ) -> Result<Joined, Error> {
-    let (document, content, joint) = match place {
+    let (document, content, matched) = match place {
         Place::New => {
             let document = batch.next_number("next_document")?;
             (document, add_content(batch, article, document, None, now)?, None)
         }
-        Place::Tree(joint) => {
-            let content = if let Some(content) = joint.same {
+        Place::Tree(matched) => {
+            let content = if let Some(content) = matched.same {
                 carry(batch, content)?
             } else {
-                let root = must_read(batch, joint.document)?.root;
-                let content = add_content(batch, article, joint.document, Some(root), now)?;
-                if !joint.sure {
+                let root = must_read(batch, matched.document)?.root;
+                let content = add_content(batch, article, matched.document, Some(root), now)?;
+                if !matched.sure {
                     batch.put(UNSURE, content, &article.address)?;
                 }
                 content
             };
-            (joint.document, content, Some(joint))
+            (matched.document, content, Some(matched))
         }
     };
-    let copy = article.copy(content, joint, links, now);
+    let copy = article.copy(content, matched, links, now);
     batch.put(COPIES, (document, &article.address), &copy)?;
-    if joint.is_none() {
-        let id = free_id(batch, &article.address, &article.title, article.signed.text.hash)?;
+    if matched.is_none() {
+        let id = free_id(batch, &article.address, &article.title, article.keys.text.hash)?;
         let first = Document::first(id, copy.content, &article.address, &copy);
         batch.put(DOC_IDS, first.id, &document)?;
         write_document(batch, document, &first)?;
@@ -206,14 +206,14 @@ pub fn join(
         recount(batch, document, now)?;
         canonical = must_read(batch, document)?.canonical == article.address;
     }
-    let content = joint.is_some_and(|joint| joint.same.is_none()).then_some(content);
+    let content = matched.is_some_and(|matched| matched.same.is_none()).then_some(content);
     Ok(Joined { document, id: row.id, canonical, content })
 }
 
-/// Copies before and after an address that are its neighbours.
+/// Copies before and after a URL that are its neighbours.
 const NEIGHBOURS_MAX: usize = 3;
 
-/// Returns the addresses of copies of a document that stand next to one in the order of addresses,
+/// Returns the URLs of copies of a document that stand next to one in the order of URLs,
 /// and its canonical copy: those that are most likely written alike.
 pub fn neighbours(batch: &Batch, document: u64, address: &str) -> Result<Vec<String>, Error> {
     let before = batch.range(COPIES, (document, "")..(document, address))?.rev();
@@ -325,14 +325,14 @@ fn add_content(
     now: Timestamp,
 ) -> Result<u64, Error> {
     let number = batch.next_number("next_content")?;
-    let text = &article.signed.text;
+    let text = &article.keys.text;
     let content = Content {
         document,
         hash: text.hash,
         fingerprint: text.fingerprint,
-        site: article.signed.standing.site,
-        edition: article.signed.standing.edition,
-        title_fingerprint: article.signed.title,
+        site: article.keys.standing.site,
+        edition: article.keys.standing.edition,
+        title_fingerprint: article.keys.title,
         words: text.words,
         shingles: text.shingles,
         sentences: text.sentences.clone(),

@@ -13,7 +13,7 @@ use crate::neardup::Field;
 use crate::neardup::Key;
 use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 
-use super::{Joint, Left, Place, equal, free_id, must_read, note, ranked, stand};
+use super::{Left, Match, Place, equal, free_id, must_read, note, ranked, stand};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Moved {
     pub from: u64,
     /// Number of the document that it belongs to now.
     pub document: u64,
-    /// Addresses of the copies that carry it.
+    /// URLs of the copies that carry it.
     pub addresses: Vec<String>,
 }
 
@@ -31,22 +31,22 @@ pub struct Moved {
 pub struct Ended {
     /// Documents.
     pub documents: u64,
-    /// Addresses of the copies that they had.
+    /// URLs of the copies that they had.
     pub addresses: Vec<String>,
     /// Contents that they had.
     pub contents: Vec<u64>,
 }
 
-/// A content whose joint was less than certain.
+/// A content whose match was less than certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsure {
     /// Its number.
     pub content: u64,
-    /// Address of the copy that brought it.
+    /// URL of the copy that brought it.
     pub address: String,
 }
 
-/// Returns the contents whose joints were less than certain and that came after `after`, in the
+/// Returns the contents whose matches were less than certain and that came after `after`, in the
 /// order of their numbers.
 pub fn unsure(batch: &Batch, after: u64) -> Result<Vec<Unsure>, Error> {
     let rows = batch.range(UNSURE, after + 1..)?;
@@ -66,8 +66,11 @@ pub fn replace(
 ) -> Result<Option<Moved>, Error> {
     let document = must_content(batch, content)?.document;
     let is_root = must_read(batch, document)?.root == content;
-    let stays = matches!(place, Place::Tree(joint) if joint.document == document);
-    if is_root || matches!(place, Place::New) || matches!(place, Place::Tree(joint) if joint.sure) {
+    let stays = matches!(place, Place::Tree(matched) if matched.document == document);
+    if is_root
+        || matches!(place, Place::New)
+        || matches!(place, Place::Tree(matched) if matched.sure)
+    {
         batch.remove(UNSURE, content)?;
     }
     if is_root || stays {
@@ -93,9 +96,9 @@ fn move_content(
     let came_again = mine.iter().all(|(_, copy)| copy.arrival < last);
     mine.retain(|(_, copy)| copy.content == content);
     let text = read_body(batch, content)?.ok_or_else(|| gone("its text is missing"))?;
-    let (document, base, joint) = match place {
-        Place::Tree(joint) => {
-            (joint.document, Some(must_read(batch, joint.document)?.root), Some(joint))
+    let (document, base, matched) = match place {
+        Place::Tree(matched) => {
+            (matched.document, Some(must_read(batch, matched.document)?.root), Some(matched))
         }
         Place::New => (batch.next_number("next_document")?, None, None),
     };
@@ -108,11 +111,11 @@ fn move_content(
     let mut moved = Moved { from, document, addresses: Vec::new() };
     for (address, mut copy) in mine {
         batch.remove(COPIES, (from, &address))?;
-        hang(&mut copy, joint);
+        hang(&mut copy, matched);
         batch.put(COPIES, (document, &address), &copy)?;
         moved.addresses.push(address);
     }
-    if joint.is_none() {
+    if matched.is_none() {
         let first = copies_of(batch, document)?;
         let (address, copy) = first.first().ok_or_else(|| gone("no copy carries it"))?;
         let id = free_id(batch, address, &copy.title, row.hash)?;
@@ -134,7 +137,7 @@ fn move_content(
 }
 
 /// Makes the document `from` a part of the document `into`: its contents become leaves there, its
-/// identifier leads there. Returns the addresses of the copies that moved.
+/// identifier leads there. Returns the URLs of the copies that moved.
 pub fn merge(
     batch: &mut Batch,
     from: u64,
@@ -151,7 +154,7 @@ pub fn merge(
     let mut contents: Vec<u64> = Vec::new();
     for (address, mut copy) in copies_of(batch, from)? {
         let content = must_content(batch, copy.content)?;
-        let joint = Joint {
+        let matched = Match {
             document: into,
             same: None,
             key: Key::Merged,
@@ -161,7 +164,7 @@ pub fn merge(
         };
         contents.push(copy.content);
         batch.remove(COPIES, (from, &address))?;
-        hang(&mut copy, Some(&joint));
+        hang(&mut copy, Some(&matched));
         batch.put(COPIES, (into, &address), &copy)?;
         addresses.push(address);
     }
@@ -216,7 +219,7 @@ pub fn expire_some(batch: &mut Batch, numbers: &[u64], before: Timestamp) -> Res
     Ok(ended)
 }
 
-/// Ends a document that no address carries any more, as if it had never been.
+/// Ends a document that no URL carries any more, as if it had never been.
 pub fn end(batch: &mut Batch, number: u64, left: &mut Left) -> Result<(), Error> {
     let document = must_read(batch, number)?;
     let (contents, changes) = end_one(batch, number, &document)?;
@@ -301,12 +304,12 @@ fn ids_of(batch: &Batch, document: u64) -> Result<Vec<DocId>, Error> {
 }
 
 /// Copies of a text that hangs on its tree keep their key: they have the very same text.
-pub(super) fn hang(copy: &mut Copy, joint: Option<&Joint>) {
+pub(super) fn hang(copy: &mut Copy, matched: Option<&Match>) {
     if copy.key != Key::Exact {
-        copy.key = joint.map_or(Key::First, |joint| joint.key);
+        copy.key = matched.map_or(Key::First, |matched| matched.key);
     }
-    copy.distance = joint.map_or(0, |joint| joint.distance as u8);
-    copy.similarity = joint.map_or(1000, Joint::thousandths);
+    copy.distance = matched.map_or(0, |matched| matched.distance as u8);
+    copy.similarity = matched.map_or(1000, Match::thousandths);
 }
 
 /// Counts the copies of a document anew and elects the canonical one. A document without copies is

@@ -1,4 +1,4 @@
-//! Joints that wait for their second look, and what their documents are without them.
+//! Matches that wait for their second look, and what their documents are without them.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::store::{BadRow, Error, META, Snapshot, View, read_number};
 use super::moves::hang;
 use super::{free_id, ranked, stand};
 
-/// A document without the copies whose joints wait for their second look, or such copies as the
+/// A document without the copies whose matches wait for their second look, or such copies as the
 /// document that they would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The document, with the best of these copies as the canonical one.
     pub document: Document,
-    /// Its copies, in the order of their addresses.
+    /// Its copies, in the order of their URLs.
     pub copies: Vec<(String, Copy)>,
     /// The document on which they hang, if they wait for their second look.
     pub unsettled_with: Option<DocId>,
 }
 
-/// Returns the number of the text up to which all joints have had their second look.
+/// Returns the number of the text up to which all matches have had their second look.
 pub fn settled(view: &impl View) -> Result<u64, Error> {
     number(view, "settled")
 }
@@ -35,7 +35,7 @@ fn number(view: &impl View, name: &str) -> Result<u64, Error> {
     Ok(view.bytes(META, name)?.map(|row| read_number(&row)).transpose()?.unwrap_or(0))
 }
 
-/// Takes the copies out of a document whose joints wait for their second look, because their texts
+/// Takes the copies out of a document whose matches wait for their second look, because their texts
 /// came after `settled`: those of one text together are what would be a document of its own if that
 /// moved out, with the identifier that it would have. What is left comes first.
 ///

@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::corpus::documents::read_body;
 use crate::corpus::tables::{CONTENTS, COPIES};
 use crate::store::{self, Snapshot, View as _};
-use crate::text::features::{Input, Signed, Signer};
+use crate::text::features::{ArticleKeys, Fingerprinter, Input};
 use crate::text::{normalize, words};
 
-use super::stored::signed_at;
+use super::stored::keys_at;
 use crate::neardup::{ArticlePair, Config, Error, InputDocument};
 
 /// A word that one text has more often, and how many times.
@@ -62,26 +62,26 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side<'a> {
     /// Its keys, and where it stands.
-    pub signed: Signed,
+    pub keys: ArticleKeys,
     /// Its main text.
     pub text: Cow<'a, str>,
 }
 
 impl<'a> Side<'a> {
-    /// Signs an article.
+    /// Fingerprints an article.
     #[must_use]
-    pub fn of(signer: &Signer, article: InputDocument<'a>) -> Self {
+    pub fn of(fingerprinter: &Fingerprinter, article: InputDocument<'a>) -> Self {
         let InputDocument { title, text, language, url, fields, .. } = article;
         let input = Input { title, text, language, url, fields };
-        Self { signed: signer.sign_input(&input), text: text.into() }
+        Self { keys: fingerprinter.article_keys_of(&input), text: text.into() }
     }
 
-    /// Reads the copy of a document of a store at an address; none if it is not there.
+    /// Reads the copy of a document of a store at a URL; none if it is not there.
     ///
-    /// `signer` must be the one of the store.
+    /// `fingerprinter` must be the one of the store.
     pub fn stored(
         snapshot: &Snapshot,
-        signer: &Signer,
+        fingerprinter: &Fingerprinter,
         document: u64,
         address: &str,
     ) -> Result<Option<Self>, store::Error> {
@@ -89,9 +89,9 @@ impl<'a> Side<'a> {
         let Some(content) = snapshot.get(CONTENTS, copy.content)? else { return Ok(None) };
         let text = read_body(snapshot, copy.content)?.unwrap_or_default();
         // Its text may have come first under another title.
-        let title = signer.sign_article(&copy.title, "", "").title;
-        let keys = Signed { title, ..signed_at(content, address, &copy) };
-        Ok(Some(Self { signed: keys, text: text.into() }))
+        let title = fingerprinter.article_keys(&copy.title, "", "").title;
+        let keys = ArticleKeys { title, ..keys_at(content, address, &copy) };
+        Ok(Some(Self { keys, text: text.into() }))
     }
 }
 
@@ -104,21 +104,21 @@ pub fn compare(
     first: InputDocument<'_>,
     second: InputDocument<'_>,
 ) -> Result<Comparison, Error> {
-    let signer = Signer::new(config.features.clone())?;
-    compare_sides(config, &Side::of(&signer, first), &Side::of(&signer, second))
+    let fingerprinter = Fingerprinter::new(config.features.clone())?;
+    compare_sides(config, &Side::of(&fingerprinter, first), &Side::of(&fingerprinter, second))
 }
 
-/// Does the same with articles that are signed.
+/// Does the same with articles that are fingerprinted.
 pub fn compare_sides(
     config: &Config,
     first: &Side<'_>,
     second: &Side<'_>,
 ) -> Result<Comparison, Error> {
-    let (one, other) = (&first.signed, &second.signed);
+    let (one, other) = (&first.keys, &second.keys);
     let pair = ArticlePair::new(config, one, other)?;
     let (only_first, only_second) = differing(&first.text, &second.text);
-    let bands = |signed: &Signed| -> Vec<u32> {
-        signed.text.sketch.bands(config.bands, config.band_rows).collect()
+    let bands = |keys: &ArticleKeys| -> Vec<u32> {
+        keys.text.sketch.bands(config.bands, config.band_rows).collect()
     };
     Ok(Comparison {
         same: pair.same,

@@ -1,7 +1,7 @@
-//! Second looks at joints that were less than certain, in a store, while more articles come.
+//! Second looks at matches that were less than certain, in a store, while more articles come.
 //!
 //! What two pages have in common may since have turned out to be boilerplate of their site, and a
-//! better place may have come. No joint waits for its second look longer than [`PAGES_MAX`] further
+//! better place may have come. No match waits for its second look longer than [`PAGES_MAX`] further
 //! texts or [`TIME_MAX`], whichever comes first, as long as anything writes to the store.
 
 use std::cmp::Reverse;
@@ -10,26 +10,26 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::corpus::clusters::{self, Article, Joined, Joint, Place, Unsure, newest, settled};
+use crate::corpus::clusters::{self, Article, Joined, Match, Place, Unsure, newest, settled};
 use crate::corpus::documents::{Copy, Document, copies_of};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, REVIEWS, UNSURE};
 use crate::frontier::Address;
 use crate::neardup::{Config, Finder, Question};
 use crate::store::{Batch, Error, META, Update as _, View as _};
-use crate::text::features::{Signed, site_of};
+use crate::text::features::{ArticleKeys, site_of};
 
 use super::lock;
 use super::stored::{
-    Judged, judge_near, judge_stored, loose_contents, must_read, page_is_allowed, signed_at,
+    Judged, judge_near, judge_stored, keys_at, loose_contents, must_read, page_is_allowed,
 };
 
-/// Texts that come before a joint gets its second look, at most.
+/// Texts that come before a match gets its second look, at most.
 pub const PAGES_MAX: u64 = 1_000;
 
-/// Texts of which the joints are left for the next time: more will be known then.
+/// Texts of which the matches are left for the next time: more will be known then.
 const PAGES_LEFT: u64 = 500;
 
-/// Time until a joint gets its second look, at most.
+/// Time until a match gets its second look, at most.
 pub const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Documents whose canonical copy has changed that are looked at in one step.
@@ -50,7 +50,7 @@ pub struct Looked {
     pub merged: u64,
 }
 
-/// Which joints get a look.
+/// Which matches get a look.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     /// Those of texts after this one.
@@ -62,7 +62,7 @@ pub struct Range {
 }
 
 /// The store with what a look needs.
-pub struct Desk<'a> {
+pub struct Deduping<'a> {
     /// All tables.
     pub batch: &'a mut Batch,
     /// The index.
@@ -86,18 +86,18 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Looks at the joints whose time has come. To be called before each commit; costs two look-ups
-    /// if there is nothing to do.
-    pub fn step(&mut self, desk: &mut Desk<'_>) -> Result<Looked, Error> {
-        let (settled, newest) = (settled(desk.batch)?, newest(desk.batch)?);
+    /// Looks at the matches whose time has come. To be called before each commit; costs two
+    /// look-ups if there is nothing to do.
+    pub fn step(&mut self, deduping: &mut Deduping<'_>) -> Result<Looked, Error> {
+        let (settled, newest) = (settled(deduping.batch)?, newest(deduping.batch)?);
         let late = self.last.elapsed() >= TIME_MAX;
         if newest < settled + PAGES_MAX && !late {
             return Ok(Looked::default());
         }
         self.last = Instant::now();
         let until = if late { newest } else { newest - PAGES_LEFT };
-        let mut looked = desk.look(Range { after: settled, until, apart: true }, || true)?.0;
-        looked.merged += desk.review()?;
+        let mut looked = deduping.look(Range { after: settled, until, apart: true }, || true)?.0;
+        looked.merged += deduping.review()?;
         Ok(looked)
     }
 
@@ -108,9 +108,9 @@ impl Looks {
     }
 }
 
-impl Desk<'_> {
-    /// Looks at joints, in the order of their texts, as long as `goes_on` says so; at least at one.
-    /// Returns what has changed, and up to which text it came.
+impl Deduping<'_> {
+    /// Looks at matches, in the order of their texts, as long as `goes_on` says so; at least at
+    /// one. Returns what has changed, and up to which text it came.
     pub fn look(
         &mut self,
         range: Range,
@@ -179,13 +179,13 @@ impl Desk<'_> {
     fn document_of(&self, joined: &Joined, judged: &Judged) -> Result<u64, Error> {
         let content = match (joined.content, &judged.place) {
             (Some(content), _) => content,
-            (None, Place::Tree(Joint { same: Some(content), .. })) => *content,
+            (None, Place::Tree(Match { same: Some(content), .. })) => *content,
             (None, _) => return Ok(joined.document),
         };
         Ok(must_read(self.batch, content)?.document)
     }
 
-    /// Looks at one joint; notes its text and the document that it leaves. Returns how many
+    /// Looks at one match; notes its text and the document that it leaves. Returns how many
     /// documents were merged.
     fn look_at(
         &mut self,
@@ -200,7 +200,7 @@ impl Desk<'_> {
         let question = Question {
             content: Some(one.content),
             wary: (why == Why::Loose).then_some(carried.document),
-            ..Question::new(&carried.signed, &carried.address)
+            ..Question::new(&carried.keys, &carried.address)
         };
         let finder = lock(self.finder);
         let judged = judge_near(self.batch, &finder, &question, self.config)?;
@@ -226,11 +226,11 @@ impl Desk<'_> {
             }
         }
         let mut also = judged.also;
-        if let Place::Tree(joint) = place
-            && joint.document != document
+        if let Place::Tree(matched) = place
+            && matched.document != document
         {
             // It is the root of a document that another one would take.
-            also.push(joint.document);
+            also.push(matched.document);
         }
         Ok(self.unite(document, &also)?.merged)
     }
@@ -258,7 +258,7 @@ impl Desk<'_> {
             let Some(carried) = self.carried(&one)? else { continue };
             let question = Question {
                 content: Some(one.content),
-                ..Question::new(&carried.signed, &carried.address)
+                ..Question::new(&carried.keys, &carried.address)
             };
             let finder = lock(self.finder);
             let judged = judge_near(self.batch, &finder, &question, self.config)?;
@@ -302,7 +302,7 @@ impl Desk<'_> {
     /// Tells whether all pages of a text of a document may be pages of another one for all that is
     /// known of their sites.
     fn may_move(&self, content: u64, document: u64, place: &Place) -> Result<bool, Error> {
-        let Place::Tree(Joint { document: to, .. }) = place else { return Ok(true) };
+        let Place::Tree(Match { document: to, .. }) = place else { return Ok(true) };
         if *to == document || must_read(self.batch, content)?.copies < 2 {
             return Ok(true);
         }
@@ -316,8 +316,8 @@ impl Desk<'_> {
         document: u64,
     ) -> Result<bool, Error> {
         for (address, copy) in pages.take(MERGED_MAX) {
-            let signed = signed_at(must_read(self.batch, copy.content)?, address, copy);
-            let page = Question { content: Some(copy.content), ..Question::new(&signed, address) };
+            let keys = keys_at(must_read(self.batch, copy.content)?, address, copy);
+            let page = Question { content: Some(copy.content), ..Question::new(&keys, address) };
             if !page_is_allowed(self.batch, &page, document, self.config)? {
                 return Ok(false);
             }
@@ -325,7 +325,7 @@ impl Desk<'_> {
         Ok(true)
     }
 
-    /// Finds a page that carries a content on the site of an address.
+    /// Finds a page that carries a content on the site of a URL.
     fn carrier_on(&self, content: u64, address: &str) -> Result<Option<String>, Error> {
         let site = site_of(address);
         let document = must_read(self.batch, content)?.document;
@@ -372,8 +372,8 @@ impl Desk<'_> {
                 .find(|(_, copy)| copy.content == one.content),
         };
         Ok(found.map(|(address, copy)| {
-            let signed = signed_at(content, &address, &copy);
-            Carried { document, address, signed }
+            let keys = keys_at(content, &address, &copy);
+            Carried { document, address, keys }
         }))
     }
 }
@@ -404,9 +404,9 @@ pub struct United {
     pub merged: u64,
 }
 
-/// A content at the address of a page that carries it.
+/// A content at the URL of a page that carries it.
 struct Carried {
     document: u64,
     address: String,
-    signed: Signed,
+    keys: ArticleKeys,
 }

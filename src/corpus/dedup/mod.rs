@@ -11,7 +11,7 @@ mod stored;
 
 pub use compare::{Comparison, Side, compare, compare_sides};
 pub use expiry::{Expiry, expire, old};
-pub use looks::{Desk, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United};
+pub use looks::{Deduping, Looked, Looks, PAGES_MAX, Range, TIME_MAX, United};
 pub use stored::{Judged, begin, judge_stored, load, lock};
 
 /// Why the dedup stage of a store cannot work.

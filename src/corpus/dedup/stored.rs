@@ -13,12 +13,12 @@ use crate::neardup::{
     Trees, judge, loose_leaves, site_allows, takes_place, texts_of,
 };
 use crate::store::{BadRow, Batch, Error, Store, View as _};
-use crate::text::features::{Signature, Signed};
+use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::Sketch;
 
 use super::Error as DedupError;
 
-/// Pages of a document on one site that are asked, before the address of the article and after it,
+/// Pages of a document on one site that are asked, before the URL of the article and after it,
 /// under each of both schemes.
 const MATES_MAX: usize = 4;
 
@@ -55,13 +55,13 @@ pub fn judge_stored(
         refused: false,
         repeats: false,
     };
-    if question.signed.text.words == 0 {
+    if question.keys.text.words == 0 {
         return Ok(judged);
     }
     let trees = Stored(batch);
     let mut best: Option<(SiteRelation, u64, u64)> = None;
     let mut refused = None;
-    for content in equal::contents(batch, question.signed.text.hash)? {
+    for content in equal::contents(batch, question.keys.text.hash)? {
         let row = must_read(batch, content)?;
         let document = row.document;
         let mates = trees.mates(document, question)?;
@@ -69,7 +69,7 @@ pub fn judge_stored(
         if allowed > best.map(|(allowed, ..)| allowed) {
             best = allowed.map(|allowed| (allowed, content, document));
         }
-        if allowed.is_none() && takes_place(question, &row.signed(), &mates) {
+        if allowed.is_none() && takes_place(question, &row.keys(), &mates) {
             let contents = texts_of(&mates).into_iter().map(u64::from).collect();
             refused.get_or_insert((content, document, contents));
         }
@@ -87,8 +87,8 @@ pub fn judge_stored(
     };
     let (same, key, sure) = (Some(content), Key::Exact, true);
     let (distance, similarity) = (0, 1.0);
-    let joint = clusters::Joint { document, same, key, distance, similarity, sure };
-    judged.place = Place::Tree(joint);
+    let matched = clusters::Match { document, same, key, distance, similarity, sure };
+    judged.place = Place::Tree(matched);
     Ok(judged)
 }
 
@@ -99,20 +99,20 @@ pub(super) fn judge_near(
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
-    let mut candidates = finder.candidates(question.signed);
+    let mut candidates = finder.candidates(question.keys);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
-    let Judgement { joint, also, perhaps, refused, repeats } =
+    let Judgement { matched, also, perhaps, refused, repeats } =
         judge(&Stored(batch), &candidates, question, config)?;
     let mut evicts = Vec::new();
-    let place = joint.map_or(Place::New, |joint| {
-        evicts.extend(joint.evicts.iter().copied().map(u64::from));
-        Place::Tree(clusters::Joint {
-            document: joint.document,
+    let place = matched.map_or(Place::New, |matched| {
+        evicts.extend(matched.evicts.iter().copied().map(u64::from));
+        Place::Tree(clusters::Match {
+            document: matched.document,
             same: None,
-            key: joint.key,
-            distance: joint.distance,
-            similarity: joint.likeness.similarity,
-            sure: joint.sure,
+            key: matched.key,
+            distance: matched.distance,
+            similarity: matched.likeness.similarity,
+            sure: matched.sure,
         })
     });
     Ok(Judged { place, also, perhaps, evicts, refused, repeats })
@@ -171,7 +171,7 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
     if config.sentences || config.bands > 0 {
         finder.insert_keys(snapshot.rows(CONTENTS)?.map(|entry| {
             let entry = entry?;
-            Ok::<_, Error>((entry.key()? as u32, entry.row()?.signed()))
+            Ok::<_, Error>((entry.key()? as u32, entry.row()?.keys()))
         }))?;
     }
     Ok(finder)
@@ -214,18 +214,18 @@ impl Trees for Stored<'_> {
 
     fn text(&self, content: u32) -> Result<KnownText<'_>, Error> {
         let row = must_read(self.0, u64::from(content))?;
-        Ok(KnownText { content, document: row.document, signed: Cow::Owned(row.signed()) })
+        Ok(KnownText { content, document: row.document, keys: Cow::Owned(row.keys()) })
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Error> {
         let row = must_read_document(self.0, text.document)?;
-        let read = |content| Ok::<_, Error>(Cow::Owned(must_read(self.0, content)?.signed()));
+        let read = |content| Ok::<_, Error>(Cow::Owned(must_read(self.0, content)?.keys()));
         let canonical = if row.content == row.root { None } else { Some(read(row.content)?) };
         // Most trees are their root.
         let (root, leaf) = if row.root == u64::from(text.content) {
-            (text.signed, None)
+            (text.keys, None)
         } else {
-            (read(row.root)?, Some(text.signed))
+            (read(row.root)?, Some(text.keys))
         };
         Ok(KnownTree {
             document: text.document,
@@ -258,7 +258,7 @@ impl Trees for Stored<'_> {
     }
 }
 
-/// Copies of a document on the host of `site` that stand next to an address there.
+/// Copies of a document on the host of `site` that stand next to a URL there.
 fn neighbours(
     batch: &Batch,
     document: u64,
@@ -281,7 +281,7 @@ fn neighbours(
 }
 
 fn mate<'a>(batch: &Batch, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
-    let text: Signature = must_read(batch, copy.content)?.signed().text;
+    let text: TextKeys = must_read(batch, copy.content)?.keys().text;
     let content = copy.content as u32;
     Ok(Mate { content, standing: copy.standing(address), text: Cow::Owned(text) })
 }
@@ -297,6 +297,6 @@ pub(super) fn must_read(batch: &Batch, content: u64) -> Result<Content, Error> {
 }
 
 /// The keys of a content, with what a page that carries it says of itself.
-pub(super) fn signed_at(content: Content, address: &str, copy: &Copy) -> Signed {
-    Signed { standing: copy.standing(address), ..content.signed() }
+pub(super) fn keys_at(content: Content, address: &str, copy: &Copy) -> ArticleKeys {
+    ArticleKeys { standing: copy.standing(address), ..content.keys() }
 }

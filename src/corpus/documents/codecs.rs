@@ -115,19 +115,19 @@ impl Coded for Found {
 pub(super) struct PageTerms;
 
 impl Codec<Terms> for PageTerms {
-    const SHAPE: &'static str = "bits, 0 or 1, ms since 1970, signed";
+    const SHAPE: &'static str = "bits, 0 or 1, ms since 1970, keys";
 
     fn put(field: &Terms, row: Encoder) -> Encoder {
         let Terms { noarchive, noai, tdm_reserved, unavailable_after } = *field;
         row.number(u8::from(noarchive) | u8::from(noai) << 1 | u8::from(tdm_reserved) << 2)
             .number(unavailable_after.is_some())
-            .signed(unavailable_after.map_or(0, |end| end.0))
+            .keys(unavailable_after.map_or(0, |end| end.0))
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<Terms, BadRow> {
         let flags = row.number()?;
         let ends = row.number()? != 0;
-        let end = Timestamp(row.signed()?);
+        let end = Timestamp(row.keys()?);
         Ok(Terms {
             noarchive: flags & 1 != 0,
             noai: flags & 2 != 0,
@@ -175,7 +175,7 @@ mod tests {
         let row = Encoder::new(4).number(300u64).number(5u64).number(7u64).number(999u64);
         let row = row.number(5u64).number(1u64).text("題").text("zh").text("A. Author");
         let row = row.text("").text("").text("").text("").text("").number(3u64);
-        let row = row.number(5u64).number(1u64).signed(-5).number(2u64).signed(1_000);
+        let row = row.number(5u64).number(1u64).keys(-5).number(2u64).keys(1_000);
         let row = row.text("http://a/").bytes(&[9; SHOWN_SLOTS]).number(1u64).finish();
         assert_eq!(*copy.encode(), row);
         assert_eq!(Copy::decode(&row).unwrap(), copy);
@@ -200,7 +200,7 @@ mod tests {
             sentences: vec![11, 12],
         };
         let row = Encoder::new(3).number(1u64).wide(2).fixed(3).number(0u64).fixed(0);
-        let row = row.number(4u64).number(5u64).number(6u64).signed(7).fixed(8).number(9u64);
+        let row = row.number(4u64).number(5u64).number(6u64).keys(7).fixed(8).number(9u64);
         let row = row.bytes(&[10; SLOTS]).number(2u64).number(11u64).number(12u64).finish();
         assert_eq!(*content.encode(), row);
         assert_eq!(Content::decode(&row).unwrap(), content);
@@ -220,7 +220,7 @@ mod tests {
             let (copy, arrival) = ("c".to_owned(), Timestamp(1));
             let sent = Sent { content: 1, copy, found, distance: 2, similarity: 3, arrival };
             let row = Encoder::new(1).number(1u64).text("c").number(code);
-            let row = row.number(2u64).number(3u64).signed(1).finish();
+            let row = row.number(2u64).number(3u64).keys(1).finish();
             assert_eq!(*sent.encode(), row);
             assert_eq!(Sent::decode(&row).unwrap(), sent);
         }

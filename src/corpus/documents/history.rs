@@ -10,9 +10,9 @@ row! {
     pub struct Change: "history", 1 to 1 {
         /// When it changed.
         pub time: Timestamp = Signed;
-        /// Address of the copy that was canonical.
+        /// URL of the copy that was canonical.
         pub from: String = Text;
-        /// Address of the copy that is canonical since.
+        /// URL of the copy that is canonical since.
         pub to: String = Text;
     }
 }

@@ -1,7 +1,7 @@
 //! What is kept of an article and of each of its copies.
 //!
 //! A *document* is one article with all its copies, known by its [`DocId`]. A *copy* is one
-//! address that carries it. A *content* is one distinct text: the node of the parent forest.
+//! URL that carries it. A *content* is one distinct text: the node of the parent forest.
 
 mod bodies;
 mod codecs;
@@ -104,7 +104,7 @@ pub fn write_document(batch: &mut Batch, number: u64, document: &Document) -> Re
         batch.put(SEARCH_CHANGES, number, &shown)?;
     }
     if document.copies > 1 || was.as_ref().is_some_and(|was| was.copies > 1) {
-        tallies::note_verdicts(batch, number)?;
+        tallies::note_duplicate_feed(batch, number)?;
     }
     tallies::place(batch, number, was.map_or(0, |was| was.copies), document.copies)
 }
@@ -114,7 +114,7 @@ pub fn note_again(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), 
     if let Some(document) = batch.get(DOCUMENTS, number)?
         && document.last_arrival < now
     {
-        // Neither the search nor the order of copies or verdicts knows this moment.
+        // Neither the search nor the order of copies or duplicates knows this moment.
         batch.put(DOCUMENTS, number, &Document { last_arrival: now, ..document })?;
     }
     Ok(())
@@ -131,7 +131,7 @@ pub fn remove_document(batch: &mut Batch, number: u64) -> Result<(), Error> {
     tallies::place(batch, number, was.map_or(0, |was| was.copies), 0)
 }
 
-/// Returns all copies of a document with their addresses, in the order of the addresses.
+/// Returns all copies of a document with their URLs, in the order of the URLs.
 pub fn copies_of(view: &impl View, document: u64) -> Result<Vec<(String, Copy)>, Error> {
     let mut found = Vec::new();
     for entry in view.under(COPIES, document)? {

@@ -7,7 +7,7 @@ use crate::neardup::Key;
 use crate::store::{
     Blob, Code, Encoder, Fixed, Flag, List, Nested, Number, Signed, Text, Wide, row,
 };
-use crate::text::features::{self, Signature, Standing};
+use crate::text::features::{self, Standing, TextKeys};
 use crate::text::simhash::Fingerprint;
 use crate::text::sketch::{ShownSketch, Sketch};
 use crate::web::robots::meta::Terms;
@@ -23,7 +23,7 @@ row! {
         pub id: DocId = Wide;
         /// Content at the root of its tree in the parent forest.
         pub root: u64 = Number;
-        /// Address of the canonical copy: the one of the highest popularity.
+        /// URL of the canonical copy: the one of the highest popularity.
         pub canonical: String = Text;
         /// Content of the canonical copy.
         pub content: u64 = Number;
@@ -43,7 +43,7 @@ row! {
         pub last_arrival: Timestamp = Signed;
         /// Identifiers of documents that were merged into it and still lead to it.
         pub merged: Vec<DocId> = List<Wide>;
-        /// Since when no address carries it any more; 0 while one does.
+        /// Since when no URL carries it any more; 0 while one does.
         pub gone: Timestamp = Signed;
     }
 }
@@ -69,7 +69,7 @@ impl Document {
         }
     }
 
-    /// Returns a hash of what a search finds and shows of it; 0 if no address carries it any more.
+    /// Returns a hash of what a search finds and shows of it; 0 if no URL carries it any more.
     #[must_use]
     pub fn shown(&self) -> u64 {
         if self.gone.0 != 0 {
@@ -82,7 +82,7 @@ impl Document {
 }
 
 row! {
-    /// One address that carries a document.
+    /// One URL that carries a document.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Copy: "copy", 3 to 4 {
         /// Its content.
@@ -109,7 +109,7 @@ row! {
         pub left_out: u32 = Number;
         /// When it came.
         pub arrival: Timestamp = Signed;
-        /// Address that its page names as canonical; empty for none or its own.
+        /// URL that its page names as canonical; empty for none or its own.
         pub declared: String = Text;
         /// Everything that its page shows; none if that is not known.
         pub shown: Option<ShownSketch> = Blob, since 4;
@@ -149,7 +149,7 @@ row! {
         pub arrival: Timestamp = Signed;
         /// Hash of the site on which it first stood; 0 if that is not known.
         pub site: u64 = Fixed;
-        /// Hash of the address of that page without what names an edition; 0 if it is not known.
+        /// Hash of the URL of that page without what names an edition; 0 if it is not known.
         pub edition: u32 = Number, since 3;
         /// Sketch of the text.
         pub sketch: Sketch = Blob;
@@ -161,9 +161,9 @@ row! {
 impl Content {
     /// Returns its keys, and where it stood first: site and edition.
     #[must_use]
-    pub fn signed(self) -> features::Signed {
+    pub fn keys(self) -> features::ArticleKeys {
         let standing = Standing { site: self.site, edition: self.edition, ..Standing::default() };
-        let text = Signature {
+        let text = TextKeys {
             hash: self.hash,
             fingerprint: self.fingerprint,
             sketch: self.sketch,
@@ -171,6 +171,6 @@ impl Content {
             words: self.words,
             sentences: self.sentences,
         };
-        features::Signed { text, title: self.title_fingerprint, standing }
+        features::ArticleKeys { text, title: self.title_fingerprint, standing }
     }
 }

@@ -1,4 +1,4 @@
-//! The row of an article that was sent: what `intake` knows it by.
+//! The row of an article that was sent: what `ingest` knows it by.
 
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::{CONTENTS, SENT_URLS};
@@ -12,7 +12,7 @@ pub enum Found {
     New,
     /// Its `nid` was sent before.
     Nid,
-    /// Its address has a document already.
+    /// Its URL has a document already.
     Url,
     /// By a key of its title or content.
     Key(Key),
@@ -51,7 +51,7 @@ row! {
     }
 }
 
-/// Returns the content that an article of this address brought, and its document; none if none was
+/// Returns the content that an article of this URL brought, and its document; none if none was
 /// sent, or its document has been removed since.
 pub fn sent_content(view: &impl View, url: &str) -> Result<Option<(u64, u64)>, Error> {
     let Some(content) = view.get(SENT_URLS, url)? else { return Ok(None) };

@@ -121,7 +121,7 @@ pub fn growth_since(
 }
 
 /// Moves a document to the end of those whose copies have changed.
-pub(super) fn note_verdicts(batch: &mut Batch, number: u64) -> Result<(), Error> {
+pub(super) fn note_duplicate_feed(batch: &mut Batch, number: u64) -> Result<(), Error> {
     let place = batch.next_number("next_verdict")?;
     if let Some(was) = batch.replace(VERDICT_PLACES, number, &place)? {
         batch.remove(VERDICT_LOG, was)?;

@@ -1,4 +1,4 @@
-//! What became of the address that a page names as canonical.
+//! What became of the URL that a page names as canonical.
 
 use crate::corpus::documents::{Copy, Document};
 use crate::corpus::tables::COPIES;
@@ -7,7 +7,7 @@ use crate::store::{Error, Snapshot, View as _};
 
 use super::words::{self, Language, Said, said};
 
-/// Says which address the page of a copy names as canonical, and whether that is followed; none if
+/// Says which URL the page of a copy names as canonical, and whether that is followed; none if
 /// it names no other one.
 pub fn declared(
     snapshot: &Snapshot,

@@ -1,9 +1,9 @@
-//! What feeds of verdicts say of an address, and how far they are believed.
+//! What duplicate feeds say of a URL, and how far they are believed.
 
 use crate::corpus::documents::DocId;
 use crate::corpus::tables::DOCUMENTS;
-use crate::frontier::verdicts::{DAY_MS, Feed, Role, said_of};
-use crate::frontier::{ADDRESSES, Address, FEED_HOSTS, FEEDS, KNOWN_PAGES, State, VERDICTS};
+use crate::frontier::duplicate_feed::{DAY_MS, Feed, Role, said_of};
+use crate::frontier::{ADDRESSES, Address, DUPLICATES, FEED_HOSTS, FEEDS, KNOWN_PAGES, State};
 use crate::store::{Error, Snapshot, View as _};
 use crate::urls::PageUrl;
 
@@ -11,7 +11,7 @@ use crate::base::clock::Timestamp;
 
 use super::words::{Facts, Said, said};
 
-/// Says why an address is not fetched.
+/// Says why a URL is not fetched.
 pub(super) fn by_feed(snapshot: &Snapshot, number: u64, of: &str) -> Result<Said, Error> {
     let feed = snapshot.get(FEEDS, number)?;
     let gone = || said!("{number}, which is gone", "{number}（已不存在）");
@@ -34,7 +34,7 @@ fn in_words(feed: &Feed) -> Said {
     said!("{en}", "{publisher} 的 {name}，生成于 {made}")
 }
 
-/// What each feed says of an address, and its evidence.
+/// What each feed says of a URL, and its evidence.
 pub(super) fn facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     for said in said_of(snapshot, url.as_str())? {
         let Role::Copy { of: canonical, day } = said.role else { continue };
@@ -54,7 +54,9 @@ pub(super) fn facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Re
                 ),
             },
         );
-        if let Some(Role::Canonical { doc_id }) = snapshot.get(VERDICTS, (canonical, said.feed))? {
+        if let Some(Role::Canonical { doc_id }) =
+            snapshot.get(DUPLICATES, (canonical, said.feed))?
+        {
             facts.add("docId of the feed", DocId(doc_id).to_string());
         }
         let host = snapshot.get(FEED_HOSTS, (said.feed, url.host_key().as_str()))?;

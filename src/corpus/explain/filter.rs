@@ -1,4 +1,4 @@
-//! What the filter of the last run says of an address.
+//! What the filter of the last run says of a URL.
 
 use crate::frontier::{Address, Place, Rank, State, patterns_for, stored_filter};
 use crate::store::{Error, Snapshot};
@@ -9,7 +9,7 @@ use super::words::{Facts, said};
 /// Patterns that are named at most.
 const NAMED_MAX: usize = 5;
 
-/// Names the pattern that keeps an address out; none for one that nobody has found yet.
+/// Names the pattern that keeps a URL out; none for one that nobody has found yet.
 pub(super) fn facts(
     snapshot: &Snapshot,
     url: &PageUrl,

@@ -1,4 +1,4 @@
-//! Why an address was crawled or not: everything the store knows of it, in words.
+//! Why a URL was crawled or not: everything the store knows of it, in words.
 
 mod canonical;
 mod feeds;
@@ -13,8 +13,8 @@ use crate::base::clock::Timestamp;
 use crate::corpus::documents::sent_content;
 use crate::corpus::tables::{COPIES, DOCUMENTS};
 use crate::frontier::{
-    ADDRESSES, Address, DOMAINS, Family, HOST_NUMBERS, HOSTS, LISTS, PATTERNS, ROBOTS, RULES,
-    Reason, State, pattern_hash,
+    ADDRESSES, Address, DOMAINS, HOST_NUMBERS, HOSTS, LISTS, PATTERNS, ROBOTS, RULES, Reason,
+    State, UrlPattern, pattern_hash,
 };
 use crate::store::{Error, Snapshot, View as _};
 use crate::urls::{PageUrl, pattern};
@@ -28,11 +28,11 @@ use words::{Facts, Said, said};
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
 
-/// What is known of an address.
+/// What is known of a URL.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The address in normal form.
+    /// The URL in normal form.
     pub url: String,
     /// `unknown`, `queued`, `stored`, `duplicate`, `redirect`, `skipped` or `refused`.
     pub state: &'static str,
@@ -44,12 +44,12 @@ pub struct Explanation {
     pub facts: Vec<(String, String)>,
 }
 
-/// Explains an address in English.
+/// Explains a URL in English.
 pub fn explain(snapshot: &Snapshot, url: &PageUrl) -> Result<Explanation, Error> {
     explain_in(snapshot, url, Language::English)
 }
 
-/// Explains an address in a language.
+/// Explains a URL in a language.
 pub fn explain_in(
     snapshot: &Snapshot,
     url: &PageUrl,
@@ -107,8 +107,8 @@ fn tell(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
     filter::facts(snapshot, url, Some(&address), facts)?;
     feeds::facts(snapshot, url, facts)?;
     address_facts(&address, facts);
-    if let Some(family) = Family::of(snapshot, url)? {
-        let Family { pattern, pages, new, since_new, alike, .. } = family;
+    if let Some(url_pattern) = UrlPattern::of(snapshot, url)? {
+        let UrlPattern { pattern, pages, new, since_new, alike, .. } = url_pattern;
         let mut told = said!(
             "{pattern}: {new} new of {pages} pages, none of the last {since_new}",
             "{pattern}：{pages} 个页面中有 {new} 个新页面，最近 {since_new} 个都不是"
@@ -119,7 +119,7 @@ fn tell(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
                 "；最近 {alike} 个除数字外内容相同"
             );
         }
-        facts.add("kind of address", told);
+        facts.add("kind of URL", told);
     }
     list_facts(snapshot, url, facts)?;
     host_facts(snapshot, url, facts)?;
@@ -129,13 +129,13 @@ fn tell(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<Told, E
 
 fn waiting(address: &Address) -> Said {
     let Some(trouble) = address.trouble else {
-        return said!("waits in the queue of its host", "在其主机的队列中等待");
+        return said!("queued at its host", "在其主机的队列中等待");
     };
     let (en, zh) = (trouble.describe(), words::reason(trouble));
     match address.not_before {
-        Timestamp(0) => said!("waits for another try, after: {en}", "等待再试，此前：{zh}"),
+        Timestamp(0) => said!("pending retry, after: {en}", "等待再试，此前：{zh}"),
         time => {
-            said!("waits for another try at {time}, after: {en}", "等待在 {time} 再试，此前：{zh}")
+            said!("pending retry at {time}, after: {en}", "等待在 {time} 再试，此前：{zh}")
         }
     }
 }
@@ -159,7 +159,7 @@ fn by_rule(snapshot: &Snapshot, number: u64, of: &str, facts: &mut Facts) -> Res
     ))
 }
 
-/// A permanent redirect makes the address another name of the document to which it leads.
+/// A permanent redirect makes the URL another name of the document to which it leads.
 /// Source: RFC 9110, 15.4.
 fn redirect(
     snapshot: &Snapshot,
@@ -208,7 +208,7 @@ fn stored(
     let copy = snapshot.get(COPIES, (number, url.as_str()))?;
     if let Some(copy) = &copy {
         facts.add("popularity", copy.popularity.to_string());
-        facts.add("recognised by", words::key(copy.key));
+        facts.add("found by", words::key(copy.key));
         facts.add("distance", said!("{} bits", "{} 位", copy.distance));
         if copy.terms != Terms::default() {
             facts.add("asks for", copy.terms.in_words());
@@ -263,7 +263,7 @@ fn address_facts(address: &Address, facts: &mut Facts) {
         }
     }
     if again.waits {
-        facts.add("next visit", said!("it waits in the queue of its host", "在其主机的队列中等待"));
+        facts.add("next visit", said!("it queued at its host", "在其主机的队列中等待"));
     } else if again.due.0 != 0 {
         let told =
             said!("{}, if the crawl visits pages again", "{}，如果抓取会再次访问页面", again.due);
@@ -318,7 +318,7 @@ fn in_words(time: Duration) -> Said {
     )
 }
 
-/// What is known of an address as a sitemap or feed.
+/// What is known of a URL as a sitemap or feed.
 fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
     let Some(list) = snapshot.get(LISTS, url.as_str())? else { return Ok(()) };
     let is_feed = list.kind.is_some_and(ListKind::is_feed);
@@ -339,7 +339,7 @@ fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(
     for (name, count) in [
         ("entries refused", list.refused),
         ("entries of other sites", list.strangers),
-        ("entries without address", list.bad),
+        ("entries without URL", list.bad),
     ] {
         if count > 0 {
             facts.add(name, count.to_string());
@@ -369,14 +369,14 @@ fn host_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(
             "{} 个（其页面的链接，超出主机的空间上限）",
             host.unstored
         );
-        facts.add("addresses not kept", told);
+        facts.add("URLs not kept", told);
     }
     if host.next_allowed.0 != 0 {
         facts.add("host next request", host.next_allowed.max(host.blocked_until).to_string());
     }
     if let Some(trouble) = host.trouble {
         let (until, en, zh) = (host.blocked_until, trouble.describe(), words::reason(trouble));
-        facts.add("host left alone", said!("until {until}: {en}", "直到 {until}：{zh}"));
+        facts.add("host backing off", said!("until {until}: {en}", "直到 {until}：{zh}"));
     }
     if host.breaker_open {
         let told = said!(

@@ -1,4 +1,4 @@
-//! What is said of an address, in the languages of the dashboard.
+//! What is said of a URL, in the languages of the dashboard.
 
 use std::ops::AddAssign;
 
@@ -7,7 +7,7 @@ use crate::frontier::{PageCut, Reason};
 use crate::neardup::Key;
 use crate::web::discover::{Faults, ListCut, ListFault, ListKind};
 
-/// A language in which an address can be explained.
+/// A language in which a URL can be explained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Language {
     /// English.
@@ -49,7 +49,7 @@ impl Said {
     }
 }
 
-/// What is no text of ours, such as a number or an address, is the same in all languages.
+/// What is no text of ours, such as a number or a URL, is the same in all languages.
 impl From<String> for Said {
     fn from(text: String) -> Self {
         Self { en: text.clone(), zh: text }
@@ -105,8 +105,8 @@ const NAMES: &[(&str, &str)] = &[
     ("entries of other sites", "其他网站的条目"),
     ("entries queued", "已排队的条目"),
     ("entries refused", "被拒绝的条目"),
-    ("entries without address", "没有地址的条目"),
-    ("addresses not kept", "未保留的地址"),
+    ("entries without URL", "没有地址的条目"),
+    ("URLs not kept", "未保留的地址"),
     ("faults read over", "读过的错误"),
     ("failed tries", "失败次数"),
     ("feed", "信息源"),
@@ -119,14 +119,14 @@ const NAMES: &[(&str, &str)] = &[
     ("host IP address", "主机 IP 地址"),
     ("host busy answers", "主机的繁忙回应"),
     ("host circuit breaker", "主机断路器"),
-    ("host left alone", "暂不打扰主机"),
+    ("host backing off", "暂不打扰主机"),
     ("host next request", "主机下次请求"),
     ("host queue", "主机队列"),
     ("host response time", "主机回应时间"),
     ("hosts of its domain", "其域名的主机数"),
     ("indexes above it", "上级索引数"),
     ("interval", "访问间隔"),
-    ("kind of address", "地址类别"),
+    ("kind of URL", "地址类别"),
     ("last change", "最近变化"),
     ("last visit failed", "最近访问失败"),
     ("linking hosts", "链接它的主机数"),
@@ -141,7 +141,7 @@ const NAMES: &[(&str, &str)] = &[
     ("pairs that held", "成立的配对"),
     ("popularity", "热度"),
     ("read as", "读作"),
-    ("recognised by", "识别依据"),
+    ("found by", "识别依据"),
     ("redirects before it", "之前的重定向"),
     ("robots.txt", "robots.txt"),
     ("rule", "规则"),

@@ -8,7 +8,7 @@ use crate::base::outputs::{self, Output, Outputs};
 
 use super::{Format, Row};
 
-/// What is said of copies whose joint waits for its second look.
+/// What is said of copies whose match waits for its second look.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Mark {

@@ -1,9 +1,9 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
+mod duplicate_feed;
 mod files;
 mod form;
 mod skipped;
-mod verdicts;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use crate::web::robots::meta::Honour;
 
 use files::{Mark, Writer};
 
+pub use duplicate_feed::{Changes, Place, WriteError, changes, duplicates, write_duplicate_feed};
 pub use form::{Config, Format};
-pub use verdicts::{Changes, Place, WriteError, changes, verdicts, write_verdicts};
 
 /// The file of dropped copies.
 const DUPLICATES: &str = "duplicates.jsonl";
@@ -29,7 +29,7 @@ const DUPLICATES: &str = "duplicates.jsonl";
 /// The file of documents that were left out.
 const WITHHELD: &str = "withheld.jsonl";
 
-/// What becomes of copies whose joint waits for its second look.
+/// What becomes of copies whose match waits for its second look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsettled {
     /// They are documents of their own, and marked.
@@ -41,7 +41,7 @@ pub enum Unsettled {
 /// Where an export is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// Form of the documents.
+    /// Output format.
     pub format: Format,
     /// Folder of the files.
     pub folder: &'a Path,
@@ -53,7 +53,7 @@ pub struct Target<'a> {
 pub struct Row {
     /// Identifier of the document.
     pub doc_id: String,
-    /// Address of the canonical copy.
+    /// URL of the canonical copy.
     pub url: String,
     /// Title of the canonical copy.
     pub title: String,
@@ -93,9 +93,9 @@ pub struct Row {
 pub struct Withheld {
     /// Identifier of the document.
     pub doc_id: String,
-    /// Address of its canonical copy.
+    /// URL of its canonical copy.
     pub url: String,
-    /// What that page asks for; `gone` if no address carries the document any more.
+    /// What that page asks for; `gone` if no URL carries the document any more.
     pub reason: &'static str,
 }
 
@@ -103,11 +103,11 @@ pub struct Withheld {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dropped {
-    /// Address of the copy.
+    /// URL of the copy.
     pub url: String,
     /// Identifier of its document.
     pub doc_id: String,
-    /// Address of the copy that was kept.
+    /// URL of the copy that was kept.
     pub canonical: String,
     /// By which key it was recognised; `first` if it was the first and lost to a better copy;
     /// `skipped_by_rule` or `skipped_by_feed` if it was not fetched, so that nothing else is
@@ -116,7 +116,7 @@ pub struct Dropped {
     /// Number of the rule by which it was not fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<u64>,
-    /// Number of the feed of verdicts by which it was not fetched.
+    /// Number of the duplicate feed by which it was not fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<u64>,
     /// Bits between its fingerprint and that of the copy that was kept.
@@ -130,7 +130,7 @@ pub struct Dropped {
     pub popularity: u64,
     /// Its title.
     pub title: String,
-    /// Address that its page names as canonical; empty for none or its own.
+    /// URL that its page names as canonical; empty for none or its own.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub declared_canonical: String,
     /// When it came.
@@ -144,9 +144,9 @@ pub struct Summary {
     pub documents: u64,
     /// Dropped copies, those that were not fetched among them.
     pub duplicates: u64,
-    /// Addresses that were not fetched, because by a rule or a feed they are stored pages.
+    /// URLs that were not fetched, because by a rule or a feed they are stored pages.
     pub skipped: u64,
-    /// Documents that may turn out to be copies of others: their joints wait for a second look.
+    /// Documents that may turn out to be copies of others: their matches wait for a second look.
     pub unsettled: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<&'static str, u64>,
@@ -184,7 +184,7 @@ impl Error {
 /// anything. Documents stand in the order of their numbers. The files are one set with a manifest:
 /// see [`crate::base::outputs`].
 ///
-/// Before a crawl has ended, what was taken for a copy may turn out to be none. Copies whose joint
+/// Before a crawl has ended, what was taken for a copy may turn out to be none. Copies whose match
 /// waits for its second look are written as documents of their own, with the identifier that they
 /// would have, and marked: nothing is lost by an export that comes early.
 pub fn export(
@@ -238,10 +238,10 @@ struct Corpus<'a> {
 /// What is shown of documents of which that is not simply the canonical copy.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The address that is shown of a document, none if it is left out; those that are not named
+    /// The URL that is shown of a document, none if it is left out; those that are not named
     /// here show their canonical copy.
     documents: HashMap<u64, Option<String>>,
-    /// Unsettled copies: identifier of their document and the address that is shown of it, none if
+    /// Unsettled copies: identifier of their document and the URL that is shown of it, none if
     /// it is left out.
     unsettled: HashMap<String, Option<(String, String)>>,
 }
@@ -439,7 +439,7 @@ pub fn row_of(snapshot: &Snapshot, document: &Document) -> Result<Row, store::Er
     })
 }
 
-/// Returns the copies of a document that are not canonical, in the order of their addresses.
+/// Returns the copies of a document that are not canonical, in the order of their URLs.
 pub fn dropped_of(
     snapshot: &Snapshot,
     number: u64,

@@ -1,5 +1,5 @@
-//! Addresses that were not fetched, because by a rule learned from duplicates, or by a feed of
-//! verdicts, they are pages that are stored: they stand in the list of dropped copies too.
+//! URLs that were not fetched, because by a rule learned from duplicates, or by a feed of
+//! duplicates, they are pages that are stored: they stand in the list of dropped copies too.
 
 use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::{ADDRESSES, Address, KNOWN_SKIPPED, SKIPPED, State};
@@ -7,7 +7,7 @@ use crate::store::{Error, Snapshot, View as _};
 
 use super::{Dropped, Shown};
 
-/// Returns them in the order of their rules and addresses; those of feeds come last.
+/// Returns them in the order of their rules and URLs; those of feeds come last.
 pub(super) fn all<'a>(
     snapshot: &'a Snapshot,
     shown: &'a Shown,
@@ -19,7 +19,7 @@ pub(super) fn all<'a>(
     }))
 }
 
-/// None for an address of a kind that was stopped, which stands in the same table, and for one
+/// None for a URL of a kind that was stopped, which stands in the same table, and for one
 /// whose document is not in the corpus.
 fn one(snapshot: &Snapshot, shown: &Shown, url: String) -> Result<Option<Dropped>, Error> {
     let Some(address) = snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
@@ -51,7 +51,7 @@ fn one(snapshot: &Snapshot, shown: &Shown, url: String) -> Result<Option<Dropped
     }))
 }
 
-/// The identifier and the address under which the page at an address is in the corpus; none if it
+/// The identifier and the URL under which the page at a URL is in the corpus; none if it
 /// is not.
 fn shown_as(
     snapshot: &Snapshot,

@@ -41,7 +41,7 @@ pub struct Hit {
     pub cosine: f64,
     /// Title of the canonical copy.
     pub title: String,
-    /// Its address.
+    /// Its URL.
     pub url: String,
     /// The keywords asked for that the document has.
     pub keywords: Vec<String>,
@@ -61,7 +61,7 @@ pub struct SentenceHit {
     pub number: usize,
     /// Title of the canonical copy.
     pub title: String,
-    /// Its address.
+    /// Its URL.
     pub url: String,
     /// The keywords asked for that the document has.
     pub keywords: Vec<String>,
@@ -77,7 +77,7 @@ pub struct WordHit {
     pub score: f32,
     /// Title of the canonical copy.
     pub title: String,
-    /// Its address.
+    /// Its URL.
     pub url: String,
     /// The words asked for that its text has.
     pub keywords: Vec<String>,

@@ -1,6 +1,6 @@
 //! What is stored of a document in the index: names, words of each sentence, text.
 //!
-//! Row: version 1, identifier, title, address, square of the length of the vector of counts (8),
+//! Row: version 1, identifier, title, URL, square of the length of the vector of counts (8),
 //! number of sentences, of each its length in bytes and the number of its words, then all words
 //! (4 each, little-endian) and the text, each with its length.
 

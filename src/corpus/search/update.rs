@@ -44,7 +44,7 @@ pub struct Entry {
     pub id: String,
     /// Title.
     pub title: String,
-    /// Address.
+    /// URL.
     pub url: String,
     /// Text.
     pub text: String,

@@ -430,8 +430,8 @@ fn webhook(table: &mut Reader) -> Option<Webhook> {
     let url = url::Url::parse(&table.needed("url")?).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
-        // The address may be a secret: it is not told.
-        table.fault("url", "is no address of the web");
+        // The URL may be a secret: it is not told.
+        table.fault("url", "is no URL of the web");
     }
     Some(Webhook { url: url?, token_file, timeout, retries, allow_private })
 }

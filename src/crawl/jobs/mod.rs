@@ -23,7 +23,7 @@ pub use file::{Fault, Jobs, key_lines};
 pub use history::{History, Lock};
 pub use plan::{CatchUp, Planned, Progress, Rule};
 pub use row::{Counts, Outcome, Run, Trigger};
-pub use runner::{Desk, Event, Refusal, Row, Runner, Work};
+pub use runner::{Deduping, Event, Refusal, Row, Runner, Work};
 pub use schedule::Schedule;
 pub use scheduler::{Begun, Scheduler, Stage, Start};
 
@@ -79,7 +79,7 @@ impl Default for Settings {
 pub enum Seeds {
     /// A file, read when the run begins.
     File(PathBuf),
-    /// These addresses.
+    /// These URLs.
     List(Vec<PageUrl>),
     /// It does not crawl.
     None,
@@ -99,7 +99,7 @@ pub struct Expire {
 pub struct Export {
     /// Folder to write to.
     pub folder: PathBuf,
-    /// Form of the documents.
+    /// Output format.
     pub format: Format,
 }
 

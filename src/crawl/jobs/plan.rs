@@ -58,14 +58,14 @@ pub struct Planned {
 struct Moment;
 
 impl Codec<Planned> for Moment {
-    const SHAPE: &'static str = "ms since 1970, signed";
+    const SHAPE: &'static str = "ms since 1970, keys";
 
     fn put(field: &Planned, row: Encoder) -> Encoder {
-        row.signed(field.moment.0)
+        row.keys(field.moment.0)
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<Planned, BadRow> {
-        let moment = Timestamp(row.signed()?);
+        let moment = Timestamp(row.keys()?);
         Ok(Planned { moment, trigger: Trigger::CatchUp })
     }
 }

@@ -114,12 +114,12 @@ impl Codec<Option<Timestamp>> for End {
     const SHAPE: &'static str = "0 or 1, ms since 1970";
 
     fn put(field: &Option<Timestamp>, row: Encoder) -> Encoder {
-        row.number(field.is_some()).signed(field.unwrap_or_default().0)
+        row.number(field.is_some()).keys(field.unwrap_or_default().0)
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<Option<Timestamp>, BadRow> {
         let has_ended = row.number()? == 1;
-        let ended = row.signed()?;
+        let ended = row.keys()?;
         Ok(has_ended.then_some(Timestamp(ended)))
     }
 }
@@ -146,7 +146,7 @@ row! {
         pub failed_seeds: u64 = Number;
         /// Documents in the store afterwards.
         pub documents: u64 = Number;
-        /// Addresses that wait afterwards.
+        /// queued URLs afterwards.
         pub queued: u64 = Number;
     }
 }

@@ -1,4 +1,4 @@
-//! The loop that waits for moments, starts runs and stops them; and the desk where it is asked.
+//! The loop that waits for moments, starts runs and stops them; and the deduping where it is asked.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -72,13 +72,13 @@ enum News {
 
 /// Where the loop is asked, from any thread. Cheap to clone.
 #[derive(Clone)]
-pub struct Desk {
+pub struct Deduping {
     tell: Sender<News>,
     rows: Arc<Mutex<Vec<Row>>>,
     history: History,
 }
 
-impl Desk {
+impl Deduping {
     fn lock(&self) -> MutexGuard<'_, Vec<Row>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +140,7 @@ pub struct Runner {
     work: Arc<Work>,
     told: Box<dyn Fn(Event<'_>) + Send>,
     news: Receiver<News>,
-    desk: Desk,
+    deduping: Deduping,
 }
 
 impl Runner {
@@ -172,16 +172,16 @@ impl Runner {
             told(Event::Ended(&jobs.jobs[*job], row));
         }
         let (tell, news) = channel();
-        let desk = Desk { tell, rows: Arc::new(Mutex::new(rows)), history };
+        let deduping = Deduping { tell, rows: Arc::new(Mutex::new(rows)), history };
         let (jobs, contexts) = (jobs.jobs.clone(), BTreeMap::new());
         let quitting = false;
-        Ok(Self { jobs, scheduler, contexts, clock, until, quitting, work, told, news, desk })
+        Ok(Self { jobs, scheduler, contexts, clock, until, quitting, work, told, news, deduping })
     }
 
     /// Returns where the loop is asked.
     #[must_use]
-    pub fn desk(&self) -> Desk {
-        self.desk.clone()
+    pub fn deduping(&self) -> Deduping {
+        self.deduping.clone()
     }
 
     /// Works until nothing is left to do, or somebody asks for an end; returns whether that was so.
@@ -217,7 +217,7 @@ impl Runner {
                 }
                 Ok(News::Stop(job, reply)) => drop(reply.send(self.stop(job))),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("the desk is kept"),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the deduping is kept"),
             }
         }
     }
@@ -236,7 +236,7 @@ impl Runner {
                     let number = start.job;
                     let context = Context { clock: self.clock.clone(), ..Context::default() };
                     (self.told)(Event::Started(&self.jobs[number], &start.run));
-                    self.desk.lock()[number].last = Some(start.run.clone());
+                    self.deduping.lock()[number].last = Some(start.run.clone());
                     self.contexts.insert(number, context.clone());
                     self.spawn(start, context)?;
                 }
@@ -248,7 +248,7 @@ impl Runner {
     /// Works in a thread of its own, and tells the end.
     fn spawn(&self, start: Start, context: Context) -> Result<(), Error> {
         let (job, work) = (self.jobs[start.job].clone(), self.work.clone());
-        let tell = self.desk.tell.clone();
+        let tell = self.deduping.tell.clone();
         let thread = thread::Builder::new().name(format!("job-{}", job.name));
         let spawned = thread.spawn(move || {
             let run = work(&job, start.run.clone(), &context);
@@ -291,16 +291,16 @@ impl Runner {
 
     fn ended(&self, job: usize, run: &Run) {
         (self.told)(Event::Ended(&self.jobs[job], run));
-        self.desk.lock()[job].last = Some(run.clone());
+        self.deduping.lock()[job].last = Some(run.clone());
     }
 
     fn row(&self, job: usize) -> Row {
-        self.desk.lock()[job].clone()
+        self.deduping.lock()[job].clone()
     }
 
-    /// Brings the rows at the desk up to date.
+    /// Brings the rows at the deduping up to date.
     fn show(&self) {
-        for (number, row) in self.desk.lock().iter_mut().enumerate() {
+        for (number, row) in self.deduping.lock().iter_mut().enumerate() {
             row.stage = self.scheduler.state(number);
             row.next = self.scheduler.next_of(number);
         }

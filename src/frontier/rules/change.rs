@@ -1,4 +1,4 @@
-//! What a rule changes in an address.
+//! What a rule changes in a URL.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::urls::{PageUrl, registrable_domain};
 
 use super::language;
 
-/// A change that leads from one address to another one of the same page.
+/// A change that leads from one URL to another one of the same page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// Drop a query parameter, whatever its value.
@@ -25,14 +25,14 @@ pub enum Change {
     Host(String, String),
 }
 
-/// Longest part of an address that a rule may name, in bytes.
+/// Longest part of a URL that a rule may name, in bytes.
 const PART_BYTES_MAX: usize = 64;
 
 /// Shortest suffix that two paths must share before they differ in their ends only.
 const STEM_BYTES_MIN: usize = 2;
 
 impl Change {
-    /// Returns the address that this makes of another one; none if there is nothing to change.
+    /// Returns the URL that this makes of another one; none if there is nothing to change.
     #[must_use]
     pub fn apply(&self, url: &PageUrl) -> Option<PageUrl> {
         let mut changed = url.url().clone();
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn url(text: &str) -> PageUrl {
-        PageUrl::parse(text).expect("an address")
+        PageUrl::parse(text).expect("a URL")
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names of languages in addresses.
+//! Names of languages in URLs.
 
 /// Languages of the web by their codes (ISO 639-1, and three older ones).
 const CODES: &str = "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu \

@@ -1,4 +1,4 @@
-//! The rules of a store: what they say of an address, and how they learn.
+//! The rules of a store: what they say of a URL, and how they learn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use crate::urls::PageUrl;
 
 use super::{Change, Config, Rule, Status};
 
-/// Partners of one address that are looked at for proposals.
+/// Partners of one URL that are looked at for proposals.
 const PARTNERS_MAX: usize = 8;
 
-/// Addresses of a host that a new rule looks back at.
+/// URLs of a host that a new rule looks back at.
 const KNOWN_MAX: usize = 20_000;
 
-/// An address that a rule leads to, and the rule.
+/// A URL that a rule leads to, and the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// Number of the rule.
     pub rule: u64,
-    /// The stored address that is the same page.
+    /// The stored URL that is the same page.
     pub partner: String,
 }
 
@@ -28,7 +28,7 @@ pub struct Pair {
 pub struct Rules {
     config: Config,
     all: BTreeMap<u64, Rule>,
-    /// Numbers of the rules that say something of the addresses of a host.
+    /// Numbers of the rules that say something of the URLs of a host.
     of_host: BTreeMap<String, Vec<u64>>,
     changed: BTreeSet<u64>,
 }
@@ -52,7 +52,7 @@ impl Rules {
         self.all.insert(number, rule);
     }
 
-    /// Returns the stored page that an address is by an active rule. Some addresses are left for
+    /// Returns the stored page that a URL is by an active rule. Some URLs are left for
     /// a visit, which tells whether the rule still holds.
     pub fn skip(&self, batch: &Batch, url: &PageUrl) -> Result<Option<Pair>, Error> {
         if !self.config.learn_rules {
@@ -77,7 +77,7 @@ impl Rules {
         self.of_host.get(url.host_key().as_str()).cloned().unwrap_or_default()
     }
 
-    /// The stored address that is the same page as another one by a rule, and its document.
+    /// The stored URL that is the same page as another one by a rule, and its document.
     fn partner(
         &self,
         batch: &Batch,
@@ -95,7 +95,7 @@ impl Rules {
         Ok(document_of(batch, &first)?.map(|document| (first, document)))
     }
 
-    /// Learns from an address that is stored now. `copies` are addresses of the same document.
+    /// Learns from a URL that is stored now. `copies` are URLs of the same document.
     /// Returns the rules that ceased to be active.
     pub fn learn(
         &mut self,
@@ -160,7 +160,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Notes that an address waits unfetched, linked to its partner.
+    /// Notes that a URL waits unfetched, linked to its partner.
     pub fn note_skipped(
         &mut self,
         batch: &mut Batch,
@@ -176,7 +176,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Takes the addresses that a rule has skipped out of the store's list, to be let in again:
+    /// Takes the URLs that a rule has skipped out of the store's list, to be let in again:
     /// at most `most` at a time.
     pub fn take_skipped(
         &mut self,
@@ -192,7 +192,7 @@ impl Rules {
         Ok(found)
     }
 
-    /// Takes one address out of the list of those that a rule has skipped.
+    /// Takes one URL out of the list of those that a rule has skipped.
     pub fn release(&mut self, batch: &mut Batch, rule: u64, address: &str) -> Result<(), Error> {
         let known = batch.remove(SKIPPED, (rule, address))?;
         if let (true, Some(known)) = (known, self.all.get_mut(&rule)) {
@@ -202,13 +202,13 @@ impl Rules {
         Ok(())
     }
 
-    /// Tells whether any rule has skipped addresses.
+    /// Tells whether any rule has skipped URLs.
     #[must_use]
     pub fn have_skipped(&self) -> bool {
         self.all.values().any(|rule| rule.skipped > 0)
     }
 
-    /// Returns the rules that are not active and still have skipped addresses.
+    /// Returns the rules that are not active and still have skipped URLs.
     #[must_use]
     pub fn to_reopen(&self) -> Vec<u64> {
         let left = |rule: &Rule| rule.status != Status::Active && rule.skipped > 0;
@@ -232,12 +232,12 @@ impl Rules {
     }
 }
 
-/// Returns the document of an address whose page is stored.
+/// Returns the document of a URL whose page is stored.
 pub fn document_of(batch: &Batch, address: &str) -> Result<Option<u64>, Error> {
     Ok(batch.get(ADDRESSES, address)?.and_then(|address| address.document()))
 }
 
-/// Addresses of a host whose pages are stored: those of its first [`KNOWN_MAX`] addresses.
+/// URLs of a host whose pages are stored: those of its first [`KNOWN_MAX`] URLs.
 fn stored_on(batch: &Batch, host: &str) -> Result<Vec<PageUrl>, Error> {
     let (first, last) = (format!("{host}/"), format!("{host}0"));
     let mut found = Vec::new();
@@ -251,7 +251,7 @@ fn stored_on(batch: &Batch, host: &str) -> Result<Vec<PageUrl>, Error> {
     Ok(found)
 }
 
-/// Notes the first address of which a rule makes another one.
+/// Notes the first URL of which a rule makes another one.
 fn note_key(
     batch: &mut Batch,
     rule: u64,
@@ -265,7 +265,7 @@ fn note_key(
     Ok(())
 }
 
-/// Takes addresses that are not visited because of a rule, or of another number that stands for
+/// Takes URLs that are not visited because of a rule, or of another number that stands for
 /// the cause, out of their list: at most `most`.
 pub fn take_skipped(batch: &mut Batch, cause: u64, most: usize) -> Result<Vec<String>, Error> {
     let mut found = Vec::new();

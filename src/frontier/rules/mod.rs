@@ -1,11 +1,11 @@
-//! Rules by which two addresses are one page, learned from duplicates that were verified.
+//! Rules by which two URLs are one page, learned from duplicates that were verified.
 //!
-//! Two copies of one document on one site whose addresses differ in one thing propose a rule: drop
+//! Two copies of one document on one site whose URLs differ in one thing propose a rule: drop
 //! this parameter, read this folder as that one, this host is that host. Every page that is stored
 //! later and has a partner by the rule is evidence for or against it. A rule is active while the
-//! lower bound of the share of pairs that held is high enough; then an address whose partner is
+//! lower bound of the share of pairs that held is high enough; then a URL whose partner is
 //! stored is linked to it and not fetched. A few are fetched all the same, so that a rule that no
-//! longer holds is found out; its skipped addresses are then let in again.
+//! longer holds is found out; its skipped URLs are then let in again.
 //!
 //! Source: Bar-Yossef, Keidar, Schonfeld, Do Not Crawl in the DUST (2007); Dasgupta, Kumar,
 //! Sasturkar, De-duping URLs via rewrite rules (2008).
@@ -25,13 +25,13 @@ pub use rows::{Rule, Status};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Learn rules and skip addresses by them.
+    /// Learn rules and skip URLs by them.
     pub learn_rules: bool,
-    /// Least pairs of addresses behind an active rule.
+    /// Least pairs of URLs behind an active rule.
     pub pairs_min: u64,
     /// Least lower bound (Wilson, 95 %, one-sided) of the share of pairs that held.
     pub bound_min: f64,
-    /// Of so many addresses that a rule would skip, one is fetched all the same; 0 for none.
+    /// Of so many URLs that a rule would skip, one is fetched all the same; 0 for none.
     pub explore_one_in: u64,
     /// Most rules of one host.
     pub rules_per_host_max: usize,

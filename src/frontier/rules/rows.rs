@@ -12,7 +12,7 @@ const REPROOF_PAIRS: u64 = 200;
 pub enum Status {
     /// There is not enough evidence, or too much against it.
     Learning,
-    /// Addresses are skipped by it.
+    /// URLs are skipped by it.
     Active,
     /// Somebody said that it shall not be used.
     Disabled,
@@ -44,7 +44,7 @@ row! {
     /// A rule of one host, with its evidence.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Rule: "rule", 1 to 1 {
-        /// Scheme, host and port of the addresses that it changes.
+        /// Scheme, host and port of the URLs that it changes.
         pub host: String = Text;
         /// What it changes.
         pub change: Change = Parts;
@@ -54,11 +54,11 @@ row! {
         pub held: u64 = Number;
         /// Pairs that were two.
         pub failed: u64 = Number;
-        /// Addresses that wait linked to their partner, unfetched.
+        /// queued URLs linked to their partner, unfetched.
         pub skipped: u64 = Number;
         /// Times that a counter-example ended its activity.
         pub demotions: u8 = Number;
-        /// Addresses that were skipped since it was last seen whether it holds.
+        /// URLs that were skipped since it was last seen whether it holds.
         pub unchecked: u64 = Number;
     }
 }
@@ -95,7 +95,7 @@ impl Rule {
         lower_bound(self.held, self.held + self.failed)
     }
 
-    /// Notes a pair of addresses. Returns whether the rule ceased to be active by it.
+    /// Notes a pair of URLs. Returns whether the rule ceased to be active by it.
     ///
     /// While a rule is active few pairs are seen, so that one counter-example is enough: the rule
     /// has to prove itself anew. A rule with counter-examples needs four times as many pairs for

@@ -1,7 +1,7 @@
 //! Duplicates in files of documents: JSON lines in, the kept ones and the list of the others out.
 //!
 //! ```text
-//! read -> sign (all cores) -> judge (in the order of the input) -> write
+//! read -> fingerprint (all cores) -> judge (in the order of the input) -> write
 //! ```
 //!
 //! The input is read twice, first to judge, then to copy the kept lines as they stand, so that only

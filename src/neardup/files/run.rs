@@ -1,4 +1,4 @@
-//! The run: read and sign on all cores, judge in the order of the input.
+//! The run: read and fingerprint on all cores, judge in the order of the input.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,16 +13,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::outputs::{MANIFEST, Outputs};
 use crate::neardup::Key;
 use crate::neardup::{Cluster, Config, Deduplicator, Verdict};
-use crate::text::features::{ArticleField, Input, Signed, Signer};
+use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 
 use super::lines::{Lines, spool};
 use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
 use super::{DedupReport, Error, Record, values_of};
 
-/// Bytes of lines that a thread signs at a time.
+/// Bytes of lines that a thread fingerprints at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Lines that a thread signs at a time at most.
+/// Lines that a thread fingerprints at a time at most.
 const CHUNK_LINES: usize = 256;
 
 /// Where standard input is kept until the end of a run.
@@ -60,10 +60,10 @@ struct Chunk {
 }
 
 /// A document ready to be judged, or what is wrong with its line.
-type ReadDocument = Result<(Box<str>, Signed, u64), String>;
+type ReadDocument = Result<(Box<str>, ArticleKeys, u64), String>;
 
-/// A chunk that was signed.
-struct SignedChunk {
+/// A chunk that was fingerprinted.
+struct FingerprintedChunk {
     file: usize,
     first: u64,
     bytes: u64,
@@ -73,8 +73,8 @@ struct SignedChunk {
 
 /// Finds the duplicates among the documents of `inputs` (`-` is standard input) and writes
 /// `kept.jsonl`, `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and `report.json` into the
-/// folder `out`. `threads` sign; 0 is one for each core. `progress` is told now and then how many
-/// documents were judged and how many of them are duplicates.
+/// folder `out`. `threads` fingerprint; 0 is one for each core. `progress` is told now and then how
+/// many documents were judged and how many of them are duplicates.
 ///
 /// # Errors
 ///
@@ -129,12 +129,12 @@ fn judge(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(FirstPass, DedupReport), Error> {
     let dedup = Deduplicator::new(config.clone())?;
-    let signer = dedup.signer().clone();
+    let fingerprinter = dedup.fingerprinter().clone();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads };
     let (judged, report) = (FirstPass::new(dedup), DedupReport::default());
-    let mut ledger = InputJudge { judged, report, seen: HashSet::new(), duplicates: 0 };
-    ledger.report.features = signer.name();
+    let mut committer = InputJudge { judged, report, seen: HashSet::new(), duplicates: 0 };
+    committer.report.features = fingerprinter.name();
     thread::scope(|scope| {
         // Each thread has its own pair of channels and gets every n-th chunk, so that the chunks
         // are taken back in the order in which they were read.
@@ -142,9 +142,9 @@ fn judge(
         let mut backs = Vec::new();
         for _ in 0..threads {
             let (hand, chunks) = sync_channel::<Chunk>(2);
-            let (done, back) = sync_channel::<SignedChunk>(2);
-            let signer = &signer;
-            scope.spawn(move || sign(signer, &chunks, &done));
+            let (done, back) = sync_channel::<FingerprintedChunk>(2);
+            let fingerprinter = &fingerprinter;
+            scope.spawn(move || fingerprint(fingerprinter, &chunks, &done));
             hands.push(hand);
             backs.push(back);
         }
@@ -152,14 +152,14 @@ fn judge(
         'all: loop {
             for back in &backs {
                 let Ok(chunk) = back.recv() else { break 'all };
-                ledger.take(chunk)?;
-                progress(ledger.report.documents, ledger.duplicates);
+                committer.take(chunk)?;
+                progress(committer.report.documents, committer.duplicates);
             }
         }
         reader.join().expect("the reader does not panic")
     })?;
-    ledger.close();
-    Ok((ledger.judged, ledger.report))
+    committer.close();
+    Ok((committer.judged, committer.report))
 }
 
 fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
@@ -194,8 +194,12 @@ fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
     Ok(())
 }
 
-fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk>) {
-    let names: Vec<&str> = signer.fields().collect();
+fn fingerprint(
+    fingerprinter: &Fingerprinter,
+    chunks: &Receiver<Chunk>,
+    done: &SyncSender<FingerprintedChunk>,
+) {
+    let names: Vec<&str> = fingerprinter.fields().collect();
     while let Ok(chunk) = chunks.recv() {
         let mut documents = Vec::with_capacity(chunk.ends.len());
         let mut repaired = 0;
@@ -210,15 +214,20 @@ fn sign(signer: &Signer, chunks: &Receiver<Chunk>, done: &SyncSender<SignedChunk
                     .map(|(name, value)| ArticleField { name, value })
                     .collect();
                 let Record { title, text, language, url, .. } = &record;
-                let keys =
-                    signer.sign_input(&Input { title, text, language, url, fields: &fields });
+                let keys = fingerprinter.article_keys_of(&Input {
+                    title,
+                    text,
+                    language,
+                    url,
+                    fields: &fields,
+                });
                 (id, keys, record.popularity)
             }));
             start = *end;
         }
         let bytes = chunk.bytes.len() as u64;
         let answer =
-            SignedChunk { file: chunk.file, first: chunk.first, bytes, repaired, documents };
+            FingerprintedChunk { file: chunk.file, first: chunk.first, bytes, repaired, documents };
         if done.send(answer).is_err() {
             return;
         }
@@ -246,13 +255,13 @@ struct InputJudge {
 }
 
 impl InputJudge {
-    fn take(&mut self, chunk: SignedChunk) -> Result<(), Error> {
+    fn take(&mut self, chunk: FingerprintedChunk) -> Result<(), Error> {
         self.report.bytes += chunk.bytes;
         self.report.repaired += chunk.repaired;
         for (at, document) in chunk.documents.into_iter().enumerate() {
             let line = chunk.first + at as u64;
             match document {
-                Ok((id, signed, popularity)) => self.judge(id, signed, popularity)?,
+                Ok((id, keys, popularity)) => self.judge(id, keys, popularity)?,
                 Err(detail) => {
                     self.judged.rejected.push(Rejected { file: chunk.file, line, detail });
                 }
@@ -261,15 +270,15 @@ impl InputJudge {
         Ok(())
     }
 
-    fn judge(&mut self, id: Box<str>, signed: Signed, popularity: u64) -> Result<(), Error> {
+    fn judge(&mut self, id: Box<str>, keys: ArticleKeys, popularity: u64) -> Result<(), Error> {
         if self.report.documents >= u64::from(u32::MAX - 1) {
             return Err(Error::TooMany);
         }
         self.report.documents += 1;
-        self.report.empty += u64::from(signed.text.words == 0);
+        self.report.empty += u64::from(keys.text.words == 0);
         self.report.equal_ids += u64::from(!self.seen.insert(xxh3_64(id.as_bytes())));
         self.judged.ids.push(id);
-        let verdict = self.judged.dedup.judge_signed(signed, popularity);
+        let verdict = self.judged.dedup.judge_keys(keys, popularity);
         self.duplicates += u64::from(verdict != Verdict::New);
         Ok(())
     }

@@ -187,7 +187,7 @@ fn prefetch(rows: &[u16]) {
         for line in 0..lines {
             let place = rows.as_ptr().wrapping_add(32 * line);
             // SAFETY: the instruction is part of every x86-64 processor, reads nothing, and takes
-            // any address.
+            // any URL.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
         }
     }

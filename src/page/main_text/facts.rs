@@ -1,4 +1,4 @@
-//! What a page says of itself as a whole: address, head, structured data.
+//! What a page says of itself as a whole: URL, head, structured data.
 
 use std::collections::HashSet;
 

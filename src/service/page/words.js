@@ -159,7 +159,7 @@ const CODES = {
   first: ['first copy', '首个副本'], exact_content: ['equal text', '正文完全相同'], exact: ['equal text', '正文完全相同'],
   near_title: ['similar title', '标题相似'], title: ['similar title', '标题相似'], near_content: ['similar text', '正文相似'], near: ['similar text', '正文相似'],
   content: ['similar text', '正文相似'], long_sentence: ['long sentences', '长句相同'], sentence: ['long sentences', '长句相同'], shingles: ['runs of words', '词串相同'], merged: ['merged', '合并'],
-  skipped_by_rule: ['skipped by a learned rule', '按学得的规则跳过'], skipped_by_feed: ['skipped by a feed of verdicts', '按信息源跳过'],
+  skipped_by_rule: ['skipped by a learned rule', '按学得的规则跳过'], skipped_by_feed: ['skipped by a duplicate feed', '按信息源跳过'],
   nid: ['same nid', 'nid 相同'], url: ['same address', '地址相同'],
   running: ['running', '运行中'], done: ['done', '完成'], seeds_failed: ['seeds failed', '种子失败'], failed: ['failed', '失败'], stopped: ['stopped', '已停止'],
   interrupted: ['interrupted', '被中断'], refused: ['refused', '被拒绝'], missed: ['missed', '错过'],

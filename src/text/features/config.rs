@@ -78,7 +78,7 @@ pub enum Error {
     /// The extractor has nothing to work on.
     #[error("the extractor `enum` needs a field in `enums` with a weight above 0")]
     NoEnums,
-    /// The articles that are signed have no such field.
+    /// The articles that are fingerprinted have no such field.
     #[error("enums, field `{field}`: articles have only {}", ARTICLE_FIELDS.join(", "))]
     NoField {
         /// Name of the field.

@@ -36,7 +36,7 @@
 //! hundredth.
 //!
 //! Whether the dictionary has a word is remembered beside its IDF, so that the default extractor
-//! pays nothing that can be measured (0.2 % of the instructions of a signature); `levels` and
+//! pays nothing that can be measured (0.2 % of the instructions of a keys); `levels` and
 //! `word-shingles`, which need no IDF, pay 4 and 7 % for Chinese.
 
 use crate::text::InDictionary;

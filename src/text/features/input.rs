@@ -1,8 +1,8 @@
-//! What is signed: texts with the fields that belong to them.
+//! What is fingerprinted: texts with the fields that belong to them.
 
 use super::enums::value_of;
 
-/// An article before it is signed. What is not known of it is empty.
+/// An article before it is fingerprinted. What is not known of it is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Input<'a> {
     /// Title.
@@ -11,7 +11,7 @@ pub struct Input<'a> {
     pub text: &'a str,
     /// Language (ISO 639-1): the field `language`, unless that is given.
     pub language: &'a str,
-    /// Address; its host is the field `site`, unless that is given.
+    /// URL; its host is the field `site`, unless that is given.
     pub url: &'a str,
     /// Further fields. Only those matter that the settings declare.
     pub fields: &'a [ArticleField<'a>],
@@ -40,7 +40,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The host of an address, without user and port.
+/// The host of a URL, without user and port.
 fn host_of(address: &str) -> &str {
     let authority = authority_of(address);
     let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
@@ -48,7 +48,7 @@ fn host_of(address: &str) -> &str {
     place.rsplit_once(':').filter(|(_, end)| port(end)).map_or(place, |(host, _)| host)
 }
 
-/// The host of an address with user and port.
+/// The host of a URL with user and port.
 pub(super) fn authority_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or("", |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()

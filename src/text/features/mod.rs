@@ -34,7 +34,7 @@ pub use standing::{Standing, site_of};
 
 /// Everything that the dedup stage needs to know of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signature {
+pub struct TextKeys {
     /// 128-bit hash of the normalised text.
     pub hash: u128,
     /// Simhash of the weighted features.
@@ -49,11 +49,11 @@ pub struct Signature {
     pub sentences: Vec<u32>,
 }
 
-/// A signed article.
+/// A fingerprinted article.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signed {
+pub struct ArticleKeys {
     /// What its text is made of.
-    pub text: Signature,
+    pub text: TextKeys,
     /// Fingerprint of the title; none if the title has too few words to tell anything.
     pub title: Option<Fingerprint>,
     /// Where it stands.
@@ -66,16 +66,16 @@ const TITLE_WORDS_MIN: usize = 2;
 /// Bytes of a text that are looked at beyond its exact hash.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 
-/// Signs texts, all in the same way.
+/// Fingerprints texts, all in the same way.
 #[derive(Debug, Clone, Default)]
-pub struct Signer {
+pub struct Fingerprinter {
     config: Config,
     idf: Arc<Idf>,
     segmenter: Segmenter,
     enums: Enums,
 }
 
-impl Signer {
+impl Fingerprinter {
     /// Prepares for texts of one configuration; reads the table of document frequencies and the
     /// dictionary, if it names them.
     pub fn new(config: Config) -> Result<Self, Error> {
@@ -101,11 +101,11 @@ impl Signer {
     ///
     /// Also if the settings declare a field that these do not have (`ARTICLE_FIELDS`).
     pub fn for_articles(config: Config) -> Result<Self, Error> {
-        let signer = Self::new(config)?;
-        let unknown = signer.fields().find(|field| !ARTICLE_FIELDS.contains(field));
+        let fingerprinter = Self::new(config)?;
+        let unknown = fingerprinter.fields().find(|field| !ARTICLE_FIELDS.contains(field));
         match unknown.map(str::to_owned) {
             Some(field) => Err(Error::NoField { field }),
-            None => Ok(signer),
+            None => Ok(fingerprinter),
         }
     }
 
@@ -176,22 +176,22 @@ impl Signer {
         all
     }
 
-    /// Signs a text in a language (ISO 639-1, or empty).
+    /// Fingerprints a text in a language (ISO 639-1, or empty).
     #[must_use]
-    pub fn sign(&self, text: &str, language: &str) -> Signature {
-        self.sign_text(&Input { text, language, ..Input::default() })
+    pub fn text_keys(&self, text: &str, language: &str) -> TextKeys {
+        self.text_keys_of(&Input { text, language, ..Input::default() })
     }
 
-    /// Signs the text of an article, with its fields.
+    /// Fingerprints the text of an article, with its fields.
     #[must_use]
-    pub fn sign_text(&self, input: &Input<'_>) -> Signature {
+    pub fn text_keys_of(&self, input: &Input<'_>) -> TextKeys {
         let text = normalize_as(input.text, self.normal());
         let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
         let words = self.votes(&tokens);
         let fingerprint =
             Fingerprint::of(words.chain(self.enums.votes(|field| input.value_of(field))));
         let shingles = Shingles::of(&tokens);
-        Signature {
+        TextKeys {
             hash: hash(text),
             fingerprint,
             sketch: Sketch::of(shingles.hashes),
@@ -201,25 +201,25 @@ impl Signer {
         }
     }
 
-    /// Signs an article of which only this is known. Its site is not.
+    /// Fingerprints an article of which only this is known. Its site is not.
     #[must_use]
-    pub fn sign_article(&self, title: &str, text: &str, language: &str) -> Signed {
-        self.sign_input(&Input { title, text, language, ..Input::default() })
+    pub fn article_keys(&self, title: &str, text: &str, language: &str) -> ArticleKeys {
+        self.article_keys_of(&Input { title, text, language, ..Input::default() })
     }
 
-    /// Signs an article: its text, with its fields, and its title.
+    /// Fingerprints an article: its text, with its fields, and its title.
     ///
     /// Fields have no vote in the fingerprint of the title, which has too few words to outvote
     /// them; with the extractor `enum` a title has no fingerprint.
     #[must_use]
-    pub fn sign_input(&self, input: &Input<'_>) -> Signed {
+    pub fn article_keys_of(&self, input: &Input<'_>) -> ArticleKeys {
         let title = normalize_as(input.title, self.normal());
         let tokens = Tokens::of(&title);
         let told = self.config.extractor != Extractor::Enum
             && self.extract().words(&tokens) >= TITLE_WORDS_MIN;
         let title = told.then(|| Fingerprint::of(self.votes(&tokens)));
-        Signed {
-            text: self.sign_text(input),
+        ArticleKeys {
+            text: self.text_keys_of(input),
             title,
             standing: Standing::of(input.url, input.title, ""),
         }

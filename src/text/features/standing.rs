@@ -14,12 +14,12 @@ use super::input::authority_of;
 pub struct Standing {
     /// Its site: scheme left out, host with port.
     pub site: u64,
-    /// Its address without what names an edition ([`without_edition`]).
+    /// Its URL without what names an edition ([`without_edition`]).
     pub edition: u32,
     /// The same without the numbers in names of folders: `rt4` and `rt5`, `2012` and `2020` may be
     /// editions, too.
     pub form: u32,
-    /// Its address.
+    /// Its URL.
     pub address: u32,
     /// Its title.
     pub name: u32,
@@ -27,7 +27,7 @@ pub struct Standing {
     pub title: u32,
     /// Its title without the number of a chapter before it, if that has two words.
     pub heading: u32,
-    /// The address that it names as canonical.
+    /// The URL that it names as canonical.
     pub declared: u32,
     /// Everything that it shows.
     pub shown: Option<ShownSketch>,
@@ -36,7 +36,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Notes address and title of a page, and the address that it names as canonical; each may be
+    /// Notes URL and title of a page, and the URL that it names as canonical; each may be
     /// empty.
     #[must_use]
     pub fn of(address: &str, title: &str, declared: &str) -> Self {
@@ -72,7 +72,7 @@ impl Standing {
     }
 }
 
-/// Returns the hash of the host of an address; 0 if it has none.
+/// Returns the hash of the host of a URL; 0 if it has none.
 #[must_use]
 pub fn site_of(address: &str) -> u64 {
     let host = authority_of(address);

@@ -22,8 +22,8 @@ impl Fingerprint {
         (self.0 ^ other.0).count_ones()
     }
 
-    /// Makes the fingerprint of weighted feature hashes: each bit is the sign of the weighted
-    /// vote of that bit over all features. A sum of exactly zero gives 0.
+    /// Makes the fingerprint of weighted feature hashes: each bit is the fingerprint of the
+    /// weighted vote of that bit over all features. A sum of exactly zero gives 0.
     ///
     /// No features give the fingerprint 0. Cost: 64 additions a feature.
     ///

@@ -1,4 +1,4 @@
-//! Which addresses a crawl keeps out: patterns that exclude some, or include no others.
+//! Which URLs a crawl keeps out: patterns that exclude some, or include no others.
 
 mod pattern;
 
@@ -19,7 +19,7 @@ pub use pattern::{Pattern, PatternError};
 /// Most bytes of all compiled patterns of one list.
 const SIZE_MAX: usize = 64 << 20;
 
-/// Memory of the automaton that is built while addresses are matched.
+/// Memory of the automaton that is built while URLs are matched.
 const CACHE_BYTES: usize = 32 << 20;
 
 /// Shortest text by which it is worth to choose the patterns that are asked.
@@ -29,9 +29,9 @@ const NEEDED_MIN: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilterConfig {
-    /// If there is any, an address must match one of them.
+    /// If there is any, a URL must match one of them.
     pub include: Vec<Pattern>,
-    /// No address may match any of them.
+    /// No URL may match any of them.
     pub exclude: Vec<Pattern>,
     /// Patterns of some hosts.
     pub host: Vec<HostFilter>,
@@ -43,11 +43,11 @@ pub struct FilterConfig {
 pub struct HostFilter {
     /// The host.
     pub host: HostPattern,
-    /// If there is any, an address of the host must match one of them, and need match none of the
+    /// If there is any, a URL of the host must match one of them, and need match none of the
     /// general ones.
     #[serde(default)]
     pub include: Vec<Pattern>,
-    /// No address of the host may match any of them, nor of the general ones.
+    /// No URL of the host may match any of them, nor of the general ones.
     #[serde(default)]
     pub exclude: Vec<Pattern>,
 }
@@ -58,7 +58,7 @@ pub struct HostFilter {
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
     text: String,
-    /// The name in the form that addresses have, without what stands for all below.
+    /// The name in the form that URLs have, without what stands for all below.
     name: String,
     below: bool,
 }
@@ -109,7 +109,7 @@ pub struct FilterError {
     count: usize,
 }
 
-/// Which patterns hold for an address.
+/// Which patterns hold for a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterScope {
     /// All: somebody links to it.
@@ -118,7 +118,7 @@ pub enum FilterScope {
     Excludes,
 }
 
-/// Why an address is kept out.
+/// Why a URL is kept out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeptOut<'a> {
     /// This pattern excludes it; of this host, if it is one of a host.
@@ -141,7 +141,7 @@ impl fmt::Display for KeptOut<'_> {
 /// Patterns that are asked at once.
 ///
 /// A set of patterns with a `*` inside has so many states that asking a thousand of them takes a
-/// hundred times as long as asking a hundred. So most of them are asked only about addresses with a
+/// hundred times as long as asking a hundred. So most of them are asked only about URLs with a
 /// text that they need, and all these texts are looked for at once. Of several such texts of a
 /// pattern, the one that fewest patterns share is taken.
 #[derive(Debug, Clone, Default)]
@@ -230,7 +230,7 @@ impl PatternSets {
     }
 }
 
-/// A filter that is ready for use. Each address costs few passes over its text, however many
+/// A filter that is ready for use. Each URL costs few passes over its text, however many
 /// patterns there are.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -272,7 +272,7 @@ impl Filter {
         general.into_iter().chain(sections.map(|of| &of.include)).flatten()
     }
 
-    /// Tells why an address is kept out, if it is: a pattern that excludes wins over one that
+    /// Tells why a URL is kept out, if it is: a pattern that excludes wins over one that
     /// includes, and where a host has patterns that include, they stand for the general ones.
     #[must_use]
     pub(crate) fn keeps_out(&self, url: &PageUrl, asked: FilterScope) -> Option<KeptOut<'_>> {
@@ -299,7 +299,7 @@ impl Filter {
         (!is_included).then_some(KeptOut::NotIncluded(*host))
     }
 
-    /// The sections of the host of an address, in their order.
+    /// The sections of the host of a URL, in their order.
     fn of_host(&self, url: &PageUrl) -> Vec<(&HostPattern, &PatternSets)> {
         if self.hosts.is_empty() {
             return Vec::new();

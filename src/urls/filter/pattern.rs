@@ -10,18 +10,18 @@ use std::str::FromStr;
 use regex::bytes::RegexBuilder;
 use serde::{Deserialize, Serialize};
 
-/// Longest pattern, in bytes: as long as an address may be.
+/// Longest pattern, in bytes: as long as a URL may be.
 const LENGTH_MAX: usize = 2_000;
 
 /// Most bytes of one compiled pattern, so that `re:(a{1000}){1000}` is an error and no memory.
 const SIZE_MAX: usize = 1 << 20;
 
-/// A pattern of addresses, as it is written: `*/tag/*`, `re:/tag/[0-9]+$`.
+/// A pattern of URLs, as it is written: `*/tag/*`, `re:/tag/[0-9]+$`.
 ///
 /// Without a prefix, or after `glob:`, it is a glob, which matches the whole address: `*` is any
 /// text, `{a,b}` one of these, `\` takes the meaning of the next character, all else is itself. A
 /// glob without a scheme is for `http` and `https`; one that begins with `/`, for all hosts; a host
-/// alone, for all of its addresses. After `re:` it is a regular expression, which matches anywhere.
+/// alone, for all of its URLs. After `re:` it is a regular expression, which matches anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -32,9 +32,9 @@ pub struct Pattern {
 /// What a pattern is turned into.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Matcher {
-    /// A regular expression that matches the same addresses, anywhere in them.
+    /// A regular expression that matches the same URLs, anywhere in them.
     pub regex: String,
-    /// Texts that every address has that is matched.
+    /// Texts that every URL has that is matched.
     pub needs: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ fn reason(error: &regex::Error) -> String {
 fn expression(regex: &str) -> Result<Matcher, &'static str> {
     match regex {
         "" => Err("is empty"),
-        regex if !regex.is_ascii() => Err("matches no address: write the escapes that an address \
+        regex if !regex.is_ascii() => Err("matches no URL: write the escapes that a URL \
                                            has, such as %C3%A9 for é"),
         regex => Ok(Matcher { regex: regex.to_owned(), ..Matcher::default() }),
     }
@@ -133,7 +133,7 @@ fn glob(glob: &str) -> Result<Matcher, &'static str> {
         return Err("is empty");
     }
     if glob.contains('#') {
-        return Err("matches no address: addresses are compared without what follows a #");
+        return Err("matches no URL: URLs are compared without what follows a #");
     }
     let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'*');
     let mut made = Translation::default();
@@ -152,7 +152,7 @@ fn glob(glob: &str) -> Result<Matcher, &'static str> {
         None => {
             let host = &glob[..glob.find(['/', '?']).unwrap_or(glob.len())];
             if !is_host(host) {
-                return Err("is no address: a glob begins with a scheme, a host, `/` or `*`, as \
+                return Err("is no URL: a glob begins with a scheme, a host, `/` or `*`, as \
                             `*word*` does, and a regular expression with `re:`");
             }
             made.regex.push_str("^https?://");
@@ -171,7 +171,7 @@ fn is_host(text: &str) -> bool {
         || port.is_some_and(|port| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The form of a host name that addresses have.
+/// The form of a host name that URLs have.
 fn host_name(text: &str) -> Result<String, &'static str> {
     let lower = text.to_lowercase();
     if lower.is_ascii() {
@@ -180,7 +180,7 @@ fn host_name(text: &str) -> Result<String, &'static str> {
     let is_whole = !lower.contains(['*', '{', '\\', '%']);
     let host = url::Host::parse(&lower).ok().filter(|_| is_whole);
     let host = host.map(|host| host.to_string());
-    host.ok_or("has a part of a name that is not ASCII: write it as addresses do, with xn--")
+    host.ok_or("has a part of a name that is not ASCII: write it as URLs do, with xn--")
 }
 
 /// A glob on its way to a regular expression.
@@ -193,7 +193,7 @@ struct Translation {
 }
 
 impl Translation {
-    /// Adds a glob that begins with a host. A host alone stands for all of its addresses.
+    /// Adds a glob that begins with a host. A host alone stands for all of its URLs.
     fn add_with_host(&mut self, glob: &str) -> Result<(), &'static str> {
         let (host, path) = glob.split_at(glob.find(['/', '?']).unwrap_or(glob.len()));
         self.add(&host_name(host)?, ANY_OF_HOST)?;
@@ -237,7 +237,7 @@ impl Translation {
         if open > 0 { Err("has a `{` without its `}`") } else { Ok(()) }
     }
 
-    /// Adds what is no text of the address; `open` brackets are around it.
+    /// Adds what is no text of the URL; `open` brackets are around it.
     fn special(&mut self, regex: &str, open: usize) {
         self.end_run(open);
         self.regex.push_str(regex);
@@ -251,7 +251,7 @@ impl Translation {
         }
     }
 
-    /// Adds a character of the address; one that no address has as its escapes.
+    /// Adds a character of the URL; one that no URL has as its escapes.
     fn literal(&mut self, c: char) {
         let mut bytes = [0; 4];
         let text = c.encode_utf8(&mut bytes);

@@ -20,7 +20,7 @@ fn of_host(host: &str, include: &[&str], exclude: &[&str]) -> HostFilter {
     HostFilter { host: host.parse().unwrap(), include, exclude }
 }
 
-/// The addresses that a pattern matches, and some that it does not.
+/// The URLs that a pattern matches, and some that it does not.
 #[track_caller]
 fn check(pattern: &str, matches: &[&str], others: &[&str]) {
     let list = PatternSet::new("exclude", &patterns(&[pattern])).unwrap();
@@ -68,7 +68,7 @@ fn a_glob_without_a_scheme_is_for_both_and_one_of_a_path_for_all_hosts() {
     check("*://h/a", &["http://h/a", "https://h/a"], &["http://i/a"]);
     check("localhost:8080/a", &["http://localhost:8080/a"], &["http://localhost/a"]);
     check("[::1]:80/a", &["https://[::1]:80/a"], &["http://[::1]/b"]);
-    // A host alone stands for all of its addresses, and * does not leave the host.
+    // A host alone stands for all of its URLs, and * does not leave the host.
     let all = ["http://example.org/", "https://example.org/a?b"];
     check("example.org", &all, &["http://example.org.evil.test/", "http://a.example.org/"]);
     check("https://*.example.org", &["https://a.b.example.org/c"], &["https://h/a.example.org/"]);
@@ -92,7 +92,7 @@ fn characters_of_addresses_stand_for_themselves_in_a_glob() {
     );
     check(r"*/a\*b\{c", &["http://h/?/a*b{c"], &["http://h/?/aXb{c"]);
     check("*/a}b,c", &["http://h/?/a}b,c"], &["http://h/?/a}b"]);
-    // What addresses have as escapes may be written as it is read.
+    // What URLs have as escapes may be written as it is read.
     check("*/新闻/*", &["http://h/新闻/1", "http://h/%e6%96%b0%E9%97%BB/"], &["http://h/新/1"]);
     check("*/%e6*", &["http://h/%E6%96%B0"], &["http://h/e6"]);
     check("*/a b", &["http://h/a b", "http://h/a%20b"], &["http://h/ab"]);
@@ -128,7 +128,7 @@ fn what_is_no_pattern_says_why() {
         ("*/a{b,c", "has a `{` without its `}`"),
         (r"*/a\", r"ends with a `\`"),
         ("*#top", "compared without what follows a #"),
-        ("https://新*.中国/", "write it as addresses do, with xn--"),
+        ("https://新*.中国/", "write it as URLs do, with xn--"),
     ] {
         let error = text.parse::<Pattern>().unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");
@@ -198,7 +198,7 @@ fn settings_are_written_as_they_are_read() {
     let config: FilterConfig = toml::from_str(text).unwrap();
     assert_eq!(toml::to_string(&config).unwrap(), text);
     for (text, why) in [
-        ("exclude = [\"a\"]", "the pattern `a` is no address"),
+        ("exclude = [\"a\"]", "the pattern `a` is no URL"),
         ("[[host]]\nhost = \"a b\"", "`a b` is no host"),
         ("[[host]]\nhost = \"h\"\nexlude = []", "unknown field `exlude`"),
         ("[[host]]\nexclude = []", "missing field `host`"),

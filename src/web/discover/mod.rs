@@ -2,7 +2,7 @@
 //! stream under limits. Pure: no I/O but from the body that is handed in.
 //!
 //! What was read before a limit counts, so that an endless list gives what it has. Faults are read
-//! over and counted. Entities that a list declares are never expanded; half an address is never
+//! over and counted. Entities that a list declares are never expanded; half a URL is never
 //! used.
 //!
 //! Source: <https://www.sitemaps.org/protocol.html>, RSS 2.0, RSS 1.0, RFC 4287,
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use crate::base::units::{Size, Time};
 use crate::store::Coded;
 
-/// Longest address of an entry, in bytes.
+/// Longest URL of an entry, in bytes.
 const URL_BYTES_MAX: usize = 4_096;
 
-/// Which lists of addresses are asked for, and how much of them is read.
+/// Which lists of URLs are asked for, and how much of them is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
@@ -70,10 +70,10 @@ impl Default for Config {
 pub enum ListKind {
     /// An index of sitemaps.
     Index = 1,
-    /// A set of addresses.
+    /// A set of URLs.
     #[default]
     Set = 2,
-    /// Plain text, one address a line.
+    /// Plain text, one URL a line.
     Text = 3,
     /// RSS 2.0 and its elders, RSS 1.0.
     Rss = 4,
@@ -165,9 +165,9 @@ pub enum ListFault {
     StrayEnd,
     /// An element without an end, or one that ends before it should.
     Unclosed,
-    /// An address beside the element that it belongs in.
+    /// A URL beside the element that it belongs in.
     Misplaced,
-    /// An address with an entity that neither XML nor HTML has; the address is not used.
+    /// A URL with an entity that neither XML nor HTML has; the URL is not used.
     Entity,
     /// Markup of which nothing can be made, or beyond the depth that is told apart.
     Markup,
@@ -184,7 +184,7 @@ impl ListFault {
         match self {
             Self::StrayEnd => "end tags of what is not open",
             Self::Unclosed => "elements without an end",
-            Self::Misplaced => "addresses in the wrong place",
+            Self::Misplaced => "URLs in the wrong place",
             Self::Entity => "unknown entities",
             Self::Markup => "pieces of broken markup",
         }
@@ -211,9 +211,9 @@ impl Faults {
 pub struct AddressList {
     /// What it is.
     pub kind: ListKind,
-    /// Addresses as they stand there: of sitemaps for an index, else of pages.
+    /// URLs as they stand there: of sitemaps for an index, else of pages.
     pub entries: Vec<String>,
-    /// Entries that have no address, or one that is too long.
+    /// Entries that have no URL, or one that is too long.
     pub bad: u64,
     /// Faults after which it was read on.
     pub faults: Faults,
@@ -231,7 +231,7 @@ pub enum NotAList {
 }
 
 /// Reads a list from a body of `wire` bytes. gzip is told by its first bytes, whatever the headers
-/// and the address say; so is what the list is.
+/// and the URL say; so is what the list is.
 ///
 /// # Errors
 ///
@@ -311,7 +311,7 @@ fn first_byte(reader: &mut BufReader<impl Read>) -> Option<u8> {
     }
 }
 
-/// Adds an address as it stands in a list. Returns whether there is room for more.
+/// Adds a URL as it stands in a list. Returns whether there is room for more.
 fn push(list: &mut AddressList, text: &str, config: &Config) -> Result<(), ListCut> {
     let text = text.trim();
     if text.is_empty() || text.len() > URL_BYTES_MAX {

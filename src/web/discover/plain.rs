@@ -1,4 +1,4 @@
-//! Lists that are no XML: plain text with one address a line, and JSON Feed.
+//! Lists that are no XML: plain text with one URL a line, and JSON Feed.
 
 use std::fmt;
 use std::io::{BufRead, Read as _};
@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for &mut FeedVisitor<'_> {
     }
 }
 
-/// The items of a feed. What is no item, or has no address, counts as an entry without one.
+/// The items of a feed. What is no item, or has no URL, counts as an entry without one.
 struct Items<'a> {
     list: &'a mut AddressList,
     config: &'a Config,

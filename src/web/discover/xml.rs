@@ -31,7 +31,7 @@ enum Element {
     Loc,
     /// `link`.
     Link,
-    /// `guid`, if it is an address.
+    /// `guid`, if it is a URL.
     Guid,
     Other,
 }
@@ -90,9 +90,9 @@ struct ListBuilder<'a> {
     /// Text of the element at this depth, and of what is in it, is kept.
     keep: usize,
     text: String,
-    /// The address that is being read has a part that cannot be told.
+    /// The URL that is being read has a part that cannot be told.
     half: bool,
-    /// The entry that is open has an address.
+    /// The entry that is open has a URL.
     has_link: bool,
     guid: String,
     /// Text of the entry itself.
@@ -146,7 +146,7 @@ fn forgiving<R: BufRead>(source: R) -> Reader<R> {
     let rules = reader.config_mut();
     rules.check_end_names = false;
     rules.allow_unmatched_ends = true;
-    // Addresses with a bare `&` are the usual fault of sitemaps.
+    // URLs with a bare `&` are the usual fault of sitemaps.
     rules.allow_dangling_amp = true;
     reader
 }
@@ -207,7 +207,7 @@ impl<'a> ListBuilder<'a> {
     /// Takes the start of an element. Returns whether it is open now.
     fn start(&mut self, tag: &BytesStart<'_>) -> Result<bool, ListCut> {
         if self.keep != usize::MAX && !self.text.trim().is_empty() {
-            // An address has no elements.
+            // A URL has no elements.
             self.list.faults.add(ListFault::Unclosed);
             self.half |= tag.name().as_ref().contains('<');
             self.close_to(self.keep - 1)?;
@@ -255,7 +255,7 @@ impl<'a> ListBuilder<'a> {
     }
 
     /// Makes room for an entry, unless it is none: what has another prefix than the entry around it
-    /// is of another vocabulary, and what stands where an address belongs is the address.
+    /// is of another vocabulary, and what stands where a URL belongs is the URL.
     fn begin_entry(&mut self, open: &mut OpenTag) -> Result<(), ListCut> {
         if self.keep != usize::MAX {
             self.list.faults.add(ListFault::Misplaced);
@@ -314,7 +314,7 @@ impl<'a> ListBuilder<'a> {
             self.keep = usize::MAX;
             let text = std::mem::take(&mut self.text);
             let is_half = std::mem::take(&mut self.half);
-            // Half an address is none.
+            // Half a URL is none.
             let text = if is_half { String::new() } else { text };
             if element == Element::Guid {
                 self.guid = if is_address(&text) { text } else { String::new() };
@@ -337,7 +337,7 @@ impl<'a> ListBuilder<'a> {
         Ok(())
     }
 
-    /// A link that is an attribute: the address of an Atom entry, or a translation in a sitemap.
+    /// A link that is an attribute: the URL of an Atom entry, or a translation in a sitemap.
     fn link(&mut self, tag: &BytesStart<'_>, href: &str) -> Result<(), ListCut> {
         let alternate = attribute(tag, "rel").is_none_or(|rel| rel == "alternate");
         if !alternate {
@@ -436,6 +436,6 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
         .with_checks(false)
         .flatten()
         .find(|attribute| attribute.key.local_name().as_ref() == name)?;
-    // Half an address is none.
+    // Half a URL is none.
     Some(unescaped(&found.value).unwrap_or_default())
 }

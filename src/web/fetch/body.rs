@@ -56,7 +56,7 @@ pub(crate) struct Response {
     pub cache_control: String,
     /// The body as it came, still compressed; empty if it was not wanted.
     pub body: Vec<u8>,
-    /// The body is longer than the limit and was cut.
+    /// The body exceeds the limit and was cut.
     pub cut: bool,
     /// The body was read, as far as the limit allows.
     pub has_body: bool,

@@ -70,7 +70,7 @@ impl Cookies {
         self.0.lock().expect("no holder of this lock panics")
     }
 
-    /// Returns the `Cookie` header for an address; none if there is no cookie for it.
+    /// Returns the `Cookie` header for a URL; none if there is no cookie for it.
     pub(super) fn header(&self, url: &Url) -> Option<HeaderValue> {
         let mut jars = self.jars();
         let host = url.host_str()?;
@@ -133,7 +133,7 @@ impl Jars {
 
 impl Jar {
     fn add(&mut self, cookie: &RawCookie<'static>, url: &Url) {
-        // A cookie that is none for this address is an `Err`, and nothing to do about.
+        // A cookie that is none for this URL is an `Err`, and nothing to do about.
         let _ = self.store.insert_raw(cookie, url);
         while self.is_over() && self.drop_one(cookie.name()) {}
     }

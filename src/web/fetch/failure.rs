@@ -11,7 +11,7 @@ use crate::base::system::is_exhausted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The host has only addresses that must not be contacted; which kind.
+    /// The host has only URLs that must not be contacted; which kind.
     Refused(String),
     /// The same, and one of them is private: it may be contacted if the operator allows it.
     Private(String),

@@ -1,4 +1,4 @@
-//! The `Link` header: which address a page names as canonical there. Source: RFC 8288, 3.
+//! The `Link` header: which URL a page names as canonical there. Source: RFC 8288, 3.
 
 /// Returns the target of the first link of the relation `canonical`; none if there is none. A link
 /// whose context is another page (`anchor`) says nothing of this one.

@@ -1,6 +1,6 @@
 //! One request: sent politely, bounded in time and bytes, ending in a value and never in an error.
 //!
-//! Redirects are not followed here: each hop is offered to the frontier like any other address.
+//! Redirects are not followed here: each hop is offered to the frontier like any other URL.
 
 mod auth;
 mod body;
@@ -79,7 +79,7 @@ pub struct Config {
     pub body_size_max: Size,
     /// Most bytes of a body after decompression; a longer page is cut and marked so.
     pub decoded_size_max: Size,
-    /// Memory of all bodies: of those that are read, wait to be signed or are unpacked.
+    /// Memory of all bodies: of those that are read, wait to be fingerprinted or are unpacked.
     pub bodies_size_max: Size,
     /// Most times that a body may grow by decompression.
     pub decoded_ratio_max: u32,
@@ -105,9 +105,9 @@ pub struct Config {
     pub http2: bool,
     /// File of further certificate authorities, in PEM form; empty for none.
     pub ca_file: String,
-    /// Time for which the addresses of a name are remembered; 0 to ask each time.
+    /// Time for which the URLs of a name are remembered; 0 to ask each time.
     pub dns_ttl: Time,
-    /// Names whose addresses are remembered at most.
+    /// Names whose URLs are remembered at most.
     pub dns_names_max: usize,
 }
 
@@ -178,7 +178,7 @@ pub enum Error {
     /// A proxy that cannot be used.
     #[error("the proxy `{proxy}` cannot be used: {why}")]
     Proxy {
-        /// Its address without the password.
+        /// Its URL without the password.
         proxy: String,
         /// Why not.
         why: &'static str,
@@ -191,7 +191,7 @@ pub enum Error {
         /// What is wrong; never what stands in it.
         detail: String,
     },
-    /// Not a name with its addresses.
+    /// Not a name with its URLs.
     #[error("`{0}` in `fetch.resolve` is not a name, `=` and IP addresses")]
     Resolve(String),
     /// TLS cannot be set up, such as for want of certificate authorities of the system.
@@ -264,7 +264,7 @@ impl Fetcher {
     /// set of addresses have the same one.
     pub(crate) async fn look_up(&self, url: &PageUrl) -> Result<IpAddr, Failure> {
         let Some(name) = url.url().domain() else {
-            let none = || Failure::Dns("an address without host".to_owned());
+            let none = || Failure::Dns("a URL without host".to_owned());
             return ip_of(url).ok_or_else(none);
         };
         let longest = self.config.connect_timeout.duration();

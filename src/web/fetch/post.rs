@@ -13,7 +13,7 @@ impl Fetcher {
     ///
     /// # Errors
     ///
-    /// The ways in which there is no answer. None of them tells the address or the token.
+    /// The ways in which there is no answer. None of them tells the URL or the token.
     pub async fn post_json(
         &self,
         url: &Url,

@@ -18,7 +18,7 @@ const SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 pub(super) fn parse(proxies: &[String]) -> Result<Vec<Url>, Error> {
     let read = |text: &String| {
         let bad = |why| Error::Proxy { proxy: masked(text), why };
-        let url = Url::parse(text).map_err(|_| bad("it is no address"))?;
+        let url = Url::parse(text).map_err(|_| bad("it is no URL"))?;
         if !SCHEMES.contains(&url.scheme()) {
             return Err(bad("use http, https or socks5"));
         }

@@ -1,5 +1,5 @@
 //! Room for bodies in memory: of all that are read at the same time, and of those that wait to be
-//! signed.
+//! fingerprinted.
 //!
 //! A body begins with little room and moves to a class with more when it turns out to be larger.
 //! Each class has a share of all room, and who waits for a class holds room of lower classes

@@ -16,7 +16,7 @@ pub enum BatchError {
     /// The file is not base64.
     #[error("`robots_base64` is not base64")]
     Base64,
-    /// A check has no agent or no address.
+    /// A check has no agent or no URL.
     #[error("check {0} is not [agent, url]")]
     Check(usize),
 }

@@ -8,7 +8,7 @@ use super::Options;
 
 /// Bytes of a line that count; the rest of it is passed over.
 ///
-/// Source: Google's parser, eight times the longest address that a browser takes.
+/// Source: Google's parser, eight times the longest URL that a browser takes.
 const LINE_BYTES_MAX: usize = 2083 * 8 - 1;
 
 /// Keys that RFC 9309 and usage know, without Google's misspellings.

@@ -1,4 +1,4 @@
-//! robots.txt: which addresses of a host may be fetched, how fast, and where its sitemaps are.
+//! robots.txt: which URLs of a host may be fetched, how fast, and where its sitemaps are.
 //!
 //! The crate `robotstxt` serves as lexer of lines only. Its input goes through a filter that makes
 //! it plain ASCII with short lines and known keys, because version 0.3.0 loses the first group to a
@@ -65,7 +65,7 @@ pub struct RobotsRule {
     pub text: String,
 }
 
-/// The answer for one address.
+/// The answer for one URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsVerdict {
     /// It may be fetched.
@@ -91,7 +91,7 @@ impl RobotsRules {
         self.cut
     }
 
-    /// Returns the addresses of the sitemaps that the file names, in its order.
+    /// Returns the URLs of the sitemaps that the file names, in its order.
     #[must_use]
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
@@ -107,7 +107,7 @@ impl RobotsRules {
         self.compile(agent, pattern::normal_form)
     }
 
-    /// Tells whether `agent` may fetch `url`: a whole address, or a path with its query.
+    /// Tells whether `agent` may fetch `url`: a whole URL, or a path with its query.
     ///
     /// ```
     /// use uniqcrawl::web::robots::{Options, RobotsRules};

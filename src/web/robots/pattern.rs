@@ -63,7 +63,7 @@ pub(super) fn normal_form(text: &str) -> String {
     out
 }
 
-/// Returns the path, parameters and query of an address that may have scheme and host or not.
+/// Returns the path, parameters and query of a URL that may have scheme and host or not.
 ///
 /// Source: the behaviour of Google's parser.
 pub(super) fn path_of(url: &str) -> String {

@@ -23,7 +23,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Pipeline, RedisResult, pipe};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use uniqcrawl::text::features::Signer;
+use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::text::simhash::Fingerprint;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -62,9 +62,9 @@ struct Prints {
     content: Fingerprint,
 }
 
-fn prints(signer: &Signer, article: &Article) -> Prints {
+fn prints(fingerprinter: &Fingerprinter, article: &Article) -> Prints {
     let print = |text: &str| {
-        let features = signer.features(text);
+        let features = fingerprinter.features(text);
         Fingerprint::of(features.into_iter().map(|feature| (feature.hash, feature.weight)))
     };
     Prints { title: print(&article.title), content: print(&article.content) }
@@ -100,7 +100,7 @@ fn note(all: &mut Pipeline, article: &Article, prints: &Prints, near: bool) {
 
 struct Service {
     connections: Vec<MultiplexedConnection>,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     near: bool,
 }
 
@@ -115,7 +115,7 @@ impl Service {
         if let Some(id) = known {
             return Ok((id, "url"));
         }
-        let prints = prints(&self.signer, article);
+        let prints = prints(&self.fingerprinter, article);
         let found = if self.near {
             self.nearest(&mut redis, &prints).await?
         } else {
@@ -198,7 +198,7 @@ async fn serve(port: u16, client: Client, near: bool) -> Result<(), Failure> {
     for _ in 0..4 {
         connections.push(client.get_multiplexed_async_connection_with_config(&patient).await?);
     }
-    let service = Arc::new(Service { connections, signer: Signer::default(), near });
+    let service = Arc::new(Service { connections, fingerprinter: Fingerprinter::default(), near });
     let router = Router::new().route("/docId/getDocId", post(ask)).with_state(service);
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}", listener.local_addr()?);
@@ -207,8 +207,8 @@ async fn serve(port: u16, client: Client, near: bool) -> Result<(), Failure> {
 
 /// Stores the articles of a file in the databases `equal` and `near` of one server.
 fn load(file: &str, redis: &str, databases: [&str; 2]) -> Result<(), Failure> {
-    let (signer, mut lines) =
-        (Signer::default(), BufReader::new(std::fs::File::open(file)?).lines());
+    let (fingerprinter, mut lines) =
+        (Fingerprinter::default(), BufReader::new(std::fs::File::open(file)?).lines());
     let mut connections = Vec::new();
     for database in databases {
         connections.push(Client::open(format!("{redis}/{database}"))?.get_connection()?);
@@ -219,15 +219,15 @@ fn load(file: &str, redis: &str, databases: [&str; 2]) -> Result<(), Failure> {
         if lines.is_empty() {
             return Ok(());
         }
-        let signed: Vec<(Article, Prints)> = thread::scope(|scope| {
+        let keys: Vec<(Article, Prints)> = thread::scope(|scope| {
             let hands: Vec<_> = lines
                 .chunks(lines.len().div_ceil(cores))
                 .map(|lines| {
-                    let signer = &signer;
+                    let fingerprinter = &fingerprinter;
                     scope.spawn(move || {
                         let articles = lines.iter().map(|line| {
                             let article: Article = serde_json::from_str(line)?;
-                            let prints = prints(signer, &article);
+                            let prints = prints(fingerprinter, &article);
                             Ok((article, prints))
                         });
                         articles.collect::<Result<Vec<_>, serde_json::Error>>()
@@ -242,7 +242,7 @@ fn load(file: &str, redis: &str, databases: [&str; 2]) -> Result<(), Failure> {
         })?;
         for (at, connection) in connections.iter_mut().enumerate() {
             let mut all = pipe();
-            for (article, prints) in &signed {
+            for (article, prints) in &keys {
                 note(&mut all, article, prints, at == 1);
                 if all.len() >= LOAD_COMMANDS {
                     all.query::<()>(connection)?;

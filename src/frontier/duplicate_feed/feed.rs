@@ -12,18 +12,21 @@ use crate::urls::Normalize;
 use super::known::DAY_MS;
 
 /// First word of a header.
-pub(super) const KIND: &str = "uniqcrawl verdicts";
+pub(super) const KIND: &str = "uniqcrawl duplicate feed";
+
+/// The same in feeds of the version before, which are still read.
+pub(super) const OLD_KIND: &str = "uniqcrawl verdicts";
 
 /// Number of the form that is written and read.
 pub(super) const VERSION: u64 = 1;
 
-/// How addresses stand in a feed.
+/// How URLs stand in a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Addresses {
     /// As they are.
     Plain,
-    /// As XXH3 hashes of 128 bits, so that only who knows an address can look it up.
+    /// As XXH3 hashes of 128 bits, so that only who knows a URL can look it up.
     Hashed,
 }
 
@@ -38,9 +41,9 @@ pub struct Header {
     pub publisher: String,
     /// When it was made.
     pub made: String,
-    /// How addresses stand in it.
+    /// How URLs stand in it.
     pub addresses: Addresses,
-    /// Rules of the normal form of its addresses.
+    /// Rules of the normal form of its URLs.
     pub rules: Normalize,
 }
 
@@ -55,18 +58,18 @@ impl Header {
 
 /// One copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// Its address.
+pub struct Duplicate {
+    /// Its URL.
     pub url: String,
     /// Identifier of its document.
     pub doc_id: String,
-    /// Address of the canonical copy.
+    /// URL of the canonical copy.
     pub canonical: String,
     /// When the publisher last visited it.
     pub visited: Timestamp,
 }
 
-/// A verdict as it stands in a line.
+/// A duplicate as it stands in a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Line<'a> {
@@ -86,7 +89,8 @@ pub struct End {
     /// That it is the last one.
     pub end: bool,
     /// Lines between the first and the last one.
-    pub verdicts: u64,
+    #[serde(alias = "verdicts")]
+    pub duplicates: u64,
     /// XXH3 of 128 bits over all lines before it, with their ends.
     pub xxh3: String,
     /// Where the feed goes on, if it is read in parts.
@@ -101,7 +105,7 @@ pub struct End {
 pub struct FeedWriter<W> {
     out: W,
     sum: Xxh3,
-    verdicts: u64,
+    duplicates: u64,
     addresses: Addresses,
 }
 
@@ -109,7 +113,7 @@ impl<W: Write> FeedWriter<W> {
     /// Begins a feed.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
         let (sum, addresses) = (Xxh3::new(), header.addresses);
-        let mut feed = Self { out, sum, verdicts: 0, addresses };
+        let mut feed = Self { out, sum, duplicates: 0, addresses };
         feed.line(header)?;
         Ok(feed)
     }
@@ -121,21 +125,21 @@ impl<W: Write> FeedWriter<W> {
         self.out.write_all(&bytes)
     }
 
-    /// Writes one verdict.
-    pub fn verdict(&mut self, verdict: &Verdict) -> io::Result<()> {
+    /// Writes one duplicate.
+    pub fn duplicate(&mut self, duplicate: &Duplicate) -> io::Result<()> {
         let named = |address: &str| match self.addresses {
             Addresses::Plain => address.to_owned(),
             Addresses::Hashed => format!("{:032x}", xxh3_128(address.as_bytes())),
         };
-        let day = Timestamp(verdict.visited.0 / DAY_MS * DAY_MS).to_string();
+        let day = Timestamp(duplicate.visited.0 / DAY_MS * DAY_MS).to_string();
         let date = day.split('T').next().unwrap_or_default();
         let line = Line {
-            url: named(&verdict.url).into(),
-            doc_id: verdict.doc_id.as_str().into(),
-            canonical: named(&verdict.canonical).into(),
+            url: named(&duplicate.url).into(),
+            doc_id: duplicate.doc_id.as_str().into(),
+            canonical: named(&duplicate.canonical).into(),
             date: date.into(),
         };
-        self.verdicts += 1;
+        self.duplicates += 1;
         self.line(&line)
     }
 
@@ -143,9 +147,9 @@ impl<W: Write> FeedWriter<W> {
     pub fn finish(mut self, next: Option<(String, bool)>) -> io::Result<(W, u64)> {
         let (next, more) = next.unzip();
         let xxh3 = format!("{:032x}", self.sum.digest128());
-        let end = End { end: true, verdicts: self.verdicts, xxh3, next, more };
+        let end = End { end: true, duplicates: self.duplicates, xxh3, next, more };
         self.line(&end)?;
         self.out.flush()?;
-        Ok((self.out, self.verdicts))
+        Ok((self.out, self.duplicates))
     }
 }

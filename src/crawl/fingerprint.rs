@@ -1,4 +1,4 @@
-//! Signing: an answer becomes an article with its links, or a settlement. Pure CPU work.
+//! Fingerprinting: an answer becomes an article with its links, or a settlement. Pure CPU work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
@@ -12,7 +12,7 @@ use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
 use crate::page::{self, Metadata, Moment, Stated};
-use crate::text::features::{ArticleField, Input, Signer, Standing};
+use crate::text::features::{ArticleField, Fingerprinter, Input, Standing};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::fetch::decode::DecodeError;
 use crate::web::fetch::http_date::{http_date, retry_after};
@@ -23,9 +23,9 @@ use super::memory::{Body, Held, Shared};
 use super::visitor::{Answer, Visit};
 use super::{Settings, lists};
 
-/// What the ledger has to write for one lease.
+/// What the committer has to write for one lease.
 #[derive(Debug)]
-pub(super) struct Signed {
+pub(super) struct Done {
     pub lease: Lease,
     pub finished: Timestamp,
     pub told: Told,
@@ -66,40 +66,40 @@ pub(super) struct Page {
     pub said: Option<u64>,
 }
 
-/// What signers share.
+/// What fingerprinters share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct With<'a> {
     pub settings: &'a Settings,
-    pub signer: &'a Signer,
+    pub fingerprinter: &'a Fingerprinter,
     pub known: &'a Known,
     pub memory: &'a Shared,
 }
 
-/// Signs visits until none can come any more, or nobody wants them.
-pub(super) fn run(visits: &Receiver<Visit>, signed: &SyncSender<Signed>, with: With<'_>) {
+/// Fingerprints visits until none can come any more, or nobody wants them.
+pub(super) fn run(visits: &Receiver<Visit>, done: &SyncSender<Done>, with: With<'_>) {
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, mut told, finished, permit } = visit;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let mut held = Held::new(permit);
         let yielded =
-            catch_unwind(AssertUnwindSafe(|| sign(&lease, answer, finished, with, &mut held)));
+            catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
         let yielded = yielded.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
-        tracing::trace!(url = %lease.url, "signed");
+        tracing::trace!(url = %lease.url, "fingerprinted");
         held.shrink(&yielded);
         if let Yield::Page(page) = &yielded {
             told.cut = page.cut;
             told.links_beyond = Some(page.links_beyond);
         }
-        if signed.send(Signed { lease, finished, told, yielded, held }).is_err() {
+        if done.send(Done { lease, finished, told, yielded, held }).is_err() {
             return;
         }
     }
 }
 
-fn sign(
+fn read(
     lease: &Lease,
     answer: Answer,
     finished: Timestamp,
@@ -213,7 +213,7 @@ fn page(
     with: With<'_>,
     held: &mut Held,
 ) -> Yield {
-    let With { settings, signer, known, memory } = with;
+    let With { settings, fingerprinter, known, memory } = with;
     let body = match memory.body(response, settings) {
         Ok(body) => body,
         Err(error) => return packed(&error),
@@ -250,9 +250,9 @@ fn page(
     let media = found.metadata.site.as_deref().unwrap_or_default();
     let fields = [ArticleField { name: "media", value: media }];
     let (title, url) = (&found.title, &address);
-    let sign = |text: &str| {
+    let keys_of = |text: &str| {
         let input = Input { title, text, language: &language, url, fields: &fields };
-        let mut keys = signer.sign_input(&input);
+        let mut keys = fingerprinter.article_keys_of(&input);
         keys.standing = Standing {
             shown: found.shown.clone(),
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
@@ -260,9 +260,9 @@ fn page(
         };
         keys
     };
-    let (signed, whole) = (sign(&found.text), blocks.whole.map(|text| (sign(&text), text)));
+    let (keys, whole) = (keys_of(&found.text), blocks.whole.map(|text| (keys_of(&text), text)));
     let article = Article {
-        signed,
+        keys,
         address,
         title: found.title,
         text: found.text,
@@ -274,11 +274,11 @@ fn page(
         declared,
     };
     let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
-    let words = whole.as_ref().map_or(&article.signed, |(signed, _)| signed).text.words;
+    let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
     let said = short.then(|| without_digits(&article.text));
-    let whole = whole
-        .map(|(signed, text)| Box::new(Article { signed, text, left_out: 0, ..article.clone() }));
+    let whole =
+        whole.map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() }));
     let blocks = blocks.keys;
     let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
     Yield::Page(Box::new(page))
@@ -307,8 +307,8 @@ fn without_digits(text: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(rest.as_bytes())
 }
 
-/// The address that a page names as canonical, in its head or else in a header; empty for none, its
-/// own, or one that is no web address.
+/// The URL that a page names as canonical, in its head or else in a header; empty for none, its
+/// own, or one that is no web URL.
 fn declared(lease: &Lease, page: &page::Page, response: &Response, rules: &Normalize) -> String {
     let in_header = || response.links.iter().find_map(|value| canonical_link(value));
     let Some(named) = page.canonical.as_deref().or_else(in_header) else { return String::new() };

@@ -18,11 +18,11 @@ use uniqcrawl::store::Store;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A service that answers from when it is told to until it is told to stop.
-pub(super) struct Door {
+pub(super) struct Listener {
     pub runtime: Runtime,
     pub service: Arc<Service>,
     pub address: SocketAddr,
-    listener: TcpListener,
+    socket: TcpListener,
 }
 
 /// A service that answers.
@@ -31,15 +31,15 @@ pub(super) struct Answering {
     serving: JoinHandle<()>,
 }
 
-impl Door {
-    /// Listens where the settings say. Who comes waits for [`Door::answer`].
+impl Listener {
+    /// Listens where the settings say. Who comes waits for [`Listener::answer`].
     pub(super) fn open(config: &Config, store: &Arc<Store>) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let listen = config.api.listen;
-        let listener = runtime
+        let socket = runtime
             .block_on(TcpListener::bind(listen))
             .with_context(|| format!("cannot listen on {listen}"))?;
-        let address = listener.local_addr()?;
+        let address = socket.local_addr()?;
         let settings = Settings {
             api: config.api.clone(),
             dedup: config.dedup.clone(),
@@ -49,13 +49,13 @@ impl Door {
             clock: Clock::System,
         };
         let service = Service::start(store.clone(), &settings)?;
-        Ok(Self { runtime, service, address, listener })
+        Ok(Self { runtime, service, address, socket })
     }
 
     /// Begins to answer. It ends when the sender is used or dropped.
     pub(super) fn answer(self) -> (Answering, oneshot::Sender<()>) {
         let (stop, stopped) = oneshot::channel();
-        let serving = self.runtime.spawn(service::serve(self.listener, self.service, async {
+        let serving = self.runtime.spawn(service::serve(self.socket, self.service, async {
             drop(stopped.await);
         }));
         (Answering { runtime: self.runtime, serving }, stop)

@@ -1,10 +1,11 @@
 //! Articles that come from outside the crawl, one at a time or many: each gets the identifier of
 //! its document, and is stored in the same way as a page.
 //!
-//! Articles are signed by whoever brings them, on any thread. One thread owns the write
+//! Articles are fingerprinted by whoever brings them, on any thread. One thread owns the write
 //! transaction: it takes all that have come, judges and joins each, commits, and only then answers,
 //! so that an answer that was given is never lost. An article is known by its `nid`: sent again, it
-//! gets the answer that it got before, without being signed, and without waiting for the writer.
+//! gets the answer that it got before, without being fingerprinted, and without waiting for the
+//! writer.
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
 
@@ -22,14 +23,14 @@ use crate::corpus::documents::DocId;
 use crate::corpus::tables::SENT;
 use crate::neardup::{self, Finder};
 use crate::store::{self, Store, View as _};
-use crate::text::features::Signer;
+use crate::text::features::Fingerprinter;
 use crate::urls::{Normalize, PageUrl};
 
 pub use crate::corpus::documents::{Found, Sent};
 use submission::Ready;
 pub use submission::{Bad, Limits, Prepared, Submission};
 
-/// Requests that wait for the writer at most; more wait at the door.
+/// Requests that wait for the writer at most; more wait at the listener.
 const WAITING_MAX: usize = 1_024;
 
 /// For how long an article that came again is fresh, so that it is not written each time.
@@ -38,7 +39,7 @@ const FRESH: Duration = Duration::from_mins(1);
 /// What became of an article.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receipt {
-    /// Its identifier, given or made of its address.
+    /// Its identifier, given or made of its URL.
     pub nid: String,
     /// The document that it is a copy of.
     pub doc_id: DocId,
@@ -78,12 +79,12 @@ struct Delivery {
     reply: tokio::sync::oneshot::Sender<Result<Vec<Receipt>, Error>>,
 }
 
-/// The door for articles. Cheap to clone.
+/// The listener for articles. Cheap to clone.
 #[derive(Clone)]
-pub struct Intake {
+pub struct Ingest {
     inbox: SyncSender<Delivery>,
     store: Arc<Store>,
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     normalize: Normalize,
     limits: Limits,
     clock: Clock,
@@ -101,7 +102,7 @@ pub enum Standing {
 }
 
 /// Returns what is known of the article that was sent with this `nid`; or, if none was, of the one
-/// that was sent without any from the address that stands in its place.
+/// that was sent without any from the URL that stands in its place.
 pub fn standing(
     view: &store::Snapshot,
     nid: &str,
@@ -128,9 +129,9 @@ pub struct Rules<'a> {
     pub limits: Limits,
 }
 
-impl Intake {
+impl Ingest {
     /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
-    /// every other writer of the store in this process; `normalize` are the rules of addresses that
+    /// every other writer of the store in this process; `normalize` are the rules of URLs that
     /// the store was made with, or what was crawled would not be known again. The writer ends with
     /// the last clone of this.
     ///
@@ -144,22 +145,23 @@ impl Intake {
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
         let Rules { dedup: config, normalize, limits } = rules;
-        let signer = Signer::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
+        let fingerprinter =
+            Fingerprinter::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
         let (config, used) = (config.clone(), clock.clone());
         let writer = writer::Writer { store: store.clone(), finder, config, clock: used };
         thread::Builder::new()
-            .name("intake".to_owned())
+            .name("ingest".to_owned())
             .spawn(move || writer.run(&deliveries))
             .map_err(|source| {
-                let path = std::path::PathBuf::from("intake");
+                let path = std::path::PathBuf::from("ingest");
                 dedup::Error::Store(store::Error::Io { path, source })
             })?;
-        Ok(Self { inbox, store, signer, normalize, limits, clock })
+        Ok(Self { inbox, store, fingerprinter, normalize, limits, clock })
     }
 
-    /// Checks an article, and signs it if it is not known. It takes a while: a millisecond for a
-    /// long text.
+    /// Checks an article, and fingerprints it if it is not known. It takes a while: a millisecond
+    /// for a long text.
     pub fn prepare(&self, submission: Submission) -> Result<Prepared, Bad> {
         let checked = submission.check(&self.normalize, &self.limits)?;
         Ok(Prepared(match self.known(&checked.nid, &checked.name) {
@@ -167,7 +169,7 @@ impl Intake {
                 let stale = last.until(self.clock.now()) > FRESH;
                 Ready::Known { receipt, stale }
             }
-            None => Ready::Signed(Box::new(checked.sign(&self.signer))),
+            None => Ready::Unknown(Box::new(checked.prepare(&self.fingerprinter))),
         }))
     }
 
@@ -188,7 +190,7 @@ impl Intake {
     pub async fn deliver(&self, articles: Vec<Prepared>) -> Result<Vec<Receipt>, Error> {
         let known = articles.iter().map(|article| match &article.0 {
             Ready::Known { receipt, .. } => Some(receipt.clone()),
-            Ready::Signed(_) => None,
+            Ready::Unknown(_) => None,
         });
         let known: Option<Vec<Receipt>> = known.collect();
         let stale = |article: &Prepared| matches!(article.0, Ready::Known { stale: true, .. });

@@ -1,4 +1,4 @@
-//! What is sent: the fields of an article, checked and signed.
+//! What is sent: the fields of an article, checked and fingerprinted.
 
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use crate::base::units::Size;
 use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
 use crate::page::language_of;
-use crate::text::features::{ArticleField, Input, Signer};
+use crate::text::features::{ArticleField, Fingerprinter, Input};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::robots::meta::Terms;
 
-/// Most bytes of an `nid`, an address or a short field.
+/// Most bytes of an `nid`, a URL or a short field.
 const NAME_BYTES_MAX: usize = 2_048;
 
-/// What stands before an `nid` that could be taken for an address.
+/// What stands before an `nid` that could be taken for a URL.
 const NID: &str = "nid:";
 
 /// Most bytes of a title.
@@ -39,10 +39,10 @@ impl Default for Limits {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Submission {
-    /// The sender's identifier of it; without one, its address.
+    /// The sender's identifier of it; without one, its URL.
     #[serde(deserialize_with = "text")]
     pub nid: String,
-    /// Its address.
+    /// Its URL.
     #[serde(deserialize_with = "text")]
     pub url: String,
     /// Title.
@@ -77,7 +77,7 @@ pub struct Submission {
 /// What is wrong with an article.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
-    /// Neither identifier nor address.
+    /// Neither identifier nor URL.
     #[error("the article has neither `nid` nor `url`")]
     Nameless,
     /// Neither title nor text.
@@ -93,7 +93,7 @@ pub enum Bad {
         /// What is allowed.
         most: usize,
     },
-    /// The address is none.
+    /// The URL is none.
     #[error("`url` is no web address: {0}")]
     Url(String),
 }
@@ -110,16 +110,16 @@ pub(super) enum Ready {
         /// That it came again is to be noted.
         stale: bool,
     },
-    Signed(Box<Signed>),
+    Unknown(Box<Fingerprinted>),
 }
 
-/// An article that is signed.
+/// An article that is fingerprinted.
 #[derive(Debug, Clone)]
-pub(super) struct Signed {
+pub(super) struct Fingerprinted {
     pub nid: String,
     /// What it is known by.
     pub name: String,
-    /// Its address in normal form; empty if it has none.
+    /// Its URL in normal form; empty if it has none.
     pub url: String,
     pub article: Article,
 }
@@ -129,7 +129,7 @@ pub(super) struct Checked {
     pub nid: String,
     /// What it is known by.
     pub name: String,
-    /// Its address in normal form; empty if it has none.
+    /// Its URL in normal form; empty if it has none.
     url: String,
     submission: Submission,
 }
@@ -167,7 +167,7 @@ impl Submission {
         let url = url.map_or(String::new(), |url| url.to_string());
         let (nid, name) = match self.nid.as_str() {
             "" => (url.clone(), url.clone()),
-            // It is named by its address, as without a name.
+            // It is named by its URL, as without a name.
             nid if nid == self.url || nid == url => (nid.to_owned(), url.clone()),
             nid => (nid.to_owned(), name_of(nid)),
         };
@@ -175,14 +175,14 @@ impl Submission {
     }
 }
 
-/// The name of an article that has a `nid`, which is never the address of another one.
+/// The name of an article that has a `nid`, which is never the URL of another one.
 pub(super) fn name_of(nid: &str) -> String {
     let is_address = ["http:", "https:", NID].iter().any(|start| nid.starts_with(start));
     if is_address { format!("{NID}{nid}") } else { nid.to_owned() }
 }
 
 impl Checked {
-    pub(super) fn sign(self, signer: &Signer) -> Signed {
+    pub(super) fn prepare(self, fingerprinter: &Fingerprinter) -> Fingerprinted {
         let Self { nid, name, url, submission } = self;
         let language = match submission.language {
             given if !given.is_empty() => given,
@@ -195,7 +195,7 @@ impl Checked {
             ArticleField { name: "category", value: &submission.category },
             ArticleField { name: "media", value: &submission.media },
         ];
-        let keys = signer.sign_input(&Input {
+        let keys = fingerprinter.article_keys_of(&Input {
             title: &submission.title,
             text: &text,
             language: &language,
@@ -219,9 +219,9 @@ impl Checked {
             score: submission.popularity,
             terms: Terms::default(),
             declared: String::new(),
-            signed: keys,
+            keys,
         };
-        Signed { nid, name, url, article }
+        Fingerprinted { nid, name, url, article }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Verdicts of a store, to be published: which addresses are copies of which document.
+//! Duplicates of a store, to be published: which URLs are copies of which document.
 //!
 //! Published are crawled copies of documents that may be shown, with their text. Left out are pages
 //! by which stored pages were found first: who does not fetch them may miss those. What is left
-//! leads from the seeds to every stored page on ways that no verdict closes.
+//! leads from the seeds to every stored page on ways that no duplicate closes.
 
 use std::io::Write;
 
@@ -11,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::copies_of;
 use crate::corpus::tables::{DOCUMENTS, VERDICT_LOG};
-use crate::frontier::verdicts::{FeedWriter, Header, Verdict};
+use crate::frontier::duplicate_feed::{Duplicate, FeedWriter, Header};
 use crate::frontier::{ADDRESSES, LEADS, State};
 use crate::store::{Error, Snapshot, View as _};
 use crate::web::robots::meta::Honour;
 
 use super::show;
 
-/// When a crawled address was last visited, if it carries the document.
+/// When a crawled URL was last visited, if it carries the document.
 fn visited(snapshot: &Snapshot, url: &str, number: u64) -> Result<Option<Timestamp>, Error> {
     let address = snapshot.get(ADDRESSES, url)?;
     Ok(address
@@ -26,13 +26,13 @@ fn visited(snapshot: &Snapshot, url: &str, number: u64) -> Result<Option<Timesta
         .map(|address| address.visited))
 }
 
-/// Returns the verdicts on the copies of a document, in the order of their addresses.
-pub fn verdicts(
+/// Returns the duplicates on the copies of a document, in the order of their URLs.
+pub fn duplicates(
     snapshot: &Snapshot,
     number: u64,
     honour: &Honour,
     now: Timestamp,
-) -> Result<Vec<Verdict>, Error> {
+) -> Result<Vec<Duplicate>, Error> {
     let mut found = Vec::new();
     let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { return Ok(found) };
     let shown = document.copies > 1
@@ -50,15 +50,15 @@ pub fn verdicts(
         }
         if let Some(visited) = visited(snapshot, &url, number)? {
             let (doc_id, canonical) = (doc_id.clone(), document.canonical.clone());
-            found.push(Verdict { url, doc_id, canonical, visited });
+            found.push(Duplicate { url, doc_id, canonical, visited });
         }
     }
     Ok(found)
 }
 
-/// Writes all verdicts of a store, in the order of their documents. Returns what was written to,
-/// and the number of verdicts.
-pub fn write_verdicts<W: Write>(
+/// Writes all duplicates of a store, in the order of their documents. Returns what was written to,
+/// and the number of duplicates.
+pub fn write_duplicate_feed<W: Write>(
     snapshot: &Snapshot,
     out: W,
     header: &Header,
@@ -68,8 +68,8 @@ pub fn write_verdicts<W: Write>(
     let mut feed = FeedWriter::new(out, header)?;
     for entry in snapshot.rows(DOCUMENTS)? {
         let number = entry?.key().map_err(Error::from)?;
-        for verdict in verdicts(snapshot, number, honour, now)? {
-            feed.verdict(&verdict)?;
+        for duplicate in duplicates(snapshot, number, honour, now)? {
+            feed.duplicate(&duplicate)?;
         }
     }
     Ok(feed.finish(None)?)
@@ -87,22 +87,22 @@ pub enum WriteError {
     Io(#[from] std::io::Error),
 }
 
-/// A place in the order in which verdicts change.
+/// A place in the order in which duplicates change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// Last place of which everything is told.
     pub after: u64,
     /// Place after it of which only a part is told; 0 for none.
     pub partly: u64,
-    /// Last address of that part.
+    /// Last URL of that part.
     pub told: String,
 }
 
-/// A part of the verdicts, in the order in which they changed.
+/// A part of the duplicates, in the order in which they changed.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// The verdicts.
-    pub verdicts: Vec<Verdict>,
+    /// The duplicates.
+    pub duplicates: Vec<Duplicate>,
     /// Where they go on.
     pub next: Place,
     /// There are more now.
@@ -112,8 +112,8 @@ pub struct Changes {
 /// Documents that one part looks at.
 const LOOKED_AT_MAX: usize = 5_000;
 
-/// Returns verdicts after a place: at most `most`. A document whose copies change goes to the end,
-/// with all of its verdicts, so that who goes on from a place misses nothing.
+/// Returns duplicates after a place: at most `most`. A document whose copies change goes to the
+/// end, with all of its duplicates, so that who goes on from a place misses nothing.
 pub fn changes(
     snapshot: &Snapshot,
     from: &Place,
@@ -126,19 +126,19 @@ pub fn changes(
     for (looked_at, entry) in log.enumerate() {
         let entry = entry?;
         let place = entry.key()?;
-        if looked_at == LOOKED_AT_MAX || part.verdicts.len() == most {
+        if looked_at == LOOKED_AT_MAX || part.duplicates.len() == most {
             part.more = true;
             break;
         }
-        let mut all = verdicts(snapshot, entry.row()?, honour, now)?;
+        let mut all = duplicates(snapshot, entry.row()?, honour, now)?;
         if from.partly == place {
-            all.retain(|verdict| verdict.url > from.told);
+            all.retain(|duplicate| duplicate.url > from.told);
         }
-        let room = most - part.verdicts.len();
+        let room = most - part.duplicates.len();
         let beyond = all.len() > room;
-        part.verdicts.extend(all.into_iter().take(room));
+        part.duplicates.extend(all.into_iter().take(room));
         if beyond {
-            let told = part.verdicts.last().map_or_else(String::new, |last| last.url.clone());
+            let told = part.duplicates.last().map_or_else(String::new, |last| last.url.clone());
             part.next = Place { after: part.next.after, partly: place, told };
             part.more = true;
             break;

@@ -9,9 +9,9 @@ use crate::store::Batch;
 
 use super::super::Error;
 use super::super::no_pages::End;
-use super::Ledger;
+use super::Committer;
 
-impl Ledger<'_> {
+impl Committer<'_> {
     /// Hands out leases while there is room for requests and anything is due.
     pub(super) fn lease(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if self.context.stop.asked() > 0 {

@@ -1,4 +1,4 @@
-//! Taking a feed into a store, so that its verdicts need no memory and outlive the run.
+//! Taking a feed into a store, so that its duplicates need no memory and outlive the run.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::known::{put, said_of};
 use super::rows::Feed;
 use super::{Addresses, Error, Item, Reader};
 
-/// Verdicts in one transaction: with their rows some 20 MB.
+/// Duplicates in one transaction: with their rows some 20 MB.
 const BATCH: usize = 100_000;
 
 /// Takes feeds in. Returns their numbers.
@@ -45,7 +45,7 @@ fn verified(path: &Path, rules: &Normalize) -> Result<Feed, Error> {
         name: path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         publisher: reader.header.publisher.clone(),
         made: reader.header.made.clone(),
-        verdicts: reader.verdicts(),
+        duplicates: reader.duplicates(),
         hashed: reader.header.addresses == Addresses::Hashed,
         ..Feed::default()
     })
@@ -97,7 +97,7 @@ fn numbered(store: &Store, feed: &Feed) -> Result<Option<(u64, bool)>, store::Er
     for entry in store.snapshot()?.rows(FEEDS)? {
         let entry = entry?;
         let known = entry.row()?;
-        if (known.sum, known.verdicts) == (feed.sum, feed.verdicts) {
+        if (known.sum, known.duplicates) == (feed.sum, feed.duplicates) {
             return Ok(Some((entry.key()?, known.complete)));
         }
     }

@@ -1,7 +1,7 @@
-//! The ledger: the thread that owns the only write transaction.
+//! The committer: the thread that owns the only write transaction.
 //!
-//! A batch is one transaction: leases are filled, signed pages are judged, stored and settled as
-//! they come, and the batch closes at `batch_pages_max` pages or after `batch_time_max`.
+//! A batch is one transaction: leases are filled, fingerprinted pages are judged, stored and
+//! settled as they come, and the batch closes at `batch_pages_max` pages or after `batch_time_max`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use async_channel::Sender;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, Hosts, Known};
 use crate::corpus::clusters::{self, Article, Joined, Place};
-use crate::corpus::dedup::{self, Desk, Judged, Looks};
+use crate::corpus::dedup::{self, Deduping, Judged, Looks};
 use crate::corpus::documents::sent_content;
 use crate::corpus::keys;
 use crate::corpus::tables::{COPIES, EXACT};
@@ -25,9 +25,9 @@ use crate::neardup::{Change, Finder, Question};
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
+use super::fingerprint::{Done, Page, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
-use super::sign::{Page, Signed, Yield};
 use super::{Context, Error, Settings};
 
 mod again;
@@ -40,14 +40,14 @@ use again::Seen;
 use errors::{answer_of, is_front};
 use leases::is_page;
 
-/// Longest time for which the ledger does not look whether it shall stop.
+/// Longest time for which the committer does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Longest time for which it does not look, with a transaction open, whether another one wants it.
 const SHARE_LOOK: Duration = Duration::from_millis(2);
 
 /// Owns the frontier and every write.
-pub(super) struct Ledger<'a> {
+pub(super) struct Committer<'a> {
     store: &'a Store,
     frontier: Frontier,
     finder: Arc<Mutex<Finder>>,
@@ -58,7 +58,7 @@ pub(super) struct Ledger<'a> {
     requests_max: usize,
     context: &'a Context,
     leases: Sender<Lease>,
-    signed: Receiver<Signed>,
+    done: Receiver<Done>,
     /// Fingerprints of the contents since the last commit.
     changes: Vec<Change>,
     /// Leases that wait for the next commit.
@@ -68,7 +68,7 @@ pub(super) struct Ledger<'a> {
     tally: Tally,
     /// Pages that are new, or may turn out to be when they are looked at again.
     promising: u64,
-    /// When joints get their second look.
+    /// When matches get their second look.
     looks: Looks,
     /// How far the look at the end of the run is.
     look: again::Look,
@@ -98,7 +98,7 @@ enum Course {
     Over,
 }
 
-/// What the ledger works with.
+/// What the committer works with.
 pub(super) struct Parts<'a> {
     pub store: &'a Store,
     pub finder: Arc<Mutex<Finder>>,
@@ -108,13 +108,13 @@ pub(super) struct Parts<'a> {
     pub requests_max: usize,
     pub context: &'a Context,
     pub leases: Sender<Lease>,
-    pub signed: Receiver<Signed>,
+    pub done: Receiver<Done>,
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> Committer<'a> {
     /// Takes up the frontier of the store and offers the seeds.
     pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
-        let Parts { store, finder, known, settings, requests_max, context, leases, signed } = parts;
+        let Parts { store, finder, known, settings, requests_max, context, leases, done } = parts;
         let frontier = start::take_up(store, settings, context, seeds, feeds)?;
         Ok(Self {
             store,
@@ -126,7 +126,7 @@ impl<'a> Ledger<'a> {
             requests_max,
             context,
             leases,
-            signed,
+            done,
             changes: Vec::new(),
             held: Vec::new(),
             in_flight: 0,
@@ -173,7 +173,7 @@ impl<'a> Ledger<'a> {
 
     /// Waits, with no transaction open, until there is something to write. Returns the page that
     /// came, if one did.
-    fn rest(&mut self) -> Option<Signed> {
+    fn rest(&mut self) -> Option<Done> {
         loop {
             let asked = self.context.stop.asked() > 0 && self.stopping.is_none();
             let due = self.next_due.is_some_and(|due| due <= self.context.clock.now());
@@ -182,14 +182,14 @@ impl<'a> Ledger<'a> {
             }
             match self.next(self.wait(None)) {
                 Ok(None) => {}
-                Ok(signed) => return signed,
+                Ok(done) => return done,
                 Err(()) => return None,
             }
         }
     }
 
     /// One transaction; it begins with the page that `came`.
-    fn batch(&mut self, mut came: Option<Signed>) -> Result<Course, Error> {
+    fn batch(&mut self, mut came: Option<Done>) -> Result<Course, Error> {
         let turn = self.store.turn();
         let mut batch = dedup::begin(self.store, &self.finder, &self.settings.dedup)?;
         let longest = self.settings.limits.batch_time_max.duration();
@@ -211,11 +211,11 @@ impl<'a> Ledger<'a> {
                 break Course::On;
             }
             let wait = self.wait(age.map(|age| longest.saturating_sub(age)));
-            match came.take().map_or_else(|| self.next(wait), |signed| Ok(Some(signed))) {
-                Ok(Some(signed)) => {
+            match came.take().map_or_else(|| self.next(wait), |done| Ok(Some(done))) {
+                Ok(Some(done)) => {
                     opened.get_or_insert_with(Instant::now);
                     pages += 1;
-                    self.record(&mut batch, signed)?;
+                    self.record(&mut batch, done)?;
                 }
                 // Leases that are held back go out with a commit, as soon as nothing else comes;
                 // and nobody who wants to write waits for pages that are not there.
@@ -249,16 +249,17 @@ impl<'a> Ledger<'a> {
         Ok(course)
     }
 
-    /// Waits for a signed page. `Ok(None)` if none came in time; `Err` if none can come any more.
-    fn next(&self, wait: Duration) -> Result<Option<Signed>, ()> {
-        match self.signed.try_recv() {
-            Ok(signed) => return Ok(Some(signed)),
+    /// Waits for a fingerprinted page. `Ok(None)` if none came in time; `Err` if none can come any
+    /// more.
+    fn next(&self, wait: Duration) -> Result<Option<Done>, ()> {
+        match self.done.try_recv() {
+            Ok(done) => return Ok(Some(done)),
             Err(TryRecvError::Disconnected) => return Err(()),
             Err(TryRecvError::Empty) if !self.held.is_empty() => return Ok(None),
             Err(TryRecvError::Empty) => {}
         }
-        match self.signed.recv_timeout(wait) {
-            Ok(signed) => Ok(Some(signed)),
+        match self.done.recv_timeout(wait) {
+            Ok(done) => Ok(Some(done)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(()),
         }
@@ -271,9 +272,9 @@ impl<'a> Ledger<'a> {
         [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
-    fn record(&mut self, batch: &mut Batch, signed: Signed) -> Result<(), Error> {
+    fn record(&mut self, batch: &mut Batch, done: Done) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Signed { lease, finished, mut told, yielded, held: _held } = signed;
+        let Done { lease, finished, mut told, yielded, held: _held } = done;
         if let Yield::Unsent(want) = &yielded {
             return self.unsent(batch, &lease, is_page(&lease), want);
         }
@@ -350,7 +351,7 @@ impl<'a> Ledger<'a> {
         let refused = match page {
             _ if is_error => Some(Reason::SoftNotFound),
             Page { noindex: true, .. } => Some(Reason::Noindex),
-            Page { article, .. } if article.signed.text.words == 0 => Some(Reason::NoText),
+            Page { article, .. } if article.keys.text.words == 0 => Some(Reason::NoText),
             // Its time is over; only its links are still wanted.
             _ if state == State::Refused(Reason::Expired) => Some(Reason::Expired),
             _ => None,
@@ -363,18 +364,18 @@ impl<'a> Ledger<'a> {
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(batch, now).judge(&question)?;
+        let question = Question::new(&article.keys, &article.address);
+        let judged = self.deduping(batch, now).judge(&question)?;
         let joined = clusters::join(batch, article, &judged.place, links, now)?;
         tracing::trace!(url = %article.address, document = joined.document, "joined");
         self.joined(batch, article, &judged, &joined)?;
-        let united = self.desk(batch, now).follow(article, &joined, &judged)?;
+        let united = self.deduping(batch, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
     }
 
-    fn desk<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Desk<'b> {
-        Desk { batch, finder: &self.finder, config: &self.settings.dedup, now }
+    fn deduping<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Deduping<'b> {
+        Deduping { batch, finder: &self.finder, config: &self.settings.dedup, now }
     }
 
     /// Puts a new content into the index and counts its page.
@@ -388,13 +389,13 @@ impl<'a> Ledger<'a> {
         let place = &judged.place;
         if let Some(content) = joined.content {
             let mut finder = dedup::lock(&self.finder);
-            finder.insert(content as u32, &article.signed);
-            self.changes.extend(finder.changes(content as u32, &article.signed));
+            finder.insert(content as u32, &article.keys);
+            self.changes.extend(finder.changes(content as u32, &article.keys));
         }
         clusters::count_found(batch, place)?;
         self.tally.joined(place, joined);
         // Boilerplate that is not known yet makes copies of pages that are none.
-        let sure = matches!(place, Place::Tree(joint) if joint.sure);
+        let sure = matches!(place, Place::Tree(matched) if matched.sure);
         self.promising += u64::from(!sure && !judged.repeats);
         let live = &self.context.live;
         match place {
@@ -445,7 +446,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The page of an address was never read before.
+/// The page of a URL was never read before.
 fn is_first(batch: &Batch, url: &PageUrl) -> Result<bool, Error> {
     let address = batch.get(ADDRESSES, url.as_str())?;
     Ok(address.is_none_or(|address| address.state == State::Queued))
@@ -465,7 +466,7 @@ fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, s
 /// page, with all of its text.
 fn article_of<'a>(batch: &Batch, page: &'a Page) -> Result<&'a Article, store::Error> {
     if let Some(whole) = &page.whole
-        && batch.has(EXACT, whole.signed.text.hash)?
+        && batch.has(EXACT, whole.keys.text.hash)?
     {
         return Ok(whole);
     }

@@ -1,4 +1,4 @@
-//! Published verdicts: which addresses are copies of which document, as another crawl has found.
+//! Published duplicates: which URLs are copies of which document, as another crawl has found.
 //!
 //! A feed is a file of lines: a header, one line for each copy, and a last line with their number
 //! and checksum. A crawl that is given a feed does not fetch a copy whose canonical page it has, or
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store;
 
-pub use feed::{Addresses, End, FeedWriter, Header, Verdict};
+pub use feed::{Addresses, Duplicate, End, FeedWriter, Header};
 pub use import::{import, import_all};
 pub use known::{DAY_MS, Known, Lost, Said, said_of};
 pub use read::{Item, Reader};
@@ -31,7 +31,7 @@ pub struct Config {
     pub known: Vec<PathBuf>,
     /// Of so many copies of a host that a feed names, one is fetched all the same; 0 for none.
     pub explore_one_in: u64,
-    /// Until so many verdicts of a feed have held, the first copy of each host is fetched.
+    /// Until so many duplicates of a feed have held, the first copy of each host is fetched.
     pub proof_pairs: u64,
     /// Hosts for which a feed has been wrong after which it is not believed for any; 0 for no
     /// such limit.
@@ -66,9 +66,9 @@ pub enum Error {
         /// What is wrong with it.
         detail: String,
     },
-    /// Its addresses have another normal form.
+    /// Its URLs have another normal form.
     #[error(
-        "{}:1: its addresses were made with {name} = {theirs}, not {ours}: they would not be found",
+        "{}:1: its URLs were made with {name} = {theirs}, not {ours}: they would not be found",
         path.display()
     )]
     Rules {

@@ -1,4 +1,4 @@
-//! What is kept of a feed, and of what a feed says of one host and of an address.
+//! What is kept of a feed, and of what a feed says of one host and of a URL.
 
 use std::borrow::Cow;
 
@@ -16,21 +16,21 @@ row! {
         pub publisher: String = Text;
         /// When it was made, as it says.
         pub made: String = Text;
-        /// Its verdicts.
-        pub verdicts: u64 = Number;
+        /// Its duplicates.
+        pub duplicates: u64 = Number;
         /// All of it was taken in.
         pub complete: bool = Flag;
         /// It is not believed any more: it was wrong for several hosts, or somebody said so.
         pub lost: bool = Flag;
-        /// Verdicts that turned out to be right.
+        /// Duplicates that turned out to be right.
         pub held: u64 = Number;
-        /// Verdicts that turned out to be wrong.
+        /// Duplicates that turned out to be wrong.
         pub failed: u64 = Number;
         /// Hosts for which it is not believed any more.
         pub lost_hosts: u64 = Number;
-        /// Addresses that are not fetched because of it.
+        /// URLs that are not fetched because of it.
         pub skipped: u64 = Number;
-        /// Its addresses are hashed.
+        /// Its URLs are hashed.
         pub hashed: bool = Flag;
     }
 }
@@ -49,31 +49,31 @@ row! {
     pub struct FeedHost: "feed host", 1 to 1 {
         /// Copies that it could have spared, by which the next one to be fetched is told.
         pub turn: u64 = Number;
-        /// Verdicts that turned out to be right.
+        /// Duplicates that turned out to be right.
         pub held: u64 = Number;
-        /// Verdicts that turned out to be wrong: it is not believed any more.
+        /// Duplicates that turned out to be wrong: it is not believed any more.
         pub failed: u64 = Number;
     }
 }
 
-/// What a feed says of an address.
+/// What a feed says of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It is a copy.
     Copy {
-        /// Hash of the canonical address.
+        /// Hash of the canonical URL.
         of: u128,
         /// Day on which the publisher last visited the copy, since 1970.
         day: u64,
     },
-    /// It is the canonical address of a document.
+    /// It is the canonical URL of a document.
     Canonical {
         /// Identifier of the document.
         doc_id: u128,
     },
 }
 
-/// By hand, because the version of the row tells a copy (1) from a canonical address (2).
+/// By hand, because the version of the row tells a copy (1) from a canonical URL (2).
 impl Row for Role {
     fn encode(&self) -> Cow<'_, [u8]> {
         Cow::Owned(match *self {

@@ -1,33 +1,33 @@
-//! What kinds of addresses of a host yield: a kind that gives nothing but duplicates is slowed,
+//! What kinds of URLs of a host yield: a kind that gives nothing but duplicates is slowed,
 //! then stopped. So is one whose pages are too short to be compared and say the same but for
 //! numbers, such as the empty days of a calendar; but it takes far more of them to stop it, because
 //! a number may be all that two articles of a shop differ in.
 //!
-//! The kind of an address, its *family*, is its path with numbers and hashes replaced, and the
-//! names of its parameters. A family that has given nothing new for long goes to the end of the
-//! queue of its host; later only a few of its addresses are visited. One new document, and all of
-//! it is let in again.
+//! The kind of a URL, its *URL pattern*, is its path with numbers and hashes replaced, and the
+//! names of its parameters. A URL pattern that has given nothing new for long goes to the end of
+//! the queue of its host; later only a few of its URLs are visited. One new document, and all of it
+//! is let in again.
 
 use crate::store::{Batch, Error, Fixed, List, Number, Text, Update as _, View, row};
 use crate::urls::{PageUrl, pattern};
 
 use super::lease::Waiting;
 use super::rows::{Rank, State};
-use super::tables::{ADDRESSES, FAMILIES, SKIPPED};
+use super::tables::{ADDRESSES, SKIPPED, URL_PATTERNS};
 use super::{Frontier, Reason};
 
-/// When a family is slowed and stopped.
+/// When a URL pattern is slowed and stopped.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct YieldConfig {
-    /// Pages without anything new after which a family waits for all others; 0 for never.
+    /// Pages without anything new after which a URL pattern waits for all others; 0 for never.
     pub slow_after: u64,
-    /// Pages without anything new after which a family is stopped; 0 for never.
+    /// Pages without anything new after which a URL pattern is stopped; 0 for never.
     pub stop_after: u64,
-    /// Short pages in a row that say the same but for numbers, after which a family is stopped; 0
-    /// for never.
+    /// Short pages in a row that say the same but for numbers, after which a URL pattern is
+    /// stopped; 0 for never.
     pub alike_stop_after: u64,
-    /// Of so many addresses of a stopped family one is visited all the same; 0 for none.
+    /// Of so many URLs of a stopped URL pattern one is visited all the same; 0 for none.
     pub explore_one_in: u64,
 }
 
@@ -38,10 +38,10 @@ impl Default for YieldConfig {
 }
 
 row! {
-    /// What a family has given.
+    /// What a URL pattern has given.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
-    pub struct Family: "family", 1 to 1 {
-        /// The address with its numbers replaced.
+    pub struct UrlPattern: "url_pattern", 1 to 1 {
+        /// The URL with its numbers replaced.
         pub pattern: String = Text;
         /// Pages that were read.
         pub pages: u64 = Number;
@@ -49,9 +49,9 @@ row! {
         pub new: u64 = Number;
         /// Pages since the last new document.
         pub since_new: u64 = Number;
-        /// Addresses that are not visited because of it.
+        /// URLs that are not visited because of it.
         pub stopped: u64 = Number;
-        /// Addresses that were visited although it was stopped.
+        /// URLs that were visited although it was stopped.
         pub explored: u64 = Number;
         /// Short pages in a row that said the same but for numbers.
         pub alike: u64 = Number;
@@ -60,7 +60,7 @@ row! {
     }
 }
 
-/// What is to be done with an address of a family.
+/// What is to be done with a URL of a URL pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brake {
     Go,
@@ -70,17 +70,17 @@ pub(super) enum Brake {
     Stop,
 }
 
-/// Numbers from this one on stand for families in the list of skipped addresses, where those below
+/// Numbers from this one on stand for URL patterns in the list of skipped URLs, where those below
 /// are rules.
 const FAMILY_BIT: u64 = 1 << 63;
 
-/// Texts of a family that are remembered.
+/// Texts of a URL pattern that are remembered.
 const SAID_MAX: usize = 8;
 
-/// Addresses of a family that are let in again in one step.
+/// URLs of a URL pattern that are let in again in one step.
 const REOPENED_MAX: usize = 1_000;
 
-impl Family {
+impl UrlPattern {
     /// Notes what a page says, numbers aside. Returns whether none of the last ones said that.
     fn hears(&mut self, said: u64) -> bool {
         let before = self.said.iter().position(|known| *known == said);
@@ -93,24 +93,24 @@ impl Family {
         before.is_none()
     }
 
-    /// Reads the family of an address.
+    /// Reads the URL pattern of a URL.
     pub fn of(view: &impl View, url: &PageUrl) -> Result<Option<Self>, Error> {
-        view.get(FAMILIES, number(&pattern_of(url)))
+        view.get(URL_PATTERNS, number(&pattern_of(url)))
     }
 }
 
-/// The pattern of an address, with its host.
+/// The pattern of a URL, with its host.
 fn pattern_of(url: &PageUrl) -> String {
     format!("{}{}", url.host_key(), pattern(url))
 }
 
-/// Stands for a family, and never for a rule.
+/// Stands for a URL pattern, and never for a rule.
 fn number(pattern: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(pattern.as_bytes()) | FAMILY_BIT
 }
 
 impl Frontier {
-    /// Tells how an address is to be treated for what its family has given.
+    /// Tells how a URL is to be treated for what its URL pattern has given.
     pub(super) fn brake(&self, batch: &Batch, url: &PageUrl, rank: Rank) -> Result<Brake, Error> {
         let YieldConfig { slow_after, stop_after, alike_stop_after, explore_one_in } =
             self.config.yields;
@@ -118,17 +118,18 @@ impl Frontier {
         if rank < Rank::Link {
             return Ok(Brake::Go);
         }
-        let Some(family) = Family::of(batch, url)? else { return Ok(Brake::Go) };
-        if over(family.since_new, stop_after) || over(family.alike, alike_stop_after) {
-            let turn = family.stopped + family.explored + 1;
+        let Some(url_pattern) = UrlPattern::of(batch, url)? else { return Ok(Brake::Go) };
+        if over(url_pattern.since_new, stop_after) || over(url_pattern.alike, alike_stop_after) {
+            let turn = url_pattern.stopped + url_pattern.explored + 1;
             let explore = explore_one_in > 0 && turn.is_multiple_of(explore_one_in);
             return Ok(if explore { Brake::Explore } else { Brake::Stop });
         }
-        let slow = over(family.since_new.max(family.alike), slow_after) && rank < Rank::Slow;
+        let slow =
+            over(url_pattern.since_new.max(url_pattern.alike), slow_after) && rank < Rank::Slow;
         Ok(if slow { Brake::Slow } else { Brake::Go })
     }
 
-    /// Does what the brake says with the first address of a queue.
+    /// Does what the brake says with the first URL of a queue.
     pub(super) fn hold_back(
         &mut self,
         batch: &mut Batch,
@@ -149,12 +150,12 @@ impl Frontier {
         batch.put(ADDRESSES, url.as_str(), &address)?;
         let number = number(&pattern_of(url));
         batch.put(SKIPPED, (number, url.as_str()), &())?;
-        change_family(batch, url, |family| family.stopped += 1)?;
+        change_family(batch, url, |url_pattern| url_pattern.stopped += 1)?;
         self.release_copies(batch, url.as_str())
     }
 
     /// Counts a page that was read, whether it is a new document, and, if it is short, the hash of
-    /// what it says, numbers aside. If it gives anything new, the addresses of its family that were
+    /// what it says, numbers aside. If it gives anything new, the URLs of its URL pattern that were
     /// stopped are let in again.
     pub fn count_yield(
         &mut self,
@@ -164,15 +165,15 @@ impl Frontier {
         said: Option<u64>,
     ) -> Result<(), Error> {
         let mut reopen = false;
-        change_family(batch, url, |family| {
-            family.pages += 1;
-            let is_other = said.is_none_or(|said| family.hears(said));
-            family.alike = if is_other { 0 } else { family.alike + 1 };
-            family.new += u64::from(is_new);
-            family.since_new = if is_new { 0 } else { family.since_new + 1 };
-            reopen = is_new && is_other && family.stopped > 0;
+        change_family(batch, url, |url_pattern| {
+            url_pattern.pages += 1;
+            let is_other = said.is_none_or(|said| url_pattern.hears(said));
+            url_pattern.alike = if is_other { 0 } else { url_pattern.alike + 1 };
+            url_pattern.new += u64::from(is_new);
+            url_pattern.since_new = if is_new { 0 } else { url_pattern.since_new + 1 };
+            reopen = is_new && is_other && url_pattern.stopped > 0;
             if reopen {
-                family.stopped = 0;
+                url_pattern.stopped = 0;
             }
         })?;
         while reopen {
@@ -187,21 +188,21 @@ impl Frontier {
     }
 }
 
-/// Counts an address of a stopped family that is visited all the same.
+/// Counts a URL of a stopped URL pattern that is visited all the same.
 pub(super) fn explore(batch: &mut Batch, url: &PageUrl) -> Result<(), Error> {
-    change_family(batch, url, |family| family.explored += 1)
+    change_family(batch, url, |url_pattern| url_pattern.explored += 1)
 }
 
-/// Changes what is known of the family of an address.
+/// Changes what is known of the URL pattern of a URL.
 fn change_family(
     batch: &mut Batch,
     url: &PageUrl,
-    change: impl FnOnce(&mut Family),
+    change: impl FnOnce(&mut UrlPattern),
 ) -> Result<(), Error> {
     let pattern = pattern_of(url);
     let number = number(&pattern);
-    let known = batch.get(FAMILIES, number)?;
-    let mut family = known.unwrap_or_else(|| Family { pattern, ..Family::default() });
-    change(&mut family);
-    batch.put(FAMILIES, number, &family)
+    let known = batch.get(URL_PATTERNS, number)?;
+    let mut url_pattern = known.unwrap_or_else(|| UrlPattern { pattern, ..UrlPattern::default() });
+    change(&mut url_pattern);
+    batch.put(URL_PATTERNS, number, &url_pattern)
 }

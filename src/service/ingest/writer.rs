@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::clusters::{self, Place};
-use crate::corpus::dedup::{self, Desk, Looks};
+use crate::corpus::dedup::{self, Deduping, Looks};
 use crate::corpus::documents::{note_again, sent_content};
 use crate::corpus::keys;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
@@ -15,7 +15,7 @@ use crate::frontier::{ADDRESSES, Address, State};
 use crate::neardup::{Change, Config, Finder, Question};
 use crate::store::{self, Batch, Store, Update as _, View};
 
-use super::submission::{Ready, Signed};
+use super::submission::{Fingerprinted, Ready};
 use super::{Delivery, Error, Found, Receipt, Sent};
 
 /// How often a store that cannot be written is tried again.
@@ -102,11 +102,11 @@ impl Writer {
         if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
     }
 
-    fn desk<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Desk<'a> {
-        Desk { batch, finder: &self.finder, config: &self.config, now }
+    fn deduping<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Deduping<'a> {
+        Deduping { batch, finder: &self.finder, config: &self.config, now }
     }
 
-    /// Stores what was delivered, and looks at the joints whose second look is due.
+    /// Stores what was delivered, and looks at the matches whose second look is due.
     fn commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
         let mut batch = dedup::begin(&self.store, &self.finder, &self.config)
             .map_err(|error| Error::Store(error.to_string()))?;
@@ -119,24 +119,24 @@ impl Writer {
                     renew(&mut batch, receipt, now)?;
                     receipt.clone()
                 }
-                Ready::Signed(article) => self.keep(&mut batch, &mut changes, article, now)?,
+                Ready::Unknown(article) => self.keep(&mut batch, &mut changes, article, now)?,
             });
         }
         keys::append(&mut batch, changes.drain(..))?;
-        looks.step(&mut self.desk(&mut batch, now))?;
+        looks.step(&mut self.deduping(&mut batch, now))?;
         batch.commit()?;
         Ok(receipts)
     }
 
-    /// The way of an article: is it known by its `nid`, by its address, by its title or content?
+    /// The way of an article: is it known by its `nid`, by its URL, by its title or content?
     fn keep(
         &self,
         batch: &mut Batch,
         changes: &mut Vec<Change>,
-        signed: &Signed,
+        sent: &Fingerprinted,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
-        let Signed { nid, name, url, article } = signed;
+        let Fingerprinted { nid, name, url, article } = sent;
         if let Some(sent) = batch.get(SENT, name)?
             && let Some((receipt, _)) = receipt(batch, nid, &sent)?
         {
@@ -159,21 +159,21 @@ impl Writer {
             };
             return write(batch, nid, name, &sent);
         }
-        let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(batch, now).judge(&question)?;
+        let question = Question::new(&article.keys, &article.address);
+        let judged = self.deduping(batch, now).judge(&question)?;
         let place = &judged.place;
         let joined = clusters::join(batch, article, place, 0, now)?;
         clusters::count_found(batch, place)?;
         if let Some(content) = joined.content {
             // For one article at a time: who only asks for keys waits neither for all nor the disk.
             let mut finder = dedup::lock(&self.finder);
-            finder.insert(content as u32, &article.signed);
-            changes.extend(finder.changes(content as u32, &article.signed));
+            finder.insert(content as u32, &article.keys);
+            changes.extend(finder.changes(content as u32, &article.keys));
         }
-        self.desk(batch, now).follow(article, &joined, &judged)?;
+        self.deduping(batch, now).follow(article, &joined, &judged)?;
         let content = match (joined.content, place) {
             (Some(content), _) => content,
-            (None, Place::Tree(joint)) => joint.same.unwrap_or_default(),
+            (None, Place::Tree(matched)) => matched.same.unwrap_or_default(),
             (None, Place::New) => 0,
         };
         if !url.is_empty() {
@@ -181,7 +181,7 @@ impl Writer {
         }
         let (found, distance, similarity) = match place {
             Place::New => (Found::New, 0, 1.0),
-            Place::Tree(joint) => (Found::Key(joint.key), joint.distance, joint.similarity),
+            Place::Tree(matched) => (Found::Key(matched.key), matched.distance, matched.similarity),
         };
         let sent = Sent {
             content,
@@ -195,7 +195,7 @@ impl Writer {
     }
 }
 
-/// Returns the content that an address carries, and its document, if it was crawled or sent.
+/// Returns the content that a URL carries, and its document, if it was crawled or sent.
 fn known_content(batch: &Batch, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
     let address = batch.get(ADDRESSES, url)?;
     if let Some(Address { state: State::Stored(document), .. }) = address {

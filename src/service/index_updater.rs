@@ -20,7 +20,7 @@ const NICE: i32 = 10;
 type Shared = Arc<RwLock<Option<Arc<Search>>>>;
 
 /// Holds the index and the thread that writes it.
-pub(super) struct Keeper {
+pub(super) struct IndexUpdater {
     /// The index that is being written; it may not be filled yet.
     open: Shared,
     /// The index that may be asked.
@@ -29,7 +29,7 @@ pub(super) struct Keeper {
     _stop: Sender<()>,
 }
 
-impl Keeper {
+impl IndexUpdater {
     /// Starts the thread.
     pub(super) fn start(store: Arc<Store>, config: &Config, interval: Duration) -> Self {
         let (stop, told) = channel();
@@ -57,7 +57,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for IndexUpdater {
     fn drop(&mut self) {
         if let Some(search) = read(&self.open) {
             search.stop();

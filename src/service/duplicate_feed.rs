@@ -1,4 +1,4 @@
-//! Verdicts, to be published: parts of a feed in the order in which they changed.
+//! Duplicates, to be published: parts of a feed in the order in which they changed.
 //!
 //! Each answer is a feed of its own. Its last line tells where the next one goes on, also when
 //! there is no more at the moment.
@@ -15,16 +15,16 @@ use super::query::Params;
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
 use crate::corpus::export::{Changes, Place, changes};
-use crate::frontier::verdicts::{Addresses, FeedWriter, Header};
+use crate::frontier::duplicate_feed::{Addresses, FeedWriter, Header};
 
-/// Verdicts of one answer at most.
+/// Duplicates of one answer at most.
 const VERDICTS_MAX: usize = 10_000;
 
 /// Name of the list in cursors.
 const LIST: &str = "verdicts";
 
-/// `GET /v1/verdicts`.
-pub(super) async fn verdicts(
+/// `GET /v1/duplicate-feed`.
+pub(super) async fn duplicates(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,
@@ -41,7 +41,7 @@ pub(super) async fn verdicts(
         let part = changes(snapshot, &from, limit, &service.honour, now)?;
         let failed = |_| Problem::failed("the feed cannot be written");
         let write = |made| write(service, &part, addresses, made).map_err(failed);
-        // The same verdicts are the same answer, whenever it is made.
+        // The same duplicates are the same answer, whenever it is made.
         let tag = format!("W/\"{:016x}\"", xxh3_64(&write(Timestamp(0))?));
         Ok((write(now)?, tag))
     });
@@ -62,8 +62,8 @@ fn write(
     let publisher = &service.config.publisher;
     let header = Header::new(publisher, made, addresses, service.rules.clone());
     let mut feed = FeedWriter::new(Vec::new(), &header)?;
-    for verdict in &part.verdicts {
-        feed.verdict(verdict)?;
+    for duplicate in &part.duplicates {
+        feed.duplicate(duplicate)?;
     }
     Ok(feed.finish(Some((write_place(&part.next), part.more)))?.0)
 }

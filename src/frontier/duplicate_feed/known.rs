@@ -1,10 +1,10 @@
-//! The feeds of a store: what they say of an address, and how far each is believed.
+//! The feeds of a store: what they say of a URL, and how far each is believed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
-use crate::frontier::tables::{FEED_HOSTS, FEEDS, KNOWN_PAGES, KNOWN_SKIPPED, VERDICTS};
+use crate::frontier::tables::{DUPLICATES, FEED_HOSTS, FEEDS, KNOWN_PAGES, KNOWN_SKIPPED};
 use crate::store::{Batch, Error, Update as _, View};
 
 use super::rows::{Feed, Role};
@@ -13,48 +13,48 @@ use super::{Config, Item};
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// What a feed says of an address.
+/// What a feed says of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
     /// Number of the feed.
     pub feed: u64,
-    /// What the address is by it.
+    /// What the URL is by it.
     pub role: Role,
 }
 
 impl Said {
-    /// The address is that of a document, and no copy.
+    /// The URL is that of a document, and no copy.
     #[must_use]
     pub fn is_canonical(&self) -> bool {
         matches!(self.role, Role::Canonical { .. })
     }
 }
 
-/// Writes what a feed says of a copy and of its canonical address.
+/// Writes what a feed says of a copy and of its canonical URL.
 pub(super) fn put(batch: &mut Batch, feed: u64, item: &Item) -> Result<(), Error> {
     if item.url == item.canonical {
         return Ok(());
     }
     let copy = Role::Copy { of: item.canonical, day: item.day };
-    batch.put(VERDICTS, (item.url, feed), &copy)?;
-    if !batch.has(VERDICTS, (item.canonical, feed))? {
+    batch.put(DUPLICATES, (item.url, feed), &copy)?;
+    if !batch.has(DUPLICATES, (item.canonical, feed))? {
         let canonical = Role::Canonical { doc_id: item.doc_id };
-        batch.put(VERDICTS, (item.canonical, feed), &canonical)?;
+        batch.put(DUPLICATES, (item.canonical, feed), &canonical)?;
     }
     Ok(())
 }
 
-/// Returns what the feeds of a store say of an address, those that were taken in last first.
+/// Returns what the feeds of a store say of a URL, those that were taken in last first.
 pub fn said_of(view: &impl View, url: &str) -> Result<Vec<Said>, Error> {
     let mut found = Vec::new();
-    for entry in view.under(VERDICTS, xxh3_128(url.as_bytes()))?.rev() {
+    for entry in view.under(DUPLICATES, xxh3_128(url.as_bytes()))?.rev() {
         let entry = entry?;
         found.push(Said { feed: entry.key()?.1, role: entry.row()? });
     }
     Ok(found)
 }
 
-/// All feeds of a store, in memory; their verdicts stay on disk.
+/// All feeds of a store, in memory; their duplicates stay on disk.
 #[derive(Debug, Default)]
 pub struct Known {
     config: Config,
@@ -82,20 +82,20 @@ impl Known {
         self.in_force.is_empty()
     }
 
-    /// Tells whether any address is not fetched because of a feed.
+    /// Tells whether any URL is not fetched because of a feed.
     #[must_use]
     pub fn have_skipped(&self) -> bool {
         self.feeds.values().any(|feed| feed.skipped > 0)
     }
 
-    /// Returns the feeds that are not believed any more and still hold addresses back.
+    /// Returns the feeds that are not believed any more and still hold URLs back.
     #[must_use]
     pub fn to_release(&self) -> Vec<u64> {
         let left = |feed: &Feed| feed.lost && feed.skipped > 0;
         self.feeds.iter().filter(|(_, feed)| left(feed)).map(|(number, _)| *number).collect()
     }
 
-    /// Returns what the feeds in force say of an address.
+    /// Returns what the feeds in force say of a URL.
     pub fn said_of(&self, batch: &Batch, url: &str) -> Result<Vec<Said>, Error> {
         if self.is_idle() {
             return Ok(Vec::new());
@@ -130,7 +130,7 @@ impl Known {
         Ok(one_in > 0 && (is_first || (start % one_in + row.turn).is_multiple_of(one_in)))
     }
 
-    /// Notes a verdict that was looked at. Returns whether the feed has just lost its force for
+    /// Notes a duplicate that was looked at. Returns whether the feed has just lost its force for
     /// the host, or as a whole.
     pub fn note(
         &mut self,
@@ -162,7 +162,7 @@ impl Known {
         Ok(Some(Lost::Host))
     }
 
-    /// Names the address of a canonical page, if it is one of any feed in force.
+    /// Names the URL of a canonical page, if it is one of any feed in force.
     pub fn note_page(&self, batch: &mut Batch, url: &str) -> Result<(), Error> {
         let said = self.said_of(batch, url)?;
         if said.iter().any(Said::is_canonical) {
@@ -182,7 +182,7 @@ impl Known {
         batch.put(KNOWN_PAGES, (canonical, Some(feed)), &url.to_owned())
     }
 
-    /// Notes that an address is not fetched because of a feed.
+    /// Notes that a URL is not fetched because of a feed.
     pub fn note_skipped(
         &mut self,
         batch: &mut Batch,
@@ -198,7 +198,7 @@ impl Known {
         Ok(())
     }
 
-    /// Takes an address out of the list of those that are not fetched.
+    /// Takes a URL out of the list of those that are not fetched.
     pub fn release(&mut self, batch: &mut Batch, of: &str, url: &str) -> Result<(), Error> {
         let feed = batch.take(KNOWN_SKIPPED, (xxh3_128(of.as_bytes()), url))?;
         let Some(feed) = feed else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Pages that were stored before and are read again, and joints that are looked at again.
+//! Pages that were stored before and are read again, and matches that are looked at again.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,19 @@ use crate::neardup::{self, Question};
 use crate::store::{self, Batch, View as _};
 
 use super::super::Error;
-use super::super::sign::Page;
-use super::{Ledger, article_of};
+use super::super::fingerprint::Page;
+use super::{Committer, article_of};
 
-/// Longest time for which joints are looked at again while others want to write.
+/// Longest time for which matches are looked at again while others want to write.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
-/// Passes over the joints after the first one, while any of them moves.
+/// Passes over the matches after the first one, while any of them moves.
 const LOOKS_MAX: u32 = neardup::LOOKS_MAX - 1;
 
 /// How far the look at the end of the run is.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// The last content whose joint was settled when the run began.
+    /// The last content whose match was settled when the run began.
     first: u64,
     /// The last content that got its look in this pass.
     at: u64,
@@ -52,7 +52,7 @@ impl Look {
     }
 }
 
-impl Ledger<'_> {
+impl Committer<'_> {
     /// Keeps a page of `document` that was read again. One that says the same, or nearly the same,
     /// keeps its place and is not judged; another one is.
     pub(super) fn keep_again(
@@ -69,15 +69,15 @@ impl Ledger<'_> {
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let question = Question::new(&article.signed, &article.address);
-        let judged = self.desk(batch, now).judge(&question)?;
+        let question = Question::new(&article.keys, &article.address);
+        let judged = self.deduping(batch, now).judge(&question)?;
         let place = &judged.place;
         let arrival = Arrival { article, links, now };
         let (joined, left) = clusters::change(batch, document, arrival, place)?;
         tracing::trace!(url = %article.address, document = joined.document, "changed");
         self.drop_left(batch, left, now)?;
         self.joined(batch, article, &judged, &joined)?;
-        let united = self.desk(batch, now).follow(article, &joined, &judged)?;
+        let united = self.deduping(batch, now).follow(article, &joined, &judged)?;
         self.tally.merged += united.merged;
         Ok((Settlement::Stored(united.document), true))
     }
@@ -98,14 +98,14 @@ impl Ledger<'_> {
     }
 
     fn is_same(&self, article: &Article, content: &Content) -> bool {
-        let (text, settings) = (&article.signed.text, self.settings);
+        let (text, settings) = (&article.keys.text, self.settings);
         let long = text.words.min(content.words) >= settings.dedup.rule.words_min;
         text.hash == content.hash
             || (long && text.sketch.similarity(&content.sketch) >= settings.recrawl.unchanged_min)
     }
 
     /// Counts what a further visit has shown, and takes the copy out of the document that its
-    /// address carries no more.
+    /// URL carries no more.
     pub(super) fn part(
         &mut self,
         batch: &mut Batch,
@@ -141,17 +141,17 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Looks at the joints whose second look is due while the crawl goes on.
+    /// Looks at the matches whose second look is due while the crawl goes on.
     pub(super) fn look_on(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let now = self.context.clock.now();
         let mut looks = std::mem::take(&mut self.looks);
-        let looked = looks.step(&mut self.desk(batch, now));
+        let looked = looks.step(&mut self.deduping(batch, now));
         self.looks = looks;
         self.tally.looked(looked?);
         Ok(())
     }
 
-    /// Looks again at every joint of this run that was less than certain. What is stopped goes on
+    /// Looks again at every match of this run that was less than certain. What is stopped goes on
     /// next time. Returns whether all were looked at: others that want to write get their turn
     /// meanwhile, and what moves may be a better place for what was looked at before.
     pub(super) fn look_again(&mut self, batch: &mut Batch) -> Result<bool, Error> {
@@ -162,10 +162,10 @@ impl Ledger<'_> {
         let began = Instant::now();
         let stopped = || self.context.stop.asked() > 0;
         let wanted = || began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted();
-        let mut desk = self.desk(batch, now);
-        let (mut looked, at) = desk.look(range, || !stopped() && !wanted())?;
+        let mut deduping = self.deduping(batch, now);
+        let (mut looked, at) = deduping.look(range, || !stopped() && !wanted())?;
         if at == until {
-            looked.merged += desk.review()?;
+            looked.merged += deduping.review()?;
         }
         self.tally.looked(looked);
         self.look.at = at;

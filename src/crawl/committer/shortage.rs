@@ -8,7 +8,7 @@ use crate::frontier::Lease;
 use crate::store::Batch;
 
 use super::super::Error;
-use super::Ledger;
+use super::Committer;
 
 /// The first rest; doubles while nothing gets better.
 const REST_MIN: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(super) struct Shortage {
     rest: Duration,
 }
 
-impl Ledger<'_> {
+impl Committer<'_> {
     /// Takes back a lease whose request was not sent, and lets the crawl rest.
     pub(super) fn unsent(
         &mut self,

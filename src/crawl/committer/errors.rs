@@ -1,4 +1,4 @@
-//! What hosts answer for addresses that they do not have, and the pages that are no more than that.
+//! What hosts answer for URLs that they do not have, and the pages that are no more than that.
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{Answer, is_probe, probe_of};
@@ -9,13 +9,13 @@ use crate::store::{self, Batch, View as _};
 use crate::urls::PageUrl;
 
 use super::super::Error;
-use super::super::sign::Yield;
-use super::Ledger;
+use super::super::fingerprint::Yield;
+use super::Committer;
 
-/// Addresses of a host that are looked at again when its error page is known.
+/// URLs of a host that are looked at again when its error page is known.
 const LOOKED_AT_MAX: usize = 20_000;
 
-impl Ledger<'_> {
+impl Committer<'_> {
     /// Sends a host its probe when the first page of it is stored.
     pub(super) fn probe(
         &mut self,
@@ -34,7 +34,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Takes the answer to a probe for what it is: no page, wherever it leads. An address that is
+    /// Takes the answer to a probe for what it is: no page, wherever it leads. A URL that is
     /// sent where the probe was sent is none that the host has, and no alias of where it leads.
     pub(super) fn probed(
         &mut self,
@@ -62,7 +62,7 @@ impl Ledger<'_> {
         let learned = match &yielded {
             Yield::Page(page) => {
                 let article = page.whole.as_deref().unwrap_or(&page.article);
-                let has_text = article.signed.text.words > 0;
+                let has_text = article.keys.text.words > 0;
                 if has_text {
                     self.error_pages.learn(batch, lease.host, answer_of(article))?;
                 }
@@ -81,7 +81,7 @@ impl Ledger<'_> {
         Ok(if is_final { probe } else { yielded })
     }
 
-    /// Where a host sends addresses that it does not have may still be a page, as its front page
+    /// Where a host sends URLs that it does not have may still be a page, as its front page
     /// is.
     fn offer_target(
         &mut self,
@@ -150,7 +150,7 @@ impl Ledger<'_> {
 
 /// What a host answered, with the boilerplate of its pages.
 pub(super) fn answer_of(article: &Article) -> Answer {
-    let text = &article.signed.text;
+    let text = &article.keys.text;
     Answer::new(&article.title, text.hash, &text.sketch)
 }
 

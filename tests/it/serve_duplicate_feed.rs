@@ -1,4 +1,4 @@
-//! Feeds of verdicts over HTTP, and the room that they take.
+//! Duplicate feeds over HTTP, and the room that they take.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use redb::{ReadableDatabase as _, ReadableTableMetadata as _};
 use uniqcrawl::crawl::{self as crawling, Context};
-use uniqcrawl::frontier::verdicts::{Item, Reader};
+use uniqcrawl::frontier::duplicate_feed::{Item, Reader};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::Normalize;
 
+use crate::duplicate_feed::{feed_of, plain, temporary};
 use crate::service::{Answer, Server};
 use crate::support::{Web, page, prose};
-use crate::verdicts::{feed_of, plain, temporary};
 
-/// An answer is a feed of its own: its verdicts, where it goes on, whether there is more.
+/// An answer is a feed of its own: its duplicates, where it goes on, whether there is more.
 fn part(answer: &Answer) -> (Vec<Item>, String, bool) {
     assert_eq!(answer.status, 200, "{}", answer.body);
     let (_folder, path) = temporary("part.jsonl");
@@ -53,7 +53,7 @@ fn two_fronts() -> Web {
 }
 
 #[test]
-fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
+fn duplicates_are_read_in_parts_over_http_while_new_ones_come() {
     let server = Server::new();
     let web = two_fronts();
     let run = |seeds: &[&str]| {
@@ -61,13 +61,14 @@ fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
         let settings = plain().settings();
         crawling::run(&server.store, &settings, &seeds, &Context::default()).unwrap();
     };
-    let (none, start, more) = part(&server.get("/v1/verdicts"));
+    let (none, start, more) = part(&server.get("/v1/duplicate-feed"));
+    part(&server.get("/v1/verdicts"));
     assert!(none.is_empty() && !more);
     run(&["/"]);
     let read = |after: &str, limit: usize| {
         let (mut all, mut after, mut parts) = (Vec::new(), after.to_owned(), 0);
         loop {
-            let path = format!("/v1/verdicts?limit={limit}&after={after}");
+            let path = format!("/v1/duplicate-feed?limit={limit}&after={after}");
             let (items, next, more) = part(&server.get(&path));
             assert!(items.len() <= limit);
             all.extend(items);
@@ -84,7 +85,7 @@ fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
     let one: BTreeSet<Item> = read(&start, 1).0.into_iter().collect();
     assert_eq!(one, distinct);
 
-    let path = format!("/v1/verdicts?after={start}");
+    let path = format!("/v1/duplicate-feed?after={start}");
     let tag = server.get(&path).headers["etag"].clone();
     let ask = |tag: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
@@ -98,7 +99,7 @@ fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
     }
     assert_eq!(ask("\"x\"").status, 200);
 
-    // Who goes on gets what is new: twenty verdicts, and the three of the article that changed.
+    // Who goes on gets what is new: twenty duplicates, and the three of the article that changed.
     run(&["/", "/more", "/3/0"]);
     assert_eq!(ask(&tag).status, 200, "there is more than before");
     let (second, end, _) = read(&after, 4);
@@ -109,38 +110,38 @@ fn verdicts_are_read_in_parts_over_http_while_new_ones_come() {
     assert!(whole.is_superset(&second));
     assert_eq!(read(&end, 7), (Vec::new(), end.clone(), 1));
 
-    let hashed = server.get("/v1/verdicts?addresses=hashed");
+    let hashed = server.get("/v1/duplicate-feed?addresses=hashed");
     assert!(!hashed.body.contains("127.0.0.1"));
     let hashed: BTreeSet<Item> = part(&hashed).0.into_iter().collect();
     assert_eq!(hashed, whole);
-    server.get("/v1/verdicts?after=12").is(400, "bad_cursor");
-    server.get("/v1/verdicts?limit=0").is(400, "bad_parameter");
-    server.get("/v1/verdicts?addresses=none").is(400, "bad_parameter");
-    server.get("/v1/verdicts?cursor=1").is(400, "unknown_parameter");
+    server.get("/v1/duplicate-feed?after=12").is(400, "bad_cursor");
+    server.get("/v1/duplicate-feed?limit=0").is(400, "bad_parameter");
+    server.get("/v1/duplicate-feed?addresses=none").is(400, "bad_parameter");
+    server.get("/v1/duplicate-feed?cursor=1").is(400, "unknown_parameter");
     server.lives();
 }
 
 #[test]
-fn a_verdict_takes_little_room_in_a_feed_and_in_a_store() {
-    const VERDICTS: usize = 20_000;
+fn a_duplicate_takes_little_room_in_a_feed_and_in_a_store() {
+    const DUPLICATES: usize = 20_000;
     let (folder, feed) = temporary("many.jsonl");
     let url = |site: &str, n: usize| format!("https://{site}.example.org/news/2026/11/{n}.html");
     // Every document has three copies.
-    let pairs: Vec<(String, String)> = (0..VERDICTS)
+    let pairs: Vec<(String, String)> = (0..DUPLICATES)
         .map(|n| (url(["www2", "m", "mirror"][n % 3], n / 3), url("www", n / 3)))
         .collect();
     feed_of(&feed, &pairs);
     let bytes = fs::read(&feed).unwrap();
     let packed = zstd::bulk::compress(&bytes, 9).unwrap();
     let store = Store::open_or_create(&folder.path().join("s"), 16 << 20).unwrap();
-    uniqcrawl::frontier::verdicts::import(&store, &feed, &Normalize::default()).unwrap();
+    uniqcrawl::frontier::duplicate_feed::import(&store, &feed, &Normalize::default()).unwrap();
     drop(store);
     let db = redb::Database::open(folder.path().join("s/store.redb")).unwrap();
     let table = redb::TableDefinition::<&[u8], &[u8]>::new("verdicts");
     let table = db.begin_read().unwrap().open_table(table).unwrap();
-    let (stats, verdicts) = (table.stats().unwrap(), VERDICTS as u64);
+    let (stats, duplicates) = (table.stats().unwrap(), DUPLICATES as u64);
     let stored = stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
-    let each = [bytes.len() as u64, packed.len() as u64, stored].map(|all| all / verdicts);
-    eprintln!("bytes of a verdict in a feed, packed, in a store: {each:?}");
+    let each = [bytes.len() as u64, packed.len() as u64, stored].map(|all| all / duplicates);
+    eprintln!("bytes of a duplicate in a feed, packed, in a store: {each:?}");
     assert!(each[0] < 250 && each[1] < 30 && each[2] < 200, "{each:?}");
 }

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use crate::urls::Normalize;
 
 use super::Error;
-use super::feed::{Addresses, End, Header, KIND, Line, VERSION};
+use super::feed::{Addresses, End, Header, KIND, Line, OLD_KIND, VERSION};
 use super::known::DAY_MS;
 
 /// Bytes of a line at most.
@@ -22,12 +22,12 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// First bytes of a zstd frame. Source: RFC 8878, 3.1.1.
 const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// A verdict as it is kept: hashes of addresses.
+/// A duplicate as it is kept: hashes of URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Item {
-    /// Hash of the address.
+    /// Hash of the URL.
     pub url: u128,
-    /// Hash of the address of the canonical copy.
+    /// Hash of the URL of the canonical copy.
     pub canonical: u128,
     /// Identifier of the document.
     pub doc_id: u128,
@@ -43,7 +43,7 @@ pub struct Reader {
     /// Lines that were read.
     line: u64,
     bytes: Vec<u8>,
-    verdicts: u64,
+    duplicates: u64,
     /// The first line.
     pub header: Header,
     /// The last line, when it was read.
@@ -51,7 +51,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a feed, plain or packed, whose addresses have the normal form of `rules`.
+    /// Opens a feed, plain or packed, whose URLs have the normal form of `rules`.
     pub fn open(path: &Path, rules: &Normalize) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
@@ -75,7 +75,8 @@ impl Reader {
             Normalize::default(),
         );
         let (path, sum, bytes) = (path.to_owned(), Xxh3::new(), Vec::new());
-        let mut reader = Self { path, input, sum, line: 0, bytes, verdicts: 0, header, end: None };
+        let mut reader =
+            Self { path, input, sum, line: 0, bytes, duplicates: 0, header, end: None };
         reader.header = reader.head()?;
         if let Some((name, theirs, ours)) = reader.header.rules.difference(rules) {
             return Err(Error::Rules { path: reader.path, name, theirs, ours });
@@ -83,10 +84,10 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Returns the number of verdicts that were read.
+    /// Returns the number of duplicates that were read.
     #[must_use]
-    pub fn verdicts(&self) -> u64 {
-        self.verdicts
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
     }
 
     fn bad(&self, detail: impl Into<String>) -> Error {
@@ -111,11 +112,11 @@ impl Reader {
     }
 
     fn head(&mut self) -> Result<Header, Error> {
-        const NO_FEED: &str = "this is no feed of verdicts";
+        const NO_FEED: &str = "this is no duplicate feed";
         // A line without an end is no cut feed unless it begins like one.
         let whole = self.read();
         let value: Option<Value> = serde_json::from_slice(&self.bytes).ok();
-        let is_feed = |value: &Value| value["feed"] == KIND;
+        let is_feed = |value: &Value| [KIND, OLD_KIND].iter().any(|kind| value["feed"] == *kind);
         let Some(value) = value.filter(is_feed) else { return Err(self.bad(NO_FEED)) };
         whole?;
         if value["version"] != VERSION {
@@ -128,7 +129,7 @@ impl Reader {
         Ok(header)
     }
 
-    /// Reads the next verdict; none after the last line, if all of them are as they were written.
+    /// Reads the next duplicate; none after the last line, if all of them are as they were written.
     pub fn next_item(&mut self) -> Result<Option<Item>, Error> {
         if !self.read()? {
             return Err(self.bad("the feed is cut short: its last line is missing"));
@@ -137,7 +138,7 @@ impl Reader {
             return self.finish().map(|()| None);
         }
         self.sum.update(&self.bytes);
-        self.verdicts += 1;
+        self.duplicates += 1;
         match item(&self.bytes, self.header.addresses) {
             Ok(item) => Ok(Some(item)),
             Err(detail) => Err(self.bad(detail)),
@@ -147,9 +148,9 @@ impl Reader {
     fn finish(&mut self) -> Result<(), Error> {
         let end: End = serde_json::from_slice(&self.bytes)
             .map_err(|error| self.bad(format!("the last line is bad: {error}")))?;
-        if end.verdicts != self.verdicts {
-            let (told, found) = (end.verdicts, self.verdicts);
-            return Err(self.bad(format!("the feed has {found} verdicts, not {told}")));
+        if end.duplicates != self.duplicates {
+            let (told, found) = (end.duplicates, self.duplicates);
+            return Err(self.bad(format!("the feed has {found} duplicates, not {told}")));
         }
         if end.xxh3 != format!("{:032x}", self.sum.digest128()) {
             return Err(self.bad("the feed was altered: its checksum differs"));
@@ -164,7 +165,7 @@ impl Reader {
 
 fn item(bytes: &[u8], addresses: Addresses) -> Result<Item, String> {
     let line: Line<'_> = serde_json::from_slice(bytes)
-        .map_err(|error| format!("the line is no verdict: {error}"))?;
+        .map_err(|error| format!("the line is no duplicate: {error}"))?;
     let hash = |text: &str| match addresses {
         Addresses::Plain if text.starts_with("http://") || text.starts_with("https://") => {
             Ok(xxh3_128(text.as_bytes()))
@@ -172,7 +173,7 @@ fn item(bytes: &[u8], addresses: Addresses) -> Result<Item, String> {
         Addresses::Hashed if text.len() == 32 => {
             u128::from_str_radix(text, 16).map_err(|_| format!("`{text}` is no hash"))
         }
-        Addresses::Plain => Err(format!("`{text}` is no web address")),
+        Addresses::Plain => Err(format!("`{text}` is no web URL")),
         Addresses::Hashed => Err(format!("`{text}` is no hash of 32 digits")),
     };
     let id = |text: &str| {

@@ -1,4 +1,4 @@
-//! `crawl verdicts`: feeds of known copies, those of this store and those of others.
+//! `crawl duplicate-feed`: feeds of known copies, those of this store and those of others.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -9,10 +9,10 @@ use clap::{Args as ClapArgs, Subcommand};
 use uniqcrawl::base::clock::Clock;
 use uniqcrawl::base::outputs;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::export::write_verdicts;
+use uniqcrawl::corpus::export::write_duplicate_feed;
 use uniqcrawl::crawl::stored_rules;
 use uniqcrawl::frontier::FEEDS;
-use uniqcrawl::frontier::verdicts::{Addresses, Header, Known};
+use uniqcrawl::frontier::duplicate_feed::{Addresses, Header, Known};
 use uniqcrawl::store::{Store, View as _};
 
 use super::args::StoreArg;
@@ -21,12 +21,12 @@ use super::screen::{self, number};
 use super::settings;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum VerdictsCommand {
-    /// Write which addresses are copies of which document, for `crawl --known`
-    Export(VerdictsExportArgs),
+pub(crate) enum DuplicateFeedCommand {
+    /// Write which URLs are copies of which document, for `crawl --known`
+    Export(DuplicateFeedExportArgs),
     /// List the feeds that a store has taken in, and how often they were right
     List(StoreArg),
-    /// Believe a feed no more; the next run lets in what it has held back
+    /// Drop a feed; the next run lets in what it has held back
     Drop {
         #[command(flatten)]
         store: StoreArg,
@@ -36,10 +36,10 @@ pub(crate) enum VerdictsCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct VerdictsExportArgs {
+pub(crate) struct DuplicateFeedExportArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// Write hashes instead of addresses
+    /// Write hashes instead of URLs
     #[arg(long)]
     pub hashed: bool,
     /// Name of the publisher in the feed; without it, `api.publisher` of the settings
@@ -52,15 +52,15 @@ pub(crate) struct VerdictsExportArgs {
     pub file: PathBuf,
 }
 
-pub(super) fn run(command: VerdictsCommand, json: bool) -> Result<Exit> {
+pub(super) fn run(command: DuplicateFeedCommand, json: bool) -> Result<Exit> {
     match command {
-        VerdictsCommand::Export(args) => export(&args, json),
-        VerdictsCommand::List(store) => list(&store.store, json),
-        VerdictsCommand::Drop { store, number } => drop_feed(&store.store, number, json),
+        DuplicateFeedCommand::Export(args) => export(&args, json),
+        DuplicateFeedCommand::List(store) => list(&store.store, json),
+        DuplicateFeedCommand::Drop { store, number } => drop_feed(&store.store, number, json),
     }
 }
 
-fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
+fn export(args: &DuplicateFeedExportArgs, json: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
     let store = Store::open_to_read(&args.store.store, config.cache_bytes())?;
     let snapshot = store.snapshot()?;
@@ -72,7 +72,7 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
     let honour = &config.export.honour;
     if args.file == Path::new("-") {
         let out = BufWriter::new(std::io::stdout().lock());
-        write_verdicts(&snapshot, out, &header, honour, now)?;
+        write_duplicate_feed(&snapshot, out, &header, honour, now)?;
         return Ok(Exit::Done);
     }
     let cannot = || format!("cannot write {}", args.file.display());
@@ -81,35 +81,35 @@ fn export(args: &VerdictsExportArgs, json: bool) -> Result<Exit> {
         match ending {
             Some("zst") => {
                 let out = zstd::Encoder::new(file, 9).with_context(cannot)?;
-                let written = write_verdicts(&snapshot, out, &header, honour, now);
+                let written = write_duplicate_feed(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 Ok((out.finish().with_context(cannot)?, count))
             }
             Some("gz") => {
                 let out = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-                let written = write_verdicts(&snapshot, out, &header, honour, now);
+                let written = write_duplicate_feed(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 Ok((out.finish().with_context(cannot)?, count))
             }
             _ => {
                 let out = BufWriter::new(file);
-                let written = write_verdicts(&snapshot, out, &header, honour, now);
+                let written = write_duplicate_feed(&snapshot, out, &header, honour, now);
                 let (out, count) = written.with_context(cannot)?;
                 let unpacked = out.into_inner().map_err(std::io::IntoInnerError::into_error);
                 Ok((unpacked.with_context(cannot)?, count))
             }
         }
     };
-    let verdicts = outputs::write_whole(&args.file, write)?;
+    let duplicates = outputs::write_whole(&args.file, write)?;
     let bytes = std::fs::metadata(&args.file).with_context(cannot)?.len();
     if json {
         let path = args.file.display().to_string();
         return screen::json(
-            &serde_json::json!({"verdicts": verdicts, "bytes": bytes, "path": path}),
+            &serde_json::json!({"duplicates": duplicates, "bytes": bytes, "path": path}),
         );
     }
     let size = screen::bytes(bytes);
-    println!("{} verdicts in {} ({size})", number(verdicts), args.file.display());
+    println!("{} duplicates in {} ({size})", number(duplicates), args.file.display());
     Ok(Exit::Done)
 }
 
@@ -125,7 +125,7 @@ fn list(folder: &Path, json: bool) -> Result<Exit> {
         let feeds = feeds.iter().map(|(number, feed)| {
             serde_json::json!({
                 "feed": number, "name": feed.name, "publisher": feed.publisher,
-                "made": feed.made, "verdicts": feed.verdicts, "hashed": feed.hashed,
+                "made": feed.made, "duplicates": feed.duplicates, "hashed": feed.hashed,
                 "complete": feed.complete, "believed": !feed.lost, "held": feed.held,
                 "failed": feed.failed, "lostHosts": feed.lost_hosts, "skipped": feed.skipped,
             })
@@ -133,16 +133,16 @@ fn list(folder: &Path, json: bool) -> Result<Exit> {
         return screen::json(&feeds.collect::<Vec<_>>());
     }
     if feeds.is_empty() {
-        println!("the store {} has taken in no feed of verdicts", folder.display());
+        println!("the store {} has taken in no duplicate feed", folder.display());
     }
     for (count, feed) in feeds {
         let lost = if feed.lost { "; not believed any more" } else { "" };
         println!("{count}: {}{lost}", feed.in_words());
         screen::facts([
-            ("verdicts", number(feed.verdicts)),
+            ("duplicates", number(feed.duplicates)),
             ("right", format!("{} of {}", feed.held, feed.held + feed.failed)),
             ("hosts for which it is not believed", number(feed.lost_hosts)),
-            ("addresses held back", number(feed.skipped)),
+            ("URLs held back", number(feed.skipped)),
         ])?;
     }
     Ok(Exit::Done)

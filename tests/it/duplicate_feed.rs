@@ -1,4 +1,4 @@
-//! Published verdicts: what a feed spares, that a wrong one loses nothing, that damaged ones are
+//! Published duplicates: what a feed spares, that a wrong one loses nothing, that damaged ones are
 //! refused, and how they are read over HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,11 @@ use std::time::Duration;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::export::{Format, Target, export, write_verdicts};
+use uniqcrawl::corpus::export::{Format, Target, export, write_duplicate_feed};
 use uniqcrawl::frontier::State;
-use uniqcrawl::frontier::verdicts::{Addresses, FeedWriter, Header, Item, Known, Reader, Verdict};
+use uniqcrawl::frontier::duplicate_feed::{
+    Addresses, Duplicate, FeedWriter, Header, Item, Known, Reader,
+};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::{COUNTERS, Store, View as _};
 use uniqcrawl::urls::{Normalize, PageUrl};
@@ -35,12 +37,12 @@ pub(crate) fn plain() -> Config {
 
 fn with_feed(feed: &Path) -> Config {
     let mut config = plain();
-    config.frontier.verdicts.known = vec![feed.to_owned()];
+    config.frontier.duplicate_feeds.known = vec![feed.to_owned()];
     config
 }
 
-/// A press with its articles, which links to a mirror that has each of them twice. The first copy of
-/// the mirror alone links to an article of its own.
+/// A press with its articles, which links to a mirror that has each of them twice. The first copy
+/// of the mirror alone links to an article of its own.
 fn press_and_mirror() -> Web {
     let paths = |folder: &str| -> Vec<String> {
         (0..ARTICLES).map(|article| format!("/{folder}/{article}")).collect()
@@ -78,7 +80,8 @@ fn publish(crawled: &Crawled, path: &Path, addresses: Addresses) -> u64 {
     let header = Header::new("press watch", Timestamp(0), addresses, Normalize::default());
     let (tables, out) = (crawled.store.snapshot().unwrap(), Vec::new());
     let now = Timestamp(1_795_262_400_000);
-    let (bytes, count) = write_verdicts(&tables, out, &header, &Honour::default(), now).unwrap();
+    let (bytes, count) =
+        write_duplicate_feed(&tables, out, &header, &Honour::default(), now).unwrap();
     let is_packed = path.extension().is_some_and(|ending| ending == "zst");
     let bytes = if is_packed { zstd::bulk::compress(&bytes, 3).unwrap() } else { bytes };
     fs::write(path, bytes).unwrap();
@@ -103,7 +106,7 @@ pub(crate) fn feed_of(path: &Path, pairs: &[(String, String)]) {
         let (url, canonical) = (url.clone(), canonical.clone());
         let doc_id = "cdd71f57317390e7-ad7b2a053b6e4176".to_owned();
         let visited = Timestamp(1_795_262_400_000);
-        feed.verdict(&Verdict { url, doc_id, canonical, visited }).unwrap();
+        feed.duplicate(&Duplicate { url, doc_id, canonical, visited }).unwrap();
     }
     fs::write(path, feed.finish(None).unwrap().0).unwrap();
 }
@@ -234,7 +237,7 @@ fn a_copy_whose_canonical_page_cannot_be_had_is_fetched() {
     let (_folder, feed) = temporary("f.jsonl");
     feed_of(&feed, &pairs);
     let mut config = with_feed(&feed);
-    config.frontier.verdicts.explore_one_in = 0;
+    config.frontier.duplicate_feeds.explore_one_in = 0;
     // The host that is down keeps its queue to the end of the run.
     config.frontier.busy_delay = Time::from_millis(60_000);
     config.frontier.host_failures_max = 1;
@@ -263,8 +266,8 @@ fn lab_with_a_known_copy(feed: &Path) -> Lab {
         lab.html(0, path, page("Story", &prose(7, 120), &[]));
     }
     feed_of(feed, &[(lab.url(0, "/copy").to_string(), lab.url(0, "/story").to_string())]);
-    lab.config.frontier.verdicts.known = vec![feed.to_owned()];
-    lab.config.frontier.verdicts.explore_one_in = 0;
+    lab.config.frontier.duplicate_feeds.known = vec![feed.to_owned()];
+    lab.config.frontier.duplicate_feeds.explore_one_in = 0;
     lab.run();
     let state = lab.address(0, "/copy").state;
     assert!(matches!(state, State::Known { .. }), "{state:?}");
@@ -306,6 +309,34 @@ fn a_feed_that_is_dropped_gives_back_what_it_held() {
 }
 
 #[test]
+fn feeds_and_commands_of_the_version_before_are_read() {
+    let (folder, feed) = temporary("f.jsonl");
+    feed_of(&feed, &[("http://h/1".to_owned(), "http://h/".to_owned())]);
+    let text = fs::read_to_string(&feed).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let head = lines[0].replace("uniqcrawl duplicate feed", "uniqcrawl verdicts");
+    let before = format!("{head}\n{}\n", lines[1]);
+    let mut end: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+    let sum = xxhash_rust::xxh3::xxh3_128(before.as_bytes());
+    let end = end.as_object_mut().unwrap();
+    let count = end.remove("duplicates").unwrap();
+    assert_eq!(count, 1);
+    let end = format!(r#"{{"end":true,"verdicts":1,"xxh3":"{sum:032x}"}}"#);
+    fs::write(&feed, format!("{before}{end}\n")).unwrap();
+    let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
+    let path = folder.path();
+    fs::write(path.join("s.txt"), web.web.url(0)).unwrap();
+    let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0", "--known", "f.jsonl"];
+    let output = crawl(&arguments, path);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let listed = crawl(&["verdicts", "list"], path);
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("1: f.jsonl of somebody"));
+    let note = "note: `crawl verdicts` is now `crawl duplicate-feed`";
+    assert!(String::from_utf8_lossy(&listed.stderr).contains(note), "{listed:?}");
+}
+
+#[test]
 fn feeds_of_a_store_are_listed_and_dropped() {
     let web = Web::one(Site::new().html("/", page("Front", &prose(1, 80), &[])));
     let folder = tempfile::tempdir().unwrap();
@@ -315,12 +346,12 @@ fn feeds_of_a_store_are_listed_and_dropped() {
     let arguments = ["--seeds", "s.txt", "--allow-private", "--delay", "0"];
     let output = crawl(&[&arguments[..], &["--known", "good.jsonl"]].concat(), path);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let listed = crawl(&["verdicts", "list"], path);
+    let listed = crawl(&["duplicate-feed", "list"], path);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("1: good.jsonl of somebody") && !listed.contains("2: "), "{listed}");
-    assert_eq!(crawl(&["verdicts", "drop", "2"], path).status.code(), Some(2));
-    assert_eq!(crawl(&["verdicts", "drop", "1"], path).status.code(), Some(0));
-    let listed = crawl(&["verdicts", "list"], path);
+    assert_eq!(crawl(&["duplicate-feed", "drop", "2"], path).status.code(), Some(2));
+    assert_eq!(crawl(&["duplicate-feed", "drop", "1"], path).status.code(), Some(0));
+    let listed = crawl(&["duplicate-feed", "list"], path);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("not believed"), "{listed:?}");
 }
 
@@ -351,16 +382,20 @@ fn damaged_feeds_are_refused_with_their_line_and_nothing_is_crawled() {
         (
             "line.jsonl",
             text.replacen("\"date\"", "\"day\"", 1).into(),
-            "line.jsonl:2: the line is no verdict",
+            "line.jsonl:2: the line is no duplicate",
         ),
         (
             "version.jsonl",
             text.replace("\"version\":1", "\"version\":9").into(),
             "version.jsonl:1: the feed has version 9",
         ),
-        ("other.jsonl", b"{\"url\":\"http://h/\"}\n".to_vec(), "other.jsonl:1: this is no feed"),
-        ("page.html", b"<html>".to_vec(), "page.html:1: this is no feed"),
-        ("empty.jsonl", Vec::new(), "empty.jsonl:1: this is no feed"),
+        (
+            "other.jsonl",
+            b"{\"url\":\"http://h/\"}\n".to_vec(),
+            "other.jsonl:1: this is no duplicate feed",
+        ),
+        ("page.html", b"<html>".to_vec(), "page.html:1: this is no duplicate feed"),
+        ("empty.jsonl", Vec::new(), "empty.jsonl:1: this is no duplicate feed"),
         (
             "rules.jsonl",
             text.replace("\"drop_www\":false", "\"drop_www\":true").into(),
