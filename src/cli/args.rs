@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::base::units::Time;
+use crate::neardup::Preset;
+use crate::neardup::index::layout::LayoutKind;
+use crate::text::features::Extractor;
+use crate::urls::{Pattern, ScopeKind};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uniqcrawl::base::units::Time;
-use uniqcrawl::neardup::Preset;
-use uniqcrawl::neardup::index::layout::LayoutKind;
-use uniqcrawl::text::features::Extractor;
-use uniqcrawl::urls::{Pattern, ScopeKind};
 
 use super::duplicate_feed::DuplicateFeedCommand;
 use super::robots::RobotsCommand;

@@ -25,16 +25,16 @@ const SPARE_BYTES_MAX: usize = 1 << 20;
 const LINES_PER_THREAD: usize = 16;
 
 /// Answers one line.
-pub(super) type Answer = dyn Fn(&str) -> String + Send + Sync;
+pub(super) type LineAnswer = dyn Fn(&str) -> String + Send + Sync;
 
 /// A line, and where its answer goes.
-struct Job {
+struct BatchJob {
     line: Vec<u8>,
     done: Sender<String>,
 }
 
 /// What comes out next.
-enum Turn {
+enum BatchTurn {
     Answer(Receiver<String>),
     Failed(std::io::Error),
 }
@@ -44,21 +44,21 @@ enum Turn {
 ///
 /// The threads are not joined: when nobody reads the answers any more, the reader may still wait
 /// for a line.
-pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
+pub(super) fn run(threads: usize, answer: &Arc<LineAnswer>) -> Result<Exit> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads };
     if threads == 1 {
         return alone(&**answer);
     }
-    let (jobs, work) = async_channel::unbounded::<Job>();
-    let (turns, order) = sync_channel::<Turn>(threads.saturating_mul(LINES_PER_THREAD));
+    let (jobs, work) = async_channel::unbounded::<BatchJob>();
+    let (turns, order) = sync_channel::<BatchTurn>(threads.saturating_mul(LINES_PER_THREAD));
     let (spare, spares) = channel();
     let gate = Arc::new(Gate::default());
     for _ in 0..threads {
         let (work, gate, answer) = (work.clone(), Arc::clone(&gate), Arc::clone(answer));
         let spare = spare.clone();
         thread::spawn(move || {
-            while let Ok(Job { line, done }) = work.recv_blocking() {
+            while let Ok(BatchJob { line, done }) = work.recv_blocking() {
                 // If nobody waits for it, the program is about to end.
                 let _ = done.send(answered(&line, &*answer));
                 gate.leave(line.len());
@@ -72,8 +72,8 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
     for turn in order {
         let text = match turn {
-            Turn::Answer(answer) => answer.recv()?,
-            Turn::Failed(error) => return Err(error.into()),
+            BatchTurn::Answer(answer) => answer.recv()?,
+            BatchTurn::Failed(error) => return Err(error.into()),
         };
         writeln!(out, "{}", json_lines(&text))?;
         out.flush()?;
@@ -82,7 +82,7 @@ pub(super) fn run(threads: usize, answer: &Arc<Answer>) -> Result<Exit> {
 }
 
 /// One thread for all: no line waits for another one.
-fn alone(answer: &Answer) -> Result<Exit> {
+fn alone(answer: &LineAnswer) -> Result<Exit> {
     let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut line = Vec::new();
     while let Some(read) = next(&mut input, line)? {
@@ -101,8 +101,8 @@ fn alone(answer: &Answer) -> Result<Exit> {
 /// Buffers come back from the threads: memory that one thread takes and another one frees is
 /// given back to the system and taken from it again, page by page.
 fn read(
-    jobs: &async_channel::Sender<Job>,
-    turns: &SyncSender<Turn>,
+    jobs: &async_channel::Sender<BatchJob>,
+    turns: &SyncSender<BatchTurn>,
     spares: &Receiver<Vec<u8>>,
     gate: &Gate,
 ) {
@@ -113,14 +113,14 @@ fn read(
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(error) => {
-                let _ = turns.send(Turn::Failed(error));
+                let _ = turns.send(BatchTurn::Failed(error));
                 return;
             }
         };
         match read {
             Ok(line) => {
                 gate.enter(line.len());
-                if jobs.try_send(Job { line, done }).is_err() {
+                if jobs.try_send(BatchJob { line, done }).is_err() {
                     return;
                 }
             }
@@ -128,7 +128,7 @@ fn read(
                 let _ = done.send(too_long());
             }
         }
-        if turns.send(Turn::Answer(answer)).is_err() {
+        if turns.send(BatchTurn::Answer(answer)).is_err() {
             return;
         }
     }
@@ -151,7 +151,7 @@ fn next(
     Ok(Some(Err(())))
 }
 
-fn answered(line: &[u8], answer: &Answer) -> String {
+fn answered(line: &[u8], answer: &LineAnswer) -> String {
     // The check for whole UTF-8 is faster than the repair of what is not.
     let text = match std::str::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),

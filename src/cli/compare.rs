@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use crate::config::Config as Settings;
+use crate::corpus::dedup::{Comparison, Side, compare_sides};
+use crate::corpus::tables::DOCUMENTS;
+use crate::neardup::files::{Lines, Record, values_of};
+use crate::neardup::{Config, InputDocument};
+use crate::store::{self, Snapshot, Store, View as _};
+use crate::text::features::{ArticleField, Fingerprinter};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use uniqcrawl::config::Config as Settings;
-use uniqcrawl::corpus::dedup::{Comparison, Side, compare_sides};
-use uniqcrawl::corpus::tables::DOCUMENTS;
-use uniqcrawl::neardup::files::{Lines, Record, values_of};
-use uniqcrawl::neardup::{Config, InputDocument};
-use uniqcrawl::store::{self, Snapshot, Store, View as _};
-use uniqcrawl::text::features::{ArticleField, Fingerprinter};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Usage};
@@ -38,7 +38,7 @@ pub(super) fn compare(args: &CompareArgs, json: bool) -> Result<Exit> {
 /// What a store has made of the two.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Standing {
+struct SiteStanding {
     /// They are one document there.
     same: bool,
     /// The documents to which they belong.
@@ -58,7 +58,7 @@ fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool
     let snapshot = store.snapshot()?;
     let one = stored(&store, &snapshot, &fingerprinter, &args.first)?;
     let other = stored(&store, &snapshot, &fingerprinter, &args.second)?;
-    let standing = Standing {
+    let standing = SiteStanding {
         same: one.number == other.number,
         doc_ids: [one.doc_id, other.doc_id],
         urls: [one.url, other.url],
@@ -72,7 +72,7 @@ fn compare_stored(args: &CompareArgs, config: &Config, folder: &Path, json: bool
 }
 
 /// A copy of a store.
-struct Stored {
+struct StoredTexts {
     number: u64,
     doc_id: String,
     url: String,
@@ -85,13 +85,13 @@ fn stored(
     snapshot: &Snapshot,
     fingerprinter: &Fingerprinter,
     name: &str,
-) -> Result<Stored> {
+) -> Result<StoredTexts> {
     let gone = || Usage(format!("no page carries `{name}` any more"));
     let (number, url) = inspect::find(store, snapshot, name)?;
     let document = snapshot.get(DOCUMENTS, number)?.ok_or_else(gone)?;
     let url = url.map_or(document.canonical, |url| url.to_string());
     let side = Side::stored(snapshot, fingerprinter, number, &url)?.ok_or_else(gone)?;
-    Ok(Stored { number, doc_id: document.id.to_string(), url, side })
+    Ok(StoredTexts { number, doc_id: document.id.to_string(), url, side })
 }
 
 /// A file as an article of which only the text is known.
@@ -143,10 +143,10 @@ fn keys(fingerprinter: &Fingerprinter, document: InputDocument<'_>) -> Side<'sta
     Side { keys, text: text.into_owned().into() }
 }
 
-fn show(pair: &Comparison, standing: Option<&Standing>) -> Result<()> {
+fn show(pair: &Comparison, standing: Option<&SiteStanding>) -> Result<()> {
     println!("{}", if pair.same { "the same document" } else { "two documents" });
     println!("{}", pair.reason);
-    if let Some(Standing { same, doc_ids: [one, other], urls: [url, other_url] }) = standing {
+    if let Some(SiteStanding { same, doc_ids: [one, other], urls: [url, other_url] }) = standing {
         if *same {
             println!("in the store they are one document, {one}");
         } else {

@@ -28,7 +28,7 @@ pub(super) fn asked_for() -> Option<Crash> {
 
 impl<S: Subscriber> Layer<S> for Crash {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut name = Name { wanted: &self.event, found: false };
+        let mut name = CrashName { wanted: &self.event, found: false };
         event.record(&mut name);
         if name.found && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             // As `kill -9` does: nothing is closed, flushed or told to anybody.
@@ -38,12 +38,12 @@ impl<S: Subscriber> Layer<S> for Crash {
 }
 
 /// Looks for the name of an event.
-struct Name<'a> {
+struct CrashName<'a> {
     wanted: &'a str,
     found: bool,
 }
 
-impl Visit for Name<'_> {
+impl Visit for CrashName<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.found |= field.name() == "message" && format!("{value:?}") == self.wanted;
     }

@@ -5,24 +5,23 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::outputs;
+use crate::config::Config;
+use crate::crawl::{self, Begun, Context, Report};
+use crate::service;
+use crate::store::Store;
+use crate::text::features::Fingerprinter;
+use crate::urls::PageUrl;
+use crate::web::fetch::HOME;
 use anyhow::{Context as _, Result};
 use tokio::sync::oneshot;
-use uniqcrawl::base::outputs;
-use uniqcrawl::config::Config;
-use uniqcrawl::crawl::{self, Begun, Context, Report};
-use uniqcrawl::frontier::duplicate_feed::Reader;
-use uniqcrawl::service;
-use uniqcrawl::store::Store;
-use uniqcrawl::text::features::Fingerprinter;
-use uniqcrawl::urls::{Filter, PageUrl};
-use uniqcrawl::web::fetch::HOME;
 
 use super::args::CrawlArgs;
 use super::exit::Exit;
 use super::listener::{Answering, Listener};
 use super::progress::Progress;
 use super::screen::{self, number};
-use super::seeds::{self, Reading};
+use super::seeds::{self, SeedReading};
 use super::settings;
 
 /// Patterns of the filter that a summary names.
@@ -35,7 +34,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
         config.api.listen = listen.unwrap_or(config.api.listen);
         service::check(&config.api)?;
     }
-    let read = Reading { rules: &config.urls, quiet };
+    let read = SeedReading { rules: &config.urls, quiet };
     let seeds = seeds::all(&args.urls, &args.seeds, read)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {
         eprintln!("note: no --contact set: sites can block you but cannot reach you");
@@ -119,13 +118,7 @@ fn show_beside(
 
 /// Opens the store of a crawl, or makes it.
 pub(super) fn open(config: &Config, folder: &Path) -> Result<Store> {
-    // Before a store is made that nobody can use.
-    config.dedup.check()?;
-    drop(config.settings().fetcher()?);
-    drop(Filter::new(&config.filter)?);
-    for feed in &config.frontier.duplicate_feeds.known {
-        drop(Reader::open(feed, &config.urls)?);
-    }
+    config.settings().check()?;
     let features = Fingerprinter::for_articles(config.dedup.features.clone())?.name();
     let store = Store::open_or_create(folder, config.cache_bytes())?;
     store.fix_setting("features", &features)?;

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::config::Config;
+use crate::corpus::{check, dedup, export, search};
+use crate::store::{self, Store};
+use crate::{crawl, service};
 use anyhow::{Result, anyhow};
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::{check, dedup, export, search};
-use uniqcrawl::store::{self, Store};
-use uniqcrawl::{crawl, service};
 
 use super::args::{Args, Command, RulesCommand};
 use super::duplicate_feed::DuplicateFeedCommand;

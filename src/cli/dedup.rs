@@ -3,10 +3,10 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use crate::neardup::Config;
+use crate::neardup::files::{self, DedupReport};
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use uniqcrawl::neardup::Config;
-use uniqcrawl::neardup::files::{self, DedupReport};
 
 use super::args::{DedupArgs, RuleArgs};
 use super::exit::Exit;

@@ -1,11 +1,11 @@
 //! `crawl demo`: the real crawler on a small web of its own.
 
+use crate::base::units::Time;
+use crate::config::Config;
+use crate::localweb::{LocalWeb, demo};
+use crate::store::Store;
+use crate::urls::PageUrl;
 use anyhow::Result;
-use uniqcrawl::base::units::Time;
-use uniqcrawl::config::Config;
-use uniqcrawl::localweb::{LocalWeb, demo};
-use uniqcrawl::store::Store;
-use uniqcrawl::urls::PageUrl;
 
 use super::args::DemoArgs;
 use super::crawl::{self, How};

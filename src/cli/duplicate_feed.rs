@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use crate::base::clock::Clock;
+use crate::base::outputs;
+use crate::config::Config;
+use crate::corpus::export::write_duplicate_feed;
+use crate::crawl::stored_rules;
+use crate::frontier::FEEDS;
+use crate::frontier::duplicate_feed::{Addresses, Header, Known};
+use crate::store::{Store, View as _};
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
-use uniqcrawl::base::clock::Clock;
-use uniqcrawl::base::outputs;
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::export::write_duplicate_feed;
-use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::frontier::FEEDS;
-use uniqcrawl::frontier::duplicate_feed::{Addresses, Header, Known};
-use uniqcrawl::store::{Store, View as _};
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};

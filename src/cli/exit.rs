@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use uniqcrawl::corpus::{dedup, search};
-use uniqcrawl::frontier::duplicate_feed;
-use uniqcrawl::neardup::{self, files};
-use uniqcrawl::text::features;
-use uniqcrawl::web::fetch;
-use uniqcrawl::{config, crawl, service, store, urls};
+use crate::corpus::{dedup, search};
+use crate::frontier::duplicate_feed;
+use crate::neardup::{self, files};
+use crate::text::features;
+use crate::web::fetch;
+use crate::{config, crawl, service, store, urls};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,20 +56,27 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<config::Error>()
             || cause.is::<neardup::Error>()
             || cause.is::<urls::FilterError>()
-            || matches!(cause.downcast_ref(), Some(crawl::Error::Filter(_)))
+            || matches!(
+                cause.downcast_ref(),
+                Some(crawl::Error::Filter(_) | crawl::Error::Dedup(dedup::Error::Settings(_)))
+            )
             || cause.is::<dedup::Error>()
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
             || is_feed(cause)
             || is_input(cause.downcast_ref::<files::Error>())
-            || is_setting(cause.downcast_ref::<fetch::Error>())
+            || is_setting(cause)
     });
     if input { Exit::Usage } else { Exit::Failed }
 }
 
 /// Tells whether a setting of the client is at fault, and not the machine.
-fn is_setting(error: Option<&fetch::Error>) -> bool {
-    error.is_some_and(|error| !matches!(error, fetch::Error::Client(_)))
+fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let error = match cause.downcast_ref() {
+        Some(crawl::Error::Fetch(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    };
+    error.is_some_and(|error: &fetch::Error| !matches!(error, fetch::Error::Client(_)))
 }
 
 /// Tells whether a duplicate feed is at fault, and not the store.

@@ -1,16 +1,16 @@
 //! Commands that look into a store: export, explain, inspect, stats, check.
 
+use crate::base::clock::Clock;
+use crate::config::Config;
+use crate::corpus::documents::DocId;
+use crate::corpus::export::{self, Format, Target, Unsettled};
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
+use crate::corpus::{check, explain};
+use crate::crawl::stored_rules;
+use crate::frontier::{ADDRESSES, Address, HOSTS, INLINKS, REVISITS, Reason, State};
+use crate::store::{COUNTERS, Snapshot, Store, View as _};
+use crate::urls::{Normalize, PageUrl, Typed};
 use anyhow::Result;
-use uniqcrawl::base::clock::Clock;
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::documents::DocId;
-use uniqcrawl::corpus::export::{self, Format, Target, Unsettled};
-use uniqcrawl::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
-use uniqcrawl::corpus::{check, explain};
-use uniqcrawl::crawl::stored_rules;
-use uniqcrawl::frontier::{ADDRESSES, Address, HOSTS, INLINKS, REVISITS, Reason, State};
-use uniqcrawl::store::{COUNTERS, Snapshot, Store, View as _};
-use uniqcrawl::urls::{Normalize, PageUrl, Typed};
 
 use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};

@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::clock::Clock;
+use crate::config::Config;
+use crate::service::{self, Service, Settings};
+use crate::store::Store;
 use anyhow::{Context as _, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use uniqcrawl::base::clock::Clock;
-use uniqcrawl::config::Config;
-use uniqcrawl::service::{self, Service, Settings};
-use uniqcrawl::store::Store;
 
 /// How long the writer gets to end its last commit.
 const PATIENCE: Duration = Duration::from_secs(30);

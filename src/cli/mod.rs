@@ -1,5 +1,19 @@
 //! The command line: arguments, exit codes, and one file for each group of commands.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the part that prints")]
+
+/// Prints a line, as the macro of the standard library does; but that nobody reads on, such as
+/// `head`, is no reason to panic.
+macro_rules! println {
+    () => { $crate::cli::line(format_args!("")) };
+    ($($part:tt)*) => { $crate::cli::line(format_args!($($part)*)) };
+}
+
+/// The same for standard error: a warning that nobody reads does not end the work.
+macro_rules! eprintln {
+    ($($part:tt)*) => { $crate::cli::aside(format_args!($($part)*)) };
+}
+
 mod args;
 mod batch;
 mod compare;
@@ -35,7 +49,8 @@ use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
 /// Parses the arguments, runs the command, and turns its end into an exit code.
-pub(crate) fn main() -> ExitCode {
+#[must_use]
+pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

@@ -4,14 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::clock::Clock;
+use crate::crawl;
+use crate::page::{self, BatchOutput, BlockVerdict, Limits, Memory, Moment, Page, Stated};
+use crate::urls::PageUrl;
 use anyhow::{Context as _, Result};
-use uniqcrawl::base::clock::Clock;
-use uniqcrawl::crawl;
-use uniqcrawl::page::{self, BatchOutput, BlockVerdict, Limits, Memory, Moment, Page, Stated};
-use uniqcrawl::urls::PageUrl;
 
 use super::args::{ExtractArgs, ExtractFormat};
-use super::batch::{self, Answer};
+use super::batch::{self, LineAnswer};
 use super::exit::{Exit, Usage};
 use super::screen;
 
@@ -44,7 +44,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
             ExtractFormat::Text | ExtractFormat::Json => BatchOutput::Text,
         };
         let memory = Memory::new(crawl::Limits::default().pages_size_max);
-        let answer: Arc<Answer> =
+        let answer: Arc<LineAnswer> =
             Arc::new(move |line: &str| page::batch_line(line, output, &memory));
         return batch::run(args.threads, &answer);
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::crawl::{Context, Live};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use uniqcrawl::crawl::{Context, Live};
 
 use super::exit::Exit;
 use super::screen::{bytes, number};

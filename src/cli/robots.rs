@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::base::units::Size;
+use crate::web::robots::{self, Options, RobotsRules};
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
-use uniqcrawl::base::units::Size;
-use uniqcrawl::web::robots::{self, Options, RobotsRules};
 
 use super::exit::{Exit, Usage};
 use super::{batch, screen};
@@ -97,7 +97,7 @@ fn lines(options: Options) -> Result<Exit> {
                 counts.0.fetch_add(1, Ordering::Relaxed);
                 serde_json::json!({"error": error.to_string()}).to_string()
             }
-        }) as Arc<batch::Answer>),
+        }) as Arc<batch::LineAnswer>),
     )?;
     let (bad, cut) = (bad.load(Ordering::Relaxed), cut.load(Ordering::Relaxed));
     if cut > 0 {

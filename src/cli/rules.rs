@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use crate::config::Config;
+use crate::frontier::RULES;
+use crate::frontier::rules::Rules;
+use crate::store::{Store, View as _};
 use anyhow::Result;
-use uniqcrawl::config::Config;
-use uniqcrawl::frontier::RULES;
-use uniqcrawl::frontier::rules::Rules;
-use uniqcrawl::store::{Store, View as _};
 
 use super::args::RulesCommand;
 use super::exit::{Exit, Usage};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::base::clock::Clock;
 use anyhow::Result;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
@@ -12,7 +13,6 @@ use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use uniqcrawl::base::clock::Clock;
 
 use super::exit::Exit;
 

@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use crate::config::Config;
+use crate::corpus::documents::DocId;
+use crate::corpus::search::{self, Entry, Order, Search, Updated};
+use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
+use crate::neardup::files::{Lines, Record};
+use crate::store::{self, Snapshot, Store, View as _};
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::documents::DocId;
-use uniqcrawl::corpus::search::{self, Entry, Order, Search, Updated};
-use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS};
-use uniqcrawl::neardup::files::{Lines, Record};
-use uniqcrawl::store::{self, Snapshot, Store, View as _};
 
 use super::args::StoreArg;
-use super::batch::{self, Answer};
+use super::batch::{self, LineAnswer};
 use super::exit::{Exit, Usage};
 use super::screen::{self, number, shown};
 use super::settings;
@@ -77,7 +77,7 @@ pub(crate) struct SearchArgs {
 /// One answer of any kind, with what the store knows of its document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found<T> {
+struct FoundJson<T> {
     #[serde(flatten)]
     hit: T,
     /// Copies of the document, the canonical one among them.
@@ -87,18 +87,18 @@ struct Found<T> {
 
 /// What is asked, and how.
 #[derive(Clone, Copy)]
-enum Mode {
+enum SearchMode {
     Text,
     Sentence,
     Words,
 }
 
 /// An index that is ready to be asked.
-struct Deduping {
+struct Session {
     search: Search,
     /// The store, unless there is none or it is in use.
     snapshot: Option<(Snapshot, Store)>,
-    mode: Mode,
+    mode: SearchMode,
     order: Order,
     n: usize,
 }
@@ -118,9 +118,9 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
         return Err(Usage(usage.to_owned()).into());
     }
     let mode = match (args.sentence, args.words) {
-        (true, _) => Mode::Sentence,
-        (_, true) => Mode::Words,
-        _ => Mode::Text,
+        (true, _) => SearchMode::Sentence,
+        (_, true) => SearchMode::Words,
+        _ => SearchMode::Text,
     };
     let (search, snapshot, updated) = if args.corpus.is_empty() && args.index.is_none() {
         of_store(args, &search, store.cache_size.bytes())?
@@ -134,16 +134,16 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
             that has it (/v1/search?sort=copies), or try again later";
         return Err(anyhow!(in_use));
     }
-    let deduping = Deduping { search, snapshot, mode, order, n: args.n };
+    let session = Session { search, snapshot, mode, order, n: args.n };
     if args.jsonl {
-        let answer: Arc<Answer> = Arc::new(move |line: &str| deduping.line(line));
+        let answer: Arc<LineAnswer> = Arc::new(move |line: &str| session.line(line));
         return batch::run(args.threads, &answer);
     }
-    let Some(query) = query else { return report(&deduping, updated, json) };
+    let Some(query) = query else { return report(&session, updated, json) };
     if json {
-        return screen::json(&deduping.hits(&query)?);
+        return screen::json(&session.hits(&query)?);
     }
-    deduping.show(&query)
+    session.show(&query)
 }
 
 fn query(args: &SearchArgs) -> Result<Option<String>> {
@@ -161,10 +161,14 @@ fn query(args: &SearchArgs) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-type Ready = (Search, Option<(Snapshot, Store)>, Updated);
+type OpenedSearch = (Search, Option<(Snapshot, Store)>, Updated);
 
 /// The index beside a store, up to date if it can be.
-fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> Result<Ready> {
+fn of_store(
+    args: &SearchArgs,
+    config: &search::Config,
+    cache_bytes: usize,
+) -> Result<OpenedSearch> {
     let folder = &args.store.store;
     let open = if args.no_update { Store::open_to_read } else { Store::open };
     let opened = open(folder, cache_bytes);
@@ -199,7 +203,7 @@ fn of_store(args: &SearchArgs, config: &search::Config, cache_bytes: usize) -> R
 }
 
 /// An index of files of documents, or one that was made of such files.
-fn of_files(args: &SearchArgs, config: &search::Config) -> Result<Ready> {
+fn of_files(args: &SearchArgs, config: &search::Config) -> Result<OpenedSearch> {
     let kept = args.index.as_deref();
     if args.corpus.is_empty()
         && let Some(folder) = kept.filter(|folder| !folder.is_dir())
@@ -244,13 +248,13 @@ fn fingerprint(files: &[PathBuf]) -> Result<String> {
     Ok(all)
 }
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The documents of some files; lines that are none are counted.
 fn entries<'a>(
     files: &'a [PathBuf],
     rejected: &'a mut u64,
-) -> impl Iterator<Item = Result<Entry, Failure>> + 'a {
+) -> impl Iterator<Item = Result<Entry, BoxError>> + 'a {
     let mut files = files.iter();
     let mut open: Option<Lines> = None;
     let (mut line, mut count) = (Vec::new(), 0u64);
@@ -288,8 +292,8 @@ fn entries<'a>(
 }
 
 /// What a run without a query has done.
-fn report(deduping: &Deduping, updated: Updated, json: bool) -> Result<Exit> {
-    let documents = deduping.search.documents();
+fn report(session: &Session, updated: Updated, json: bool) -> Result<Exit> {
+    let documents = session.search.documents();
     if json {
         return screen::json(&serde_json::json!({
             "documents": documents, "indexed": updated.indexed,
@@ -300,13 +304,13 @@ fn report(deduping: &Deduping, updated: Updated, json: bool) -> Result<Exit> {
 }
 
 #[derive(Deserialize)]
-struct TextLine {
+struct QueryLine {
     #[serde(default)]
     id: serde_json::Value,
     text: String,
 }
 
-impl Deduping {
+impl Session {
     /// Copies of a document, if the store can be asked.
     fn copies(&self, id: &str) -> Option<u64> {
         let (snapshot, _) = self.snapshot.as_ref()?;
@@ -319,14 +323,14 @@ impl Deduping {
         let search = &self.search;
         let n = self.order.looked_at(self.n);
         Ok(match self.mode {
-            Mode::Text => self.found(search.text(query, n)?, |hit| &hit.doc_id),
-            Mode::Sentence => self.found(search.sentence(query, n)?, |hit| &hit.doc_id),
-            Mode::Words => self.found(search.words(query, n)?, |hit| &hit.doc_id),
+            SearchMode::Text => self.found(search.text(query, n)?, |hit| &hit.doc_id),
+            SearchMode::Sentence => self.found(search.sentence(query, n)?, |hit| &hit.doc_id),
+            SearchMode::Words => self.found(search.words(query, n)?, |hit| &hit.doc_id),
         })
     }
 
     fn found<T: Serialize>(&self, hits: Vec<T>, id: impl Fn(&T) -> &str) -> serde_json::Value {
-        let hits = hits.into_iter().map(|hit| Found { copies: self.copies(id(&hit)), hit });
+        let hits = hits.into_iter().map(|hit| FoundJson { copies: self.copies(id(&hit)), hit });
         let mut hits: Vec<_> = hits.collect();
         self.order.arrange(&mut hits, |found| found.copies.unwrap_or_default());
         hits.truncate(self.n);
@@ -334,8 +338,8 @@ impl Deduping {
     }
 
     fn line(&self, line: &str) -> String {
-        let answer = match serde_json::from_str::<TextLine>(line) {
-            Ok(TextLine { id, text }) => match self.hits(&text) {
+        let answer = match serde_json::from_str::<QueryLine>(line) {
+            Ok(QueryLine { id, text }) => match self.hits(&text) {
                 Ok(hits) => serde_json::json!({"id": id, "hits": hits}),
                 Err(error) => serde_json::json!({"id": id, "error": error.to_string()}),
             },

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::urls::{Normalize, PageUrl, ParseError, Typed};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue};
 use encoding_rs::{Encoding, UTF_8};
-use uniqcrawl::urls::{Normalize, PageUrl, ParseError, Typed};
 
 use super::args::Args;
 use super::exit::Usage;
 
 /// How seeds are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'a> {
+pub(super) struct SeedReading<'a> {
     /// Rules of the normal form.
     pub rules: &'a Normalize,
     /// Nothing is said of URLs without a scheme.
@@ -29,7 +29,11 @@ pub(super) struct Reading<'a> {
 ///
 /// If neither is given; what on the command line is no URL, is a file, or may be a misspelt
 /// command.
-pub(super) fn all(urls: &[String], files: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageUrl>> {
+pub(super) fn all(
+    urls: &[String],
+    files: &[PathBuf],
+    read: SeedReading<'_>,
+) -> Result<Vec<PageUrl>> {
     if urls.is_empty() && files.is_empty() {
         let text = "nothing to crawl: name a URL, as in `crawl https://example.org/`, or a \
                     file of URLs with --seeds FILE; `crawl --help` lists the commands";
@@ -84,7 +88,7 @@ pub(super) fn misspelt_command() -> Option<String> {
 
 /// Reads seeds files, in UTF-8 or in UTF-16 with a mark, by the rules of the normal form. Lines
 /// that are no URLs are named and passed over; a file that is no text is an error.
-pub(super) fn of_files(paths: &[PathBuf], read: Reading<'_>) -> Result<Vec<PageUrl>> {
+pub(super) fn of_files(paths: &[PathBuf], read: SeedReading<'_>) -> Result<Vec<PageUrl>> {
     let mut seeds = Vec::new();
     for path in paths {
         let bytes = read_bytes(path)?;
@@ -131,7 +135,7 @@ impl Assumed {
     }
 
     /// Says it in one line for each scheme, however many there are.
-    fn tell(&self, read: Reading<'_>) {
+    fn tell(&self, read: SeedReading<'_>) {
         for (scheme, (count, first)) in self.0.iter().filter(|_| !read.quiet) {
             let more = match count - 1 {
                 0 => String::new(),

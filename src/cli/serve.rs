@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::config::Config;
+use crate::crawl::jobs::{Jobs, JobsHandle};
+use crate::crawl::{Crawls, fix_rules};
+use crate::service::{self, Service};
+use crate::store::Store;
 use anyhow::Result;
 use tokio::sync::oneshot;
-use uniqcrawl::config::Config;
-use uniqcrawl::crawl::jobs::{Deduping, Jobs};
-use uniqcrawl::crawl::{Crawls, fix_rules};
-use uniqcrawl::service::{self, Service};
-use uniqcrawl::store::Store;
 
 use super::args::ServeArgs;
 use super::exit::{Exit, Usage};
@@ -50,7 +50,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let crawls = listener.service.crawls();
     // Lines of runs stand in the log: standard output is for the service.
     let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &listener.service));
-    let (deduping, running) = running.transpose()?.unzip();
+    let (jobs_handle, running) = running.transpose()?.unzip();
     let address = listener.address;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
@@ -60,7 +60,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     }
     let handle = listener.runtime.handle().clone();
     let (mut answering, stop) = listener.answer();
-    handle.spawn(end(asked, stop, deduping, crawls.clone()));
+    handle.spawn(end(asked, stop, jobs_handle, crawls.clone()));
     answering.wait();
     if let Some(running) = running {
         // A panic of that thread has been told.
@@ -81,7 +81,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
 async fn end(
     mut asked: Asked,
     stop: oneshot::Sender<()>,
-    deduping: Option<Deduping>,
+    jobs_handle: Option<JobsHandle>,
     crawls: Crawls,
 ) {
     let mut stop = Some(stop);
@@ -94,7 +94,7 @@ async fn end(
             // The first time, the service does it.
             crawls.close();
         }
-        deduping.iter().for_each(Deduping::quit);
+        jobs_handle.iter().for_each(JobsHandle::quit);
         drop(stop.take());
         if !asked {
             return;
@@ -127,17 +127,17 @@ fn start_jobs(
     folder: &Path,
     store: &Arc<Store>,
     service: &Arc<Service>,
-) -> Result<(Deduping, JoinHandle<()>)> {
+) -> Result<(JobsHandle, JoinHandle<()>)> {
     let (store, finder) = (store.clone(), service.finder());
     let served = Some(Served { folder: folder.canonicalize()?, store, finder });
     let house = Arc::new(House { crawls: service.crawls(), served });
     let runner = jobs::open(jobs, None, house, Screen { json: false, quiet: true })?;
-    let deduping = runner.deduping();
-    service.attach_jobs(deduping.clone());
+    let jobs_handle = runner.handle();
+    service.attach_jobs(jobs_handle.clone());
     let running = thread::Builder::new().name("jobs".to_owned()).spawn(move || {
         if let Err(error) = runner.run() {
             tracing::error!(%error, "the scheduler has ended");
         }
     })?;
-    Ok((deduping, running))
+    Ok((jobs_handle, running))
 }

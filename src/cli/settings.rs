@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::config::{Config, Sourced};
 use anyhow::Result;
-use uniqcrawl::config::{Config, Sourced};
 
 use super::args::Overrides;
 use super::exit::Exit;

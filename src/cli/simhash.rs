@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::neardup::files::values_of;
+use crate::text::features::{ArticleField, Extractor, Fingerprinter, Input, TextKeys};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde::Deserialize;
-use uniqcrawl::neardup::files::values_of;
-use uniqcrawl::text::features::{ArticleField, Extractor, Fingerprinter, Input, TextKeys};
 
-use super::batch::{self, Answer};
+use super::batch::{self, LineAnswer};
 use super::exit::{Exit, Usage};
 use super::settings;
 use super::{pages, screen};
@@ -57,7 +57,8 @@ pub(super) fn simhash(args: &SimhashArgs, json: bool) -> Result<Exit> {
     config.extractor = args.extractor.unwrap_or(config.extractor);
     let fingerprinter = Fingerprinter::new(config)?;
     if args.jsonl {
-        let answer: Arc<Answer> = Arc::new(move |line: &str| simhash_line(line, &fingerprinter));
+        let answer: Arc<LineAnswer> =
+            Arc::new(move |line: &str| simhash_line(line, &fingerprinter));
         return batch::run(0, &answer);
     }
     let bytes = pages::read(args.file.as_deref())?;
@@ -99,15 +100,15 @@ fn fields<'a>(given: &'a [Named], fingerprinter: &Fingerprinter) -> Result<Vec<A
 }
 
 #[derive(Deserialize)]
-struct TextLine {
+struct SimhashLine {
     #[serde(default)]
     id: serde_json::Value,
     text: String,
 }
 
 fn simhash_line(line: &str, fingerprinter: &Fingerprinter) -> String {
-    let answer = match serde_json::from_str::<TextLine>(line) {
-        Ok(TextLine { id, text }) => {
+    let answer = match serde_json::from_str::<SimhashLine>(line) {
+        Ok(SimhashLine { id, text }) => {
             let signature = text_keys_of_line(line, &text, fingerprinter);
             serde_json::json!({"id": id, "simhash": signature.fingerprint.to_string()})
         }

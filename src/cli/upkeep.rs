@@ -3,16 +3,16 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use crate::base::clock::Clock;
+use crate::base::outputs;
+use crate::base::units::Time;
+use crate::config::Config;
+use crate::corpus::dedup::{self, Expiry};
+use crate::neardup::files::{Lines, Record};
+use crate::store::Store;
+use crate::text::{DocumentFrequencies, Normal, Segmenter};
 use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
-use uniqcrawl::base::clock::Clock;
-use uniqcrawl::base::outputs;
-use uniqcrawl::base::units::Time;
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::dedup::{self, Expiry};
-use uniqcrawl::neardup::files::{Lines, Record};
-use uniqcrawl::store::Store;
-use uniqcrawl::text::{DocumentFrequencies, Normal, Segmenter};
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};

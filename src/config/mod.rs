@@ -13,11 +13,15 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::base::units::{Size, Time};
-use crate::corpus::{boilerplate, export, search};
+#[cfg(feature = "search")]
+use crate::corpus::search;
+use crate::corpus::{boilerplate, export};
 use crate::crawl::{Limits, Settings, jobs};
+#[cfg(feature = "service")]
+use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
 use crate::web::fetch;
-use crate::{frontier, neardup, page, service};
+use crate::{frontier, neardup, page};
 
 /// The settings as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,13 +46,15 @@ pub struct Config {
     /// Duplicates.
     pub dedup: neardup::Config,
     /// Similar texts.
+    #[cfg(feature = "search")]
     pub search: search::Config,
     /// What pages ask of those who use their text.
     pub export: export::Config,
     /// The service.
+    #[cfg(feature = "service")]
     pub api: service::Config,
     /// The store.
-    pub store: Store,
+    pub store: StoreConfig,
 }
 
 /// The scope and limits of a run.
@@ -77,12 +83,12 @@ pub struct Extract {
 /// The store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Store {
+pub struct StoreConfig {
     /// Memory of the page cache.
     pub cache_size: Size,
 }
 
-impl Default for Store {
+impl Default for StoreConfig {
     fn default() -> Self {
         Self { cache_size: Size::from_mib(256) }
     }

@@ -11,5 +11,6 @@ pub mod documents;
 pub mod explain;
 pub mod export;
 pub mod keys;
+#[cfg(feature = "search")]
 pub mod search;
 pub mod tables;

@@ -13,21 +13,22 @@ use async_channel::Sender;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, Hosts, Known};
-use crate::corpus::clusters::{self, Article, Joined, Place};
-use crate::corpus::dedup::{self, Deduping, Judged, Looks};
+use crate::corpus::clusters::{self, Article, Place};
+use crate::corpus::dedup::{self, Looks, Placed, Placer};
 use crate::corpus::documents::sent_content;
 use crate::corpus::keys;
 use crate::corpus::tables::{COPIES, EXACT};
 use crate::frontier::{
     ADDRESSES, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State,
 };
-use crate::neardup::{Change, Finder, Question};
+use crate::neardup::{Change, Finder};
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
 use super::fingerprint::{Done, Page, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
+use super::told::NewDocument;
 use super::{Context, Error, Settings};
 
 mod again;
@@ -36,7 +37,7 @@ mod leases;
 mod shortage;
 mod start;
 
-use again::Seen;
+use again::SeenPage;
 use errors::{answer_of, is_front};
 use leases::is_page;
 
@@ -61,6 +62,8 @@ pub(super) struct Committer<'a> {
     done: Receiver<Done>,
     /// Fingerprints of the contents since the last commit.
     changes: Vec<Change>,
+    /// New documents of the open batch, if somebody is told of them.
+    fresh: Vec<NewDocument>,
     /// Leases that wait for the next commit.
     held: Vec<Lease>,
     in_flight: usize,
@@ -128,6 +131,7 @@ impl<'a> Committer<'a> {
             leases,
             done,
             changes: Vec::new(),
+            fresh: Vec::new(),
             held: Vec::new(),
             in_flight: 0,
             pages_leased: 0,
@@ -237,6 +241,9 @@ impl<'a> Committer<'a> {
         self.context.live.queued.store(self.frontier.queued(), Ordering::Relaxed);
         let errors = Report::errors(&batch)?.saturating_sub(self.errors_before);
         self.context.live.errors.store(errors, Ordering::Relaxed);
+        if let Some(on_document) = &self.context.on_document {
+            on_document.after(&mut batch, std::mem::take(&mut self.fresh));
+        }
         tracing::trace!(pages, "committing");
         batch.commit()?;
         drop(turn);
@@ -360,39 +367,29 @@ impl<'a> Committer<'a> {
             return Ok((Settlement::Refused(reason), false));
         }
         if let Some(document) = document_of(batch, &state, &page.article.address)? {
-            return self.keep_again(batch, document, page, Seen { links, now });
+            return self.keep_again(batch, document, page, SeenPage { links, now });
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let question = Question::new(&article.keys, &article.address);
-        let judged = self.deduping(batch, now).judge(&question)?;
-        let joined = clusters::join(batch, article, &judged.place, links, now)?;
-        tracing::trace!(url = %article.address, document = joined.document, "joined");
-        self.joined(batch, article, &judged, &joined)?;
-        let united = self.deduping(batch, now).follow(article, &joined, &judged)?;
-        self.tally.merged += united.merged;
-        Ok((Settlement::Stored(united.document), true))
-    }
-
-    fn deduping<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Deduping<'b> {
-        Deduping { batch, finder: &self.finder, config: &self.settings.dedup, now }
-    }
-
-    /// Puts a new content into the index and counts its page.
-    fn joined(
-        &mut self,
-        batch: &mut Batch,
-        article: &Article,
-        judged: &Judged,
-        joined: &Joined,
-    ) -> Result<(), store::Error> {
-        let place = &judged.place;
-        if let Some(content) = joined.content {
-            let mut finder = dedup::lock(&self.finder);
-            finder.insert(content as u32, &article.keys);
-            self.changes.extend(finder.changes(content as u32, &article.keys));
+        let mut changes = std::mem::take(&mut self.changes);
+        let placed = self.placer(batch, now).place(article, links, &mut changes);
+        self.changes = changes;
+        let placed = placed?;
+        if placed.judged.place == Place::New && self.context.on_document.is_some() {
+            self.fresh.push(NewDocument::of(placed.joined.id, article, links));
         }
-        clusters::count_found(batch, place)?;
+        Ok((self.placed(&placed), true))
+    }
+
+    fn placer<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Placer<'b> {
+        Placer { batch, finder: &self.finder, config: &self.settings.dedup, now }
+    }
+
+    /// Counts a page that was stored. Returns what became of it.
+    fn placed(&mut self, placed: &Placed) -> Settlement {
+        let Placed { judged, joined, document, merged } = placed;
+        let place = &judged.place;
+        self.tally.merged += merged;
         self.tally.joined(place, joined);
         // Boilerplate that is not known yet makes copies of pages that are none.
         let sure = matches!(place, Place::Tree(matched) if matched.sure);
@@ -402,7 +399,7 @@ impl<'a> Committer<'a> {
             Place::New => live.new.fetch_add(1, Ordering::Relaxed),
             Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
         };
-        Ok(())
+        Settlement::Stored(*document)
     }
 
     /// Offers the links of a page. Returns whether any of them is new.

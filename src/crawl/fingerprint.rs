@@ -19,7 +19,7 @@ use crate::web::fetch::http_date::{http_date, retry_after};
 use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
-use super::memory::{Body, Held, Shared};
+use super::memory::{HeldBody, HeldMemory, Shared};
 use super::visitor::{Answer, Visit};
 use super::{Settings, lists};
 
@@ -30,7 +30,7 @@ pub(super) struct Done {
     pub finished: Timestamp,
     pub told: Told,
     pub yielded: Yield,
-    pub held: Held,
+    pub held: HeldMemory,
 }
 
 /// What a visit has yielded.
@@ -80,7 +80,7 @@ pub(super) fn run(visits: &Receiver<Visit>, done: &SyncSender<Done>, with: With<
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, answer, mut told, finished, permit } = visit;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let mut held = Held::new(permit);
+        let mut held = HeldMemory::new(permit);
         let yielded =
             catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
         let yielded = yielded.unwrap_or_else(|_| {
@@ -104,7 +104,7 @@ fn read(
     answer: Answer,
     finished: Timestamp,
     with: With<'_>,
-    held: &mut Held,
+    held: &mut HeldMemory,
 ) -> Yield {
     let settings = with.settings;
     let mut response = match answer {
@@ -161,7 +161,7 @@ fn robots_answer(lease: &Lease, response: &mut Response, with: With<'_>) -> Robo
     let settings = with.settings;
     match response.status {
         200..=299 => match with.memory.body(response, settings) {
-            Ok(Body { mut bytes, .. }) => {
+            Ok(HeldBody { mut bytes, .. }) => {
                 // One byte more than counts tells that it is longer.
                 bytes.truncate(settings.frontier.robots_size_max.bytes().saturating_add(1));
                 RobotsAnswer::Rules(bytes, fresh_for(&response.cache_control))
@@ -211,7 +211,7 @@ fn page(
     response: &mut Response,
     finished: Timestamp,
     with: With<'_>,
-    held: &mut Held,
+    held: &mut HeldMemory,
 ) -> Yield {
     let With { settings, fingerprinter, known, memory } = with;
     let body = match memory.body(response, settings) {

@@ -29,7 +29,7 @@ pub(super) struct Shared {
 
 /// What a visit holds until the committer has dealt with it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     /// Memory of its page.
     pub page: Option<page::MemoryPermit>,
     /// Its turn among the sitemaps.
@@ -37,7 +37,7 @@ pub(super) struct Held {
 }
 
 /// A body as it was before its codings.
-pub(super) struct Body {
+pub(super) struct HeldBody {
     pub bytes: Vec<u8>,
     /// It was cut, or broke off.
     pub cut: bool,
@@ -63,7 +63,7 @@ impl Shared {
         &self,
         response: &mut Response,
         settings: &Settings,
-    ) -> Result<Body, DecodeError> {
+    ) -> Result<HeldBody, DecodeError> {
         let limits = DecodeLimits {
             bytes_max: settings.fetch.decoded_size_max.bytes(),
             ratio_max: settings.fetch.decoded_ratio_max,
@@ -80,7 +80,7 @@ impl Shared {
             }
             None => Room::Wire { _held: wire },
         };
-        Ok(Body { bytes: decoded.bytes, cut: decoded.truncated, _held: held })
+        Ok(HeldBody { bytes: decoded.bytes, cut: decoded.truncated, _held: held })
     }
 
     /// Waits until there is memory to read a page. Returns it with the limits of that page.
@@ -94,7 +94,7 @@ impl Shared {
     }
 }
 
-impl Held {
+impl HeldMemory {
     pub(super) fn new(sitemap: Option<OwnedSemaphorePermit>) -> Self {
         Self { page: None, _sitemap: sitemap }
     }

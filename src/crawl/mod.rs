@@ -17,6 +17,7 @@ mod memory;
 mod no_pages;
 mod report;
 mod running;
+mod told;
 mod visitor;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -38,13 +39,14 @@ use crate::neardup::{self, Finder};
 use crate::page;
 use crate::store::{self, Store};
 use crate::text::features::Fingerprinter;
-use crate::urls::{FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
+use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::web::fetch::{self, Fetcher};
 
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use no_pages::NoPages;
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
+pub use told::{NewDocument, OnDocument};
 
 /// Sitemaps that are in memory at a time: each may have 50 MB.
 const SITEMAPS_AT_A_TIME: usize = 4;
@@ -80,6 +82,17 @@ impl Settings {
     /// Makes the client of these settings, which also tells whether they can be.
     pub fn fetcher(&self) -> Result<Fetcher, fetch::Error> {
         Ok(Fetcher::new(self.fetch.clone())?.with_auth(fetch::Auth::read(&self.auth)?))
+    }
+
+    /// Tells the first setting that cannot be, before there is a store that nobody can use.
+    pub fn check(&self) -> Result<(), Error> {
+        self.dedup.check().map_err(dedup::Error::from)?;
+        drop(self.fetcher()?);
+        drop(Filter::new(&self.filter)?);
+        for feed in &self.frontier.duplicate_feeds.known {
+            drop(duplicate_feed::Reader::open(feed, &self.normalize)?);
+        }
+        Ok(())
     }
 }
 
@@ -240,6 +253,8 @@ pub struct Context {
     /// The index of the store, if others of this process write to the store as well; without it,
     /// the crawl reads one of its own.
     pub finder: Option<Arc<Mutex<Finder>>>,
+    /// Who is told of new documents.
+    pub on_document: Option<OnDocument>,
 }
 
 /// Crawls from `seeds` until the frontier is quiet or a limit is met. On a store that has been

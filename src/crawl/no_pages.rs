@@ -39,7 +39,7 @@ pub struct NoPages {
 
 /// How a run has ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct End {
+pub(super) struct RunEnd {
     pub now: Timestamp,
     /// It was asked to stop.
     pub stopped: bool,
@@ -51,9 +51,9 @@ pub(super) struct End {
 
 /// The reasons of some hosts, while they are found.
 #[derive(Default)]
-struct Found(BTreeMap<(String, String), NoPages>);
+struct FoundReasons(BTreeMap<(String, String), NoPages>);
 
-impl Found {
+impl FoundReasons {
     fn add(&mut self, host: &str, reason: &str, text: String, addresses: u64) -> &mut NoPages {
         let key = (host.to_owned(), reason.to_owned());
         let row = self.0.entry(key).or_insert_with(|| NoPages {
@@ -73,12 +73,12 @@ pub(super) fn why(
     snapshot: &Snapshot,
     report: &Report,
     seeds: &[PageUrl],
-    end: End,
+    end: RunEnd,
 ) -> Result<Vec<NoPages>, store::Error> {
     if report.pages > 0 {
         return Ok(Vec::new());
     }
-    let mut found = Found::default();
+    let mut found = FoundReasons::default();
     of_run(&mut found, report, end);
     of_seeds(&mut found, snapshot, seeds, end)?;
     of_waiting(&mut found, snapshot, end.now)?;
@@ -90,7 +90,7 @@ pub(super) fn why(
     Ok(told(found))
 }
 
-fn of_run(found: &mut Found, report: &Report, end: End) {
+fn of_run(found: &mut FoundReasons, report: &Report, end: RunEnd) {
     if end.stopped {
         found.add("", "interrupted", "the run was stopped".to_owned(), 0);
     }
@@ -107,10 +107,10 @@ fn of_run(found: &mut Found, report: &Report, end: End) {
 
 /// What became of the seeds. Those that wait are told of by their hosts.
 fn of_seeds(
-    found: &mut Found,
+    found: &mut FoundReasons,
     snapshot: &Snapshot,
     seeds: &[PageUrl],
-    end: End,
+    end: RunEnd,
 ) -> Result<(), store::Error> {
     let (mut visited, mut first_due) = (BTreeMap::<String, u64>::new(), None::<Timestamp>);
     for seed in seeds {
@@ -158,7 +158,11 @@ fn of_seeds(
 }
 
 /// What the URLs wait for that wait.
-fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<(), store::Error> {
+fn of_waiting(
+    found: &mut FoundReasons,
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Result<(), store::Error> {
     let mut later: BTreeMap<u32, (u64, Timestamp, Option<Reason>)> = BTreeMap::new();
     for row in snapshot.rows(LATER)?.take(LATER_MAX) {
         let row = row?;
@@ -201,7 +205,7 @@ fn of_waiting(found: &mut Found, snapshot: &Snapshot, now: Timestamp) -> Result<
 }
 
 /// Reasons for which URLs were refused in this run and that no seed tells of.
-fn of_refused(found: &mut Found, report: &Report) {
+fn of_refused(found: &mut FoundReasons, report: &Report) {
     let named: BTreeSet<&str> = found.0.values().map(|row| row.reason.as_str()).collect();
     let is_news = |reason: &Reason| !reason.is_own() && !named.contains(reason.as_str());
     let mut news = Vec::new();
@@ -217,7 +221,7 @@ fn of_refused(found: &mut Found, report: &Report) {
 }
 
 /// The reasons of most URLs; those of the run before all others.
-fn told(found: Found) -> Vec<NoPages> {
+fn told(found: FoundReasons) -> Vec<NoPages> {
     let mut rows: Vec<NoPages> = found.0.into_values().collect();
     rows.sort_by_key(|row| (!row.host.is_empty(), std::cmp::Reverse(row.addresses)));
     if rows.len() > TOLD_MAX {

@@ -12,7 +12,7 @@ use super::tables::{DOMAINS, HOST_NUMBERS, HOSTS, SCHEDULE};
 
 /// A host in use.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveHost {
     /// Its row.
     pub row: Host,
     /// Compiled rules of its robots.txt with the moment at which they expire; none if they were
@@ -33,7 +33,7 @@ pub(super) struct Live {
 /// The hosts in memory. At most `max` that are idle are kept.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
-    live: HashMap<u32, Live>,
+    live: HashMap<u32, LiveHost>,
     numbers: HashMap<String, u32>,
     max: usize,
     /// Bytes of rules that are kept.
@@ -78,14 +78,14 @@ impl Hosts {
     }
 
     /// Returns a host, reading it if it is not in memory.
-    pub(super) fn get(&mut self, batch: &Batch, number: u32) -> Result<&mut Live, Error> {
+    pub(super) fn get(&mut self, batch: &Batch, number: u32) -> Result<&mut LiveHost, Error> {
         use std::collections::hash_map::Entry;
         match self.live.entry(number) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let missing = BadRow { kind: "host", detail: "a queue names one without row" };
                 let row = batch.get(HOSTS, number)?.ok_or(missing)?;
-                Ok(entry.insert(Live {
+                Ok(entry.insert(LiveHost {
                     row,
                     rules: None,
                     rules_bytes: 0,

@@ -53,7 +53,7 @@ pub(super) struct Waiting<'a> {
 }
 
 /// What the head of a host's queue comes to.
-enum Head {
+enum QueueHead {
     Lease(Lease),
     /// Nothing to visit here at the moment.
     Idle,
@@ -78,9 +78,9 @@ impl Frontier {
             }
             let head = loop {
                 match self.head(batch, host, now)? {
-                    Head::Again => {}
-                    Head::Idle => break None,
-                    Head::Lease(lease) => break Some(lease),
+                    QueueHead::Again => {}
+                    QueueHead::Idle => break None,
+                    QueueHead::Lease(lease) => break Some(lease),
                 }
             };
             if let Some(lease) = head {
@@ -142,16 +142,25 @@ impl Frontier {
     }
 
     /// Looks at the first request of a host that is not in flight.
-    fn head(&mut self, batch: &mut Batch, host: u32, now: Timestamp) -> Result<Head, Error> {
+    fn head(&mut self, batch: &mut Batch, host: u32, now: Timestamp) -> Result<QueueHead, Error> {
         let Some((place, request)) = self.first_request(batch, host)? else {
-            return Ok(Head::Idle);
+            return Ok(QueueHead::Idle);
         };
         let live = self.hosts.get(batch, host)?;
         let hold = live.hold || !live.row.contacted;
         let lease = |url, place, purpose, hops| {
             let validators = Validators::default();
             let (after_commit, groups) = (hold, [None; 2]);
-            Head::Lease(Lease { host, place, purpose, url, hops, validators, after_commit, groups })
+            QueueHead::Lease(Lease {
+                host,
+                place,
+                purpose,
+                url,
+                hops,
+                validators,
+                after_commit,
+                groups,
+            })
         };
         let elsewhere = live.row.robots_elsewhere;
         let key = HostKey::from_stored(&live.row.key);
@@ -159,14 +168,14 @@ impl Frontier {
             return Ok(lease(stored_url(&request.url)?, Some(place), request.purpose, 0));
         }
         if elsewhere {
-            return Ok(Head::Idle);
+            return Ok(QueueHead::Idle);
         }
         let url = stored_url(&request.url)?;
         if request.purpose == Purpose::Page
             && let Some(reason) = self.keeps_out(&url, place)
         {
             self.keep_out(batch, Waiting { host, place, url: &url }, reason)?;
-            return Ok(Head::Again);
+            return Ok(QueueHead::Again);
         }
         let waiting = Waiting { host, place, url: &url };
         match self.standing(batch, host, url.path_and_query(), now)? {
@@ -174,17 +183,17 @@ impl Frontier {
                 let live = self.hosts.get(batch, host)?;
                 if live.robots_in_flight || !live.in_flight.is_empty() {
                     // Pages in flight keep the host busy; their end looks here again.
-                    return Ok(Head::Idle);
+                    return Ok(QueueHead::Idle);
                 }
                 Ok(lease(key.robots_url(), None, Purpose::Robots { of: host, hops: 0 }, 0))
             }
             Standing::Disallowed => {
                 self.drop_refused(batch, waiting, Reason::RobotsDisallowed, now)?;
-                Ok(Head::Again)
+                Ok(QueueHead::Again)
             }
             Standing::Refused => {
                 self.drop_refused(batch, waiting, Reason::AddressRefused, now)?;
-                Ok(Head::Again)
+                Ok(QueueHead::Again)
             }
             Standing::Allowed => {
                 let address = batch.get(ADDRESSES, url.as_str())?;
@@ -193,11 +202,11 @@ impl Frontier {
                     address.as_ref().is_some_and(|address| address.state == State::Queued);
                 let is_page = request.purpose == Purpose::Page;
                 if is_first && is_page && self.is_held_back(batch, waiting)? {
-                    return Ok(Head::Again);
+                    return Ok(QueueHead::Again);
                 }
                 let hops = address.as_ref().map_or(0, |address| address.hops);
                 let mut head = lease(url, Some(place), request.purpose, hops);
-                if let (Head::Lease(lease), Some(address)) = (&mut head, &address) {
+                if let (QueueHead::Lease(lease), Some(address)) = (&mut head, &address) {
                     lease.validators = self.validators(address, now);
                 }
                 Ok(head)

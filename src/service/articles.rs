@@ -12,7 +12,7 @@ use super::documents::answer;
 use super::problem::Problem;
 use super::query::{Params, segment};
 use super::{Service, batch, body, guard};
-use crate::service::ingest::{Found, Receipt, Standing, standing};
+use crate::service::ingest::{Found, Receipt, WriterStanding, standing};
 
 /// `POST /v1/articles`.
 pub(super) async fn send(
@@ -60,12 +60,12 @@ pub(super) async fn receipt(
     let nid = segment(uri.path().split('/').nth(3).unwrap_or_default())?;
     let told =
         service.read(move |service, snapshot| match standing(snapshot, &nid, &service.rules)? {
-            Standing::Known(receipt) => Ok(answer(&in_words(&receipt))),
-            Standing::Removed => {
+            WriterStanding::Known(receipt) => Ok(answer(&in_words(&receipt))),
+            WriterStanding::Removed => {
                 let detail = "its document has been removed since: it has expired";
                 Err(Problem::new(StatusCode::GONE, "document_gone", detail))
             }
-            Standing::Unknown => {
+            WriterStanding::Unknown => {
                 let detail = "no article with this `nid` was sent";
                 Err(Problem::new(StatusCode::NOT_FOUND, "unknown_article", detail))
             }

@@ -38,7 +38,7 @@ const ANSWERS_AHEAD: usize = 512;
 const CHUNK_WAIT: Duration = Duration::from_millis(3);
 
 /// A line as it came, with its number.
-type Line = (u64, Result<Vec<u8>, Problem>);
+type AnsweredLine = (u64, Result<Vec<u8>, Problem>);
 
 /// A line that is fingerprinted.
 type Numbered = (u64, Result<Prepared, Problem>);
@@ -49,26 +49,26 @@ pub(super) fn answer(service: &Arc<Service>, content: Body) -> Result<Response, 
     let place = place.map_err(|_| Problem::busy("too many batches at a time"))?;
     let (ahead, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let (out, answers) = mpsc::channel(ANSWERS_AHEAD);
-    tokio::spawn(Reader::new(service.clone(), content).run(ahead));
+    tokio::spawn(LineReader::new(service.clone(), content).run(ahead));
     tokio::spawn(store(service.clone(), chunks, out, place));
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((kind, Body::new(Answers(answers))).into_response())
 }
 
 /// Takes lines from a body.
-struct Reader {
+struct LineReader {
     service: Arc<Service>,
     body: Body,
     /// Bytes of a line that has not ended.
     rest: Vec<u8>,
     /// The line is too long: the rest of it is not kept.
     skips: bool,
-    chunk: Vec<Line>,
+    chunk: Vec<AnsweredLine>,
     chunk_bytes: usize,
     lines: u64,
 }
 
-impl Reader {
+impl LineReader {
     fn new(service: Arc<Service>, body: Body) -> Self {
         let (rest, chunk) = (Vec::new(), Vec::new());
         Self { service, body, rest, skips: false, chunk, chunk_bytes: 0, lines: 0 }

@@ -36,7 +36,7 @@ pub struct Config {
     pub publisher: String,
     /// Limits on an article.
     #[serde(flatten)]
-    pub article: ingest::Limits,
+    pub article: ingest::ArticleLimits,
     /// Most bytes of a body, and of a line of a batch.
     pub body_size_max: Size,
     /// Most memory of large bodies at a time.
@@ -84,7 +84,7 @@ impl Default for Config {
             token_file: PathBuf::new(),
             doc_id_senders: Senders::default(),
             publisher: "uniqcrawl".to_owned(),
-            article: ingest::Limits::default(),
+            article: ingest::ArticleLimits::default(),
             body_size_max: Size::from_mib(8),
             bodies_size_max: Size::from_mib(256),
             batch_lines_max: 1_000_000,

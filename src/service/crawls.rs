@@ -31,7 +31,7 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 /// What is asked for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wish {
+struct CrawlParameters {
     seeds: Vec<String>,
     pages_max: Option<u64>,
     /// Patterns that include, instead of the general ones of the settings.
@@ -43,7 +43,7 @@ struct Wish {
 }
 
 /// A crawl that was asked for.
-struct Asked {
+struct RequestedCrawl {
     id: u64,
     seeds: usize,
     pages_max: u64,
@@ -55,14 +55,14 @@ struct Asked {
 
 /// The crawls that were asked for, the oldest first.
 #[derive(Default)]
-pub(super) struct RequestedCrawls(Mutex<VecDeque<Asked>>);
+pub(super) struct RequestedCrawls(Mutex<VecDeque<RequestedCrawl>>);
 
 impl RequestedCrawls {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Asked>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<RequestedCrawl>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, asked: Asked) {
+    fn add(&self, asked: RequestedCrawl) {
         let mut all = self.lock();
         if all.len() == KEPT_MAX {
             all.pop_front();
@@ -81,7 +81,7 @@ impl RequestedCrawls {
     }
 }
 
-fn in_words(asked: &Asked) -> Value {
+fn in_words(asked: &RequestedCrawl) -> Value {
     let stopping = if asked.context.stop.asked() > 0 { "stopping" } else { "running" };
     let end = asked.end.as_ref();
     json!({
@@ -120,7 +120,7 @@ pub(super) async fn start(
     }
     let stall = service.config.stall_time();
     let whole = body::whole(&headers, body, BODY_BYTES_MAX, &service.room, stall).await?;
-    let wish: Wish = serde_json::from_slice(&whole.bytes).map_err(|error| {
+    let wish: CrawlParameters = serde_json::from_slice(&whole.bytes).map_err(|error| {
         let is_data = error.classify() == serde_json::error::Category::Data;
         Problem::bad(if is_data { "bad_field" } else { "bad_json" }, error.to_string())
     })?;
@@ -131,7 +131,7 @@ pub(super) async fn start(
 
 /// Checks the addresses: their number, their form, and that they name no private network. Names are
 /// checked when they are resolved, for each request of the crawl.
-fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
+fn seeds(service: &Service, wish: &CrawlParameters) -> Result<Vec<PageUrl>, Problem> {
     let most = service.config.crawl_seeds_max;
     if wish.seeds.is_empty() {
         return Err(Problem::bad("missing_field", "`seeds` names no URL"));
@@ -166,7 +166,11 @@ fn seeds(service: &Service, wish: &Wish) -> Result<Vec<PageUrl>, Problem> {
 }
 
 /// Begins a crawl in a thread of its own.
-fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Value, Problem> {
+fn begin(
+    service: &Arc<Service>,
+    seeds: Vec<PageUrl>,
+    wish: CrawlParameters,
+) -> Result<Value, Problem> {
     let mut settings = service.crawl.clone();
     settings.limits.pages_max = wish.pages_max.unwrap_or(settings.limits.pages_max);
     if !wish.include.is_empty() {
@@ -190,7 +194,7 @@ fn begin(service: &Arc<Service>, seeds: Vec<PageUrl>, wish: Wish) -> Result<Valu
         return Err(Problem::new(StatusCode::CONFLICT, "crawl_running", detail));
     };
     let id = begun.id;
-    service.requested_crawls.add(Asked {
+    service.requested_crawls.add(RequestedCrawl {
         id,
         seeds: seeds.len(),
         pages_max: settings.limits.pages_max,
@@ -219,7 +223,7 @@ fn run(
     context: &Context,
 ) {
     // Ends the crawl at the list also if it panics.
-    let end = End { id: begun.id, service, told: None };
+    let end = CrawlEnd { id: begun.id, service, told: None };
     match crawl::run(&service.store, settings, seeds, context) {
         Ok(_) if context.stop.asked() > 0 => end.tell("stopped", "asked to stop".to_owned()),
         Ok(report) if report.failed_seeds.is_empty() => {
@@ -241,19 +245,19 @@ fn run(
     drop(begun);
 }
 
-struct End<'a> {
+struct CrawlEnd<'a> {
     id: u64,
     service: &'a Service,
     told: Option<(&'static str, String)>,
 }
 
-impl End<'_> {
+impl CrawlEnd<'_> {
     fn tell(mut self, outcome: &'static str, why: String) {
         self.told = Some((outcome, why));
     }
 }
 
-impl Drop for End<'_> {
+impl Drop for CrawlEnd<'_> {
     fn drop(&mut self) {
         let wrong = || ("failed", "the program is wrong: see the log".to_owned());
         let (outcome, why) = self.told.take().unwrap_or_else(wrong);

@@ -75,27 +75,32 @@ async fn answer(service: &Arc<Service>, article: Vec<u8>) -> Result<Response, Pr
 /// The fields of the paper, in its order, and no others.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct DocIdAnswer {
     filter_reason: String,
     doc_id: String,
     filter_status: &'static str,
     status: &'static str,
 }
 
-fn in_words(receipt: &Receipt) -> Answer {
+fn in_words(receipt: &Receipt) -> DocIdAnswer {
     let (filter_status, filter_reason) = match receipt.found {
         Found::New => ("good", "docId_filter good news".to_owned()),
         found => ("duplicate", format!("docId_filter {} duplicate", found.as_str())),
     };
-    Answer { filter_reason, doc_id: receipt.doc_id.to_string(), filter_status, status: "success" }
+    DocIdAnswer {
+        filter_reason,
+        doc_id: receipt.doc_id.to_string(),
+        filter_status,
+        status: "success",
+    }
 }
 
 /// A request that has no answer, in the same form.
 pub(super) fn failure(code: &str, detail: &str) -> String {
     let filter_reason = format!("docId_filter {code}: {detail}");
-    text(&Answer { filter_reason, doc_id: String::new(), filter_status: "", status: "failed" })
+    text(&DocIdAnswer { filter_reason, doc_id: String::new(), filter_status: "", status: "failed" })
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &DocIdAnswer) -> String {
     serde_json::to_string(answer).expect("texts have a form in JSON")
 }

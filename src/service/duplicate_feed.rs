@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::query::Params;
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
-use crate::corpus::export::{Changes, Place, changes};
+use crate::corpus::export::{Changes, FeedPlace, changes};
 use crate::frontier::duplicate_feed::{Addresses, FeedWriter, Header};
 
 /// Duplicates of one answer at most.
@@ -35,7 +35,7 @@ pub(super) async fn duplicates(
         "hashed" => Addresses::Hashed,
         _ => Addresses::Plain,
     };
-    let from = params.text("after").map_or_else(|| Ok(Place::default()), read_place)?;
+    let from = params.text("after").map_or_else(|| Ok(FeedPlace::default()), read_place)?;
     let told = service.read(move |service, snapshot| {
         let now = service.clock.now();
         let part = changes(snapshot, &from, limit, &service.honour, now)?;
@@ -76,17 +76,17 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     tags.any(|other| other.trim() == "*" || bare(other) == bare(tag))
 }
 
-fn write_place(place: &Place) -> String {
+fn write_place(place: &FeedPlace) -> String {
     let mut bytes = cursor::pair(place.after, place.partly).to_vec();
     bytes.extend_from_slice(place.told.as_bytes());
     cursor::write(LIST, &bytes)
 }
 
-fn read_place(text: &str) -> Result<Place, Problem> {
+fn read_place(text: &str) -> Result<FeedPlace, Problem> {
     let wrong = || Problem::bad("bad_cursor", "`after` is no place of this feed");
     let bytes = cursor::read(LIST, text).map_err(|_| wrong())?;
     let (numbers, told) = bytes.split_at_checked(16).ok_or_else(wrong)?;
     let (after, partly) = cursor::split(numbers)?;
     let told = String::from_utf8(told.to_vec()).map_err(|_| wrong())?;
-    Ok(Place { after, partly, told })
+    Ok(FeedPlace { after, partly, told })
 }

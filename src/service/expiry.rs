@@ -22,7 +22,7 @@ const BODY_BYTES_MAX: usize = 1 << 12;
 /// What is asked for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wish {
+struct ExpiryParameters {
     older_than: Time,
     #[serde(default)]
     dry_run: bool,
@@ -45,7 +45,7 @@ pub(super) async fn expire(
     }
     let stall = service.config.stall_time();
     let whole = body::whole(&headers, body, BODY_BYTES_MAX, &service.room, stall).await?;
-    let wish: Wish = serde_json::from_slice(&whole.bytes).map_err(|error| {
+    let wish: ExpiryParameters = serde_json::from_slice(&whole.bytes).map_err(|error| {
         let is_data = error.classify() == serde_json::error::Category::Data;
         Problem::bad(if is_data { "bad_field" } else { "bad_json" }, error.to_string())
     })?;

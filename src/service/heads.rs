@@ -30,7 +30,7 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nr
 /// The budget of all heads.
 #[derive(Debug)]
 pub(super) struct Heads {
-    held: Mutex<Held>,
+    held: Mutex<HeldHead>,
     /// Most bytes of all clients.
     most: u64,
     /// Most bytes of one client.
@@ -38,7 +38,7 @@ pub(super) struct Heads {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldHead {
     all: u64,
     clients: HashMap<IpAddr, u64>,
 }
@@ -48,7 +48,7 @@ impl Heads {
         Self { held: Mutex::default(), most, most_of_client }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldHead> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -17,14 +17,14 @@ use crate::store::Store;
 const NICE: i32 = 10;
 
 /// The index, as soon as there is one.
-type Shared = Arc<RwLock<Option<Arc<Search>>>>;
+type SharedSearch = Arc<RwLock<Option<Arc<Search>>>>;
 
 /// Holds the index and the thread that writes it.
 pub(super) struct IndexUpdater {
     /// The index that is being written; it may not be filled yet.
-    open: Shared,
+    open: SharedSearch,
     /// The index that may be asked.
-    ready: Shared,
+    ready: SharedSearch,
     /// Its end ends the thread.
     _stop: Sender<()>,
 }
@@ -33,8 +33,8 @@ impl IndexUpdater {
     /// Starts the thread.
     pub(super) fn start(store: Arc<Store>, config: &Config, interval: Duration) -> Self {
         let (stop, told) = channel();
-        let (open, ready) = (Shared::default(), Shared::default());
-        let work = Work {
+        let (open, ready) = (SharedSearch::default(), SharedSearch::default());
+        let work = UpdateWork {
             store,
             config: config.clone(),
             open: open.clone(),
@@ -65,26 +65,26 @@ impl Drop for IndexUpdater {
     }
 }
 
-fn read(shared: &Shared) -> Option<Arc<Search>> {
+fn read(shared: &SharedSearch) -> Option<Arc<Search>> {
     shared.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn write(shared: &Shared, search: Option<Arc<Search>>) {
+fn write(shared: &SharedSearch, search: Option<Arc<Search>>) {
     *shared.write().unwrap_or_else(PoisonError::into_inner) = search;
 }
 
-struct Work {
+struct UpdateWork {
     store: Arc<Store>,
     config: Config,
-    open: Shared,
-    ready: Shared,
+    open: SharedSearch,
+    ready: SharedSearch,
     /// The index failed, and has to be made anew.
     damaged: bool,
     /// What was logged last: the same is not said twice.
     complaint: String,
 }
 
-impl Work {
+impl UpdateWork {
     fn run(mut self, told: &Receiver<()>, interval: Duration) {
         give_way();
         loop {

@@ -11,7 +11,7 @@ use super::documents::{ROWS_MAX, answer};
 use super::problem::Problem;
 use super::query::Params;
 use super::{Service, body, guard};
-use crate::crawl::jobs::{Deduping, Refusal, Row, Run};
+use crate::crawl::jobs::{JobRow, JobsHandle, Refusal, Run};
 
 /// `GET /v1/jobs`.
 pub(super) async fn list(
@@ -20,7 +20,7 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let rows: Vec<Value> =
-        service.jobs.get().map(Deduping::rows).iter().flatten().map(in_words).collect();
+        service.jobs.get().map(JobsHandle::rows).iter().flatten().map(in_words).collect();
     Ok(answer(&json!({ "enabled": service.jobs.get().is_some(), "rows": rows })))
 }
 
@@ -31,9 +31,9 @@ pub(super) async fn runs(
 ) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit"])?;
     let limit = params.number("limit", 50, ROWS_MAX)?;
-    let (deduping, name) = (deduping(&service)?.clone(), name(&uri)?);
+    let (handle, name) = (handle(&service)?.clone(), name(&uri)?);
     let read = service.apart(&service.readers, move |_| {
-        let runs = deduping.runs(&name, limit);
+        let runs = handle.runs(&name, limit);
         runs.map_err(|error| {
             tracing::error!(%error, "the history of jobs cannot be read");
             Problem::failed("the history of jobs cannot be read")
@@ -51,7 +51,7 @@ pub(super) async fn start(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     may_change(&uri, &headers)?;
-    let row = deduping(&service)?.start(&name(&uri)?).await.map_err(refused)?;
+    let row = handle(&service)?.start(&name(&uri)?).await.map_err(refused)?;
     Ok((StatusCode::ACCEPTED, answer(&in_words(&row))).into_response())
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn stop(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     may_change(&uri, &headers)?;
-    let row = deduping(&service)?.stop(&name(&uri)?).await.map_err(refused)?;
+    let row = handle(&service)?.stop(&name(&uri)?).await.map_err(refused)?;
     Ok((StatusCode::ACCEPTED, answer(&in_words(&row))).into_response())
 }
 
@@ -76,7 +76,7 @@ pub(super) fn may_change(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> 
     }
 }
 
-fn deduping(service: &Service) -> Result<&Deduping, Problem> {
+fn handle(service: &Service) -> Result<&JobsHandle, Problem> {
     let detail = "the service runs no jobs: start it with --jobs FILE";
     service.jobs.get().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "unknown_job", detail))
 }
@@ -98,7 +98,7 @@ fn refused(refusal: Refusal) -> Problem {
     }
 }
 
-fn in_words(row: &Row) -> Value {
+fn in_words(row: &JobRow) -> Value {
     json!({
         "name": row.name,
         "schedule": row.schedule,

@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::query::Params;
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{Document, Place, by_copies};
+use crate::corpus::documents::{CopiesPlace, Document, by_copies};
 use crate::corpus::export;
 use crate::corpus::tables::DOCUMENTS;
 use crate::store::{Error, Snapshot, View as _};
@@ -33,14 +33,14 @@ const COUNTED_MAX: usize = 100_000;
 /// Media that are listed.
 const MEDIA_MAX: usize = 500;
 
-struct Filter {
+struct ListFilter {
     media: Option<String>,
     language: Option<String>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
 
-impl Filter {
+impl ListFilter {
     fn passes(&self, document: &Document) -> bool {
         let began = document.first_arrival;
         let is = |wanted: &Option<String>, found: &str| {
@@ -64,7 +64,7 @@ pub(super) async fn documents(
     let sort = params.word("sort", &["newest", "oldest", "copies", "fewest"])?;
     let limit = params.number("limit", 50, ROWS_MAX)?;
     let text = |name| params.text(name).map(str::to_owned);
-    let filter = Filter {
+    let filter = ListFilter {
         media: text("media"),
         language: text("language"),
         since: params.time("since")?,
@@ -79,7 +79,7 @@ pub(super) async fn documents(
         None => None,
     };
     let told = service.read(move |service, snapshot| {
-        let mut page = Page { rows: Vec::new(), limit, looked_at: 0, filter, last: None };
+        let mut page = ListPage { rows: Vec::new(), limit, looked_at: 0, filter, last: None };
         let complete = match sort {
             "copies" => most_copies(service, snapshot, after, &mut page)?,
             "fewest" => fewest_copies(service, snapshot, after, &mut page)?,
@@ -108,7 +108,7 @@ pub(super) async fn facets(
 ) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let told = service.read(move |service, snapshot| {
-        let (mut media, mut languages) = (Counts::new(), Counts::new());
+        let (mut media, mut languages) = (FacetCounts::new(), FacetCounts::new());
         let now = service.clock.now();
         let mut complete = true;
         for (seen, row) in snapshot.range(DOCUMENTS, 0..)?.rev().enumerate() {
@@ -135,30 +135,30 @@ pub(super) async fn facets(
 }
 
 /// Names with the number of their documents.
-type Counts = HashMap<String, u64>;
+type FacetCounts = HashMap<String, u64>;
 
 /// Those of most documents first; what has no name cannot be asked for.
-fn most(counts: Counts, kind: &str) -> Vec<Value> {
+fn most(counts: FacetCounts, kind: &str) -> Vec<Value> {
     let mut counts: Vec<_> = counts.into_iter().filter(|(name, _)| !name.is_empty()).collect();
     counts.sort_by(|(one, many), (other, more)| more.cmp(many).then_with(|| one.cmp(other)));
     counts.truncate(MEDIA_MAX);
     counts.into_iter().map(|(name, count)| json!({ kind: name, "documents": count })).collect()
 }
 
-struct Page {
+struct ListPage {
     rows: Vec<Value>,
     limit: usize,
     looked_at: usize,
-    filter: Filter,
+    filter: ListFilter,
     /// The last document that was looked at; its copies are 0 where they do not matter.
-    last: Option<Place>,
+    last: Option<CopiesPlace>,
 }
 
 fn most_copies(
     service: &Service,
     snapshot: &Snapshot,
-    after: Option<Place>,
-    page: &mut Page,
+    after: Option<CopiesPlace>,
+    page: &mut ListPage,
 ) -> Result<bool, Problem> {
     if after.is_none_or(|(copies, _)| copies > 1)
         && !rows_of(service, snapshot, by_copies(snapshot, None, after)?.rev(), page)?
@@ -173,8 +173,8 @@ fn most_copies(
 fn fewest_copies(
     service: &Service,
     snapshot: &Snapshot,
-    after: Option<Place>,
-    page: &mut Page,
+    after: Option<CopiesPlace>,
+    page: &mut ListPage,
 ) -> Result<bool, Problem> {
     let several = after.filter(|(copies, _)| *copies > 1);
     if several.is_none() {
@@ -191,8 +191,8 @@ fn fewest_copies(
 fn rows_of(
     service: &Service,
     snapshot: &Snapshot,
-    places: impl Iterator<Item = Result<Place, Error>>,
-    page: &mut Page,
+    places: impl Iterator<Item = Result<CopiesPlace, Error>>,
+    page: &mut ListPage,
 ) -> Result<bool, Problem> {
     let now = service.clock.now();
     for place in places {

@@ -100,9 +100,13 @@ pub(super) async fn hosts(
 }
 
 /// Numbers of hosts, and the place where the list goes on; none at its end.
-type Page = (Vec<u32>, Option<Vec<u8>>);
+type CachedPage = (Vec<u32>, Option<Vec<u8>>);
 
-fn by_name(snapshot: &Snapshot, after: Option<Vec<u8>>, limit: usize) -> Result<Page, Problem> {
+fn by_name(
+    snapshot: &Snapshot,
+    after: Option<Vec<u8>>,
+    limit: usize,
+) -> Result<CachedPage, Problem> {
     let after = after.map(String::from_utf8).transpose();
     let after = after.map_err(|_| Problem::bad("bad_cursor", "`cursor` is none of this list"))?;
     let (mut numbers, mut last) = (Vec::new(), None);
@@ -128,7 +132,7 @@ fn by_number(
     sort: &str,
     after: Option<&[u8]>,
     limit: usize,
-) -> Result<Page, Problem> {
+) -> Result<CachedPage, Problem> {
     let after = after.map(cursor::split).transpose()?;
     let mut found: Vec<(u64, u32)> = Vec::new();
     for row in snapshot.rows(HOSTS)?.take(HOSTS_LOOKED_AT_MAX) {

@@ -20,7 +20,7 @@ const BOUNDS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
+struct RequestLabels {
     route: &'static str,
     status: u16,
 }
@@ -31,7 +31,7 @@ struct Route {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Verdict {
+struct ArticleLabels {
     verdict: &'static str,
 }
 
@@ -55,9 +55,9 @@ pub(super) struct Sizes {
 
 pub(super) struct Metrics {
     registry: Mutex<Registry>,
-    requests: Family<Request, Counter>,
+    requests: Family<RequestLabels, Counter>,
     seconds: Seconds,
-    articles: Family<Verdict, Counter>,
+    articles: Family<ArticleLabels, Counter>,
     pub connections: Gauge,
     pub heads_refused: Counter,
     sizes: [Gauge; 6],
@@ -76,13 +76,13 @@ pub(super) struct Metrics {
 impl Metrics {
     pub(super) fn new() -> Self {
         let mut all = Registry::default();
-        let requests = Family::<Request, Counter>::default();
+        let requests = Family::<RequestLabels, Counter>::default();
         let name = "uniqcrawl_http_requests";
         all.register(name, "Requests by route and status", requests.clone());
         let seconds = Seconds::new_with_constructor(|| Histogram::new(BOUNDS) as Histogram);
         let (name, help) = ("uniqcrawl_http_request_duration", "Time until an answer began");
         all.register_with_unit(name, help, Unit::Seconds, seconds.clone());
-        let articles = Family::<Verdict, Counter>::default();
+        let articles = Family::<ArticleLabels, Counter>::default();
         all.register("uniqcrawl_articles", "Articles that were sent, by verdict", articles.clone());
         let gauge = |all: &mut Registry, name: &str, help: &str| {
             let gauge = Gauge::default();
@@ -146,12 +146,12 @@ impl Metrics {
     }
 
     pub(super) fn answered(&self, route: &'static str, status: u16, time: Duration) {
-        self.requests.get_or_create(&Request { route, status }).inc();
+        self.requests.get_or_create(&RequestLabels { route, status }).inc();
         self.seconds.get_or_create(&Route { route }).observe(time.as_secs_f64());
     }
 
     pub(super) fn article(&self, verdict: &'static str) {
-        self.articles.get_or_create(&Verdict { verdict }).inc();
+        self.articles.get_or_create(&ArticleLabels { verdict }).inc();
     }
 
     /// Writes everything as text.

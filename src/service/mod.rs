@@ -46,7 +46,7 @@ use tokio::sync::Semaphore;
 use crate::base::clock::Clock;
 use crate::corpus::dedup;
 use crate::corpus::search as index;
-use crate::crawl::jobs::Deduping;
+use crate::crawl::jobs::JobsHandle;
 use crate::crawl::{self, Crawls, stored_rules};
 use crate::neardup::{self, Finder};
 use crate::service::ingest::{Ingest, Prepared, Receipt, Submission};
@@ -118,7 +118,7 @@ pub struct Service {
     crawls: Crawls,
     /// Those that requests started.
     requested_crawls: crawls::RequestedCrawls,
-    jobs: OnceLock<Deduping>,
+    jobs: OnceLock<JobsHandle>,
 }
 
 /// The settings of a service.
@@ -150,7 +150,7 @@ impl Service {
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let rules = stored_rules(&store)?.unwrap_or_default();
         let limits = api.article.clone();
-        let by = ingest::Rules { dedup, normalize: rules.clone(), limits };
+        let by = ingest::IngestRules { dedup, normalize: rules.clone(), limits };
         let ingest = Ingest::start(store.clone(), finder.clone(), by, clock.clone())?;
         let fingerprinters = match api.fingerprint_threads {
             0 => available_parallelism().map_or(1, usize::from),
@@ -198,9 +198,9 @@ impl Service {
         self.config.crawls || self.jobs.get().is_some() || !self.crawls.running().is_empty()
     }
 
-    /// Shows jobs, and lets them be started and stopped. Only the first deduping counts.
-    pub fn attach_jobs(&self, deduping: Deduping) {
-        drop(self.jobs.set(deduping));
+    /// Shows jobs, and lets them be started and stopped. Only the first handle counts.
+    pub fn attach_jobs(&self, handle: JobsHandle) {
+        drop(self.jobs.set(handle));
     }
 
     fn is_stopping(&self) -> bool {

@@ -31,7 +31,7 @@ const ROWS: usize = 20;
 /// Ways to search, the usual one first.
 const MODES: [&str; 3] = ["text", "sentence", "words"];
 
-struct Question {
+struct SearchParameters {
     text: String,
     mode: &'static str,
     order: Order,
@@ -70,7 +70,7 @@ pub(super) async fn search(
     told.await
 }
 
-fn asked(query: Option<&str>) -> Result<Question, Problem> {
+fn asked(query: Option<&str>) -> Result<SearchParameters, Problem> {
     let params = Params::parse(query, &["q", "mode", "sort", "limit"])?;
     let text = params.text("q").unwrap_or_default().to_owned();
     if text.trim().is_empty() {
@@ -79,10 +79,10 @@ fn asked(query: Option<&str>) -> Result<Question, Problem> {
     check_length("q", &text)?;
     let mode = params.word("mode", &MODES)?;
     let order = order(params.word("sort", &Order::ALL.map(|(name, _)| name))?);
-    Ok(Question { text, mode, order, limit: params.number("limit", ROWS, ROWS_MAX)? })
+    Ok(SearchParameters { text, mode, order, limit: params.number("limit", ROWS, ROWS_MAX)? })
 }
 
-async fn posted(service: &Service, request: Request) -> Result<Question, Problem> {
+async fn posted(service: &Service, request: Request) -> Result<SearchParameters, Problem> {
     let (head, content) = request.into_parts();
     Params::parse(head.uri.query(), &[])?;
     let kind = body::kind(&head.headers);
@@ -131,7 +131,7 @@ async fn posted(service: &Service, request: Request) -> Result<Question, Problem
     if !(1..=ROWS_MAX).contains(&limit) {
         return Err(bad(format!("`limit`: it is a number from 1 to {ROWS_MAX}")));
     }
-    Ok(Question { text: posted.text, mode, order, limit })
+    Ok(SearchParameters { text: posted.text, mode, order, limit })
 }
 
 fn order(name: &str) -> Order {
@@ -155,7 +155,7 @@ fn rows(
     service: &Service,
     search: &Search,
     snapshot: &Snapshot,
-    question: &Question,
+    question: &SearchParameters,
 ) -> Result<Vec<Value>, Problem> {
     let wanted = question.order.looked_at(question.limit);
     let mut most = wanted;
@@ -180,7 +180,7 @@ fn rows(
     }
 }
 
-fn hits(search: &Search, question: &Question, most: usize) -> Result<Vec<Value>, Problem> {
+fn hits(search: &Search, question: &SearchParameters, most: usize) -> Result<Vec<Value>, Problem> {
     let text = &question.text;
     let hits = match question.mode {
         "words" => search.words(text, most).map(serde_json::to_value),

@@ -10,9 +10,9 @@ use redb::{AccessGuard, ReadOnlyTable, ReadableTable, ReadableTableMetadata as _
 use super::{BadRow, Error, Name};
 
 /// Bytes of a key or row, held in the page where they lie.
-pub struct Bytes<'a>(Held<'a>);
+pub struct Bytes<'a>(HeldTable<'a>);
 
-enum Held<'a> {
+enum HeldTable<'a> {
     Slice(AccessGuard<'a, &'static [u8]>),
     Text(AccessGuard<'a, &'static str>),
     Short([u8; SHORT], usize),
@@ -25,7 +25,7 @@ impl Bytes<'_> {
     fn short<const N: usize>(bytes: [u8; N]) -> Self {
         let mut short = [0; SHORT];
         short[..N].copy_from_slice(&bytes);
-        Self(Held::Short(short, N))
+        Self(HeldTable::Short(short, N))
     }
 }
 
@@ -34,9 +34,9 @@ impl Deref for Bytes<'_> {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Held::Slice(guard) => guard.value(),
-            Held::Text(guard) => guard.value().as_bytes(),
-            Held::Short(bytes, length) => &bytes[..*length],
+            HeldTable::Slice(guard) => guard.value(),
+            HeldTable::Text(guard) => guard.value().as_bytes(),
+            HeldTable::Short(bytes, length) => &bytes[..*length],
         }
     }
 }
@@ -56,7 +56,7 @@ impl Stored for &'static [u8] {
     }
 
     fn hold(guard: AccessGuard<'_, Self>) -> Bytes<'_> {
-        Bytes(Held::Slice(guard))
+        Bytes(HeldTable::Slice(guard))
     }
 }
 
@@ -67,7 +67,7 @@ impl Stored for &'static str {
     }
 
     fn hold(guard: AccessGuard<'_, Self>) -> Bytes<'_> {
-        Bytes(Held::Text(guard))
+        Bytes(HeldTable::Text(guard))
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// The line of those who want to write.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    line: Mutex<Line>,
+    line: Mutex<WaitingLine>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct WaitingLine {
     /// Number of who comes next.
     next: u64,
     /// Number of whose turn it is.
@@ -27,7 +27,7 @@ struct Line {
 pub struct Turn<'a>(&'a Turns);
 
 impl Turns {
-    fn lock(&self) -> MutexGuard<'_, Line> {
+    fn lock(&self) -> MutexGuard<'_, WaitingLine> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,7 +13,7 @@ use uniqcrawl::config::Config;
 use uniqcrawl::corpus::export::{Format, Target, export, write_duplicate_feed};
 use uniqcrawl::frontier::State;
 use uniqcrawl::frontier::duplicate_feed::{
-    Addresses, Duplicate, FeedWriter, Header, Item, Known, Reader,
+    Addresses, Duplicate, FeedItem, FeedWriter, Header, Known, Reader,
 };
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::{COUNTERS, Store, View as _};
@@ -88,7 +88,7 @@ fn publish(crawled: &Crawled, path: &Path, addresses: Addresses) -> u64 {
     count
 }
 
-fn items(path: &Path) -> Vec<Item> {
+fn items(path: &Path) -> Vec<FeedItem> {
     let mut reader = Reader::open(path, &Normalize::default()).unwrap();
     let mut items = Vec::new();
     while let Some(item) = reader.next_item().unwrap() {

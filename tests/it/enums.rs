@@ -10,7 +10,7 @@ use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::neardup::{self, Deduplicator, InputDocument, Preset, Verdict};
-use uniqcrawl::service::ingest::{Found, Ingest, Limits, Rules, Submission};
+use uniqcrawl::service::ingest::{ArticleLimits, Found, Ingest, IngestRules, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::features::lecture::enum_hash;
 use uniqcrawl::text::features::{
@@ -27,8 +27,8 @@ fn category(extractor: Extractor, weight: f32) -> Config {
     Config { extractor, enums: vec![category], ..Config::default() }
 }
 
-fn by(dedup: &uniqcrawl::neardup::Config) -> Rules<'_> {
-    Rules { dedup, normalize: Normalize::default(), limits: Limits::default() }
+fn by(dedup: &uniqcrawl::neardup::Config) -> IngestRules<'_> {
+    IngestRules { dedup, normalize: Normalize::default(), limits: ArticleLimits::default() }
 }
 
 #[test]
@@ -157,8 +157,11 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
         let config = by_fields(field, &[value, other]);
         let finder = Arc::new(Mutex::new(dedup::load(&store, &config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
-        let rules =
-            Rules { dedup: &config, normalize: Normalize::default(), limits: Limits::default() };
+        let rules = IngestRules {
+            dedup: &config,
+            normalize: Normalize::default(),
+            limits: ArticleLimits::default(),
+        };
         let ingest = Ingest::start(store, finder, rules, clock).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let send = |n: u64, value: &str| {

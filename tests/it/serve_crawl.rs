@@ -14,7 +14,7 @@ use uniqcrawl::corpus::dedup;
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::Config;
-use uniqcrawl::service::ingest::{Ingest, Limits, Rules, Submission};
+use uniqcrawl::service::ingest::{ArticleLimits, Ingest, IngestRules, Submission};
 use uniqcrawl::store::Store;
 use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::urls::Normalize;
@@ -195,7 +195,11 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let ingest = Ingest::start(
         store.clone(),
         finder.clone(),
-        Rules { dedup: &settings, normalize: Normalize::default(), limits: Limits::default() },
+        IngestRules {
+            dedup: &settings,
+            normalize: Normalize::default(),
+            limits: ArticleLimits::default(),
+        },
         Clock::System,
     )
     .unwrap();

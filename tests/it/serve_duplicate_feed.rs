@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redb::{ReadableDatabase as _, ReadableTableMetadata as _};
 use uniqcrawl::crawl::{self as crawling, Context};
-use uniqcrawl::frontier::duplicate_feed::{Item, Reader};
+use uniqcrawl::frontier::duplicate_feed::{FeedItem, Reader};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::Normalize;
@@ -16,7 +16,7 @@ use crate::service::{Answer, Server};
 use crate::support::{Web, page, prose};
 
 /// An answer is a feed of its own: its duplicates, where it goes on, whether there is more.
-fn part(answer: &Answer) -> (Vec<Item>, String, bool) {
+fn part(answer: &Answer) -> (Vec<FeedItem>, String, bool) {
     assert_eq!(answer.status, 200, "{}", answer.body);
     let (_folder, path) = temporary("part.jsonl");
     fs::write(&path, &answer.body).unwrap();
@@ -79,10 +79,10 @@ fn duplicates_are_read_in_parts_over_http_while_new_ones_come() {
         }
     };
     let (first, after, parts) = read(&start, 3);
-    let distinct: BTreeSet<Item> = first.iter().copied().collect();
+    let distinct: BTreeSet<FeedItem> = first.iter().copied().collect();
     assert_eq!((first.len(), distinct.len()), (20, 20), "each copy once, in {parts} parts");
     assert!(parts >= 7, "{parts}");
-    let one: BTreeSet<Item> = read(&start, 1).0.into_iter().collect();
+    let one: BTreeSet<FeedItem> = read(&start, 1).0.into_iter().collect();
     assert_eq!(one, distinct);
 
     let path = format!("/v1/duplicate-feed?after={start}");
@@ -103,16 +103,16 @@ fn duplicates_are_read_in_parts_over_http_while_new_ones_come() {
     run(&["/", "/more", "/3/0"]);
     assert_eq!(ask(&tag).status, 200, "there is more than before");
     let (second, end, _) = read(&after, 4);
-    let second: BTreeSet<Item> = second.into_iter().collect();
+    let second: BTreeSet<FeedItem> = second.into_iter().collect();
     assert_eq!(second.len(), 23);
-    let whole: BTreeSet<Item> = read(&start, 1_000).0.into_iter().collect();
+    let whole: BTreeSet<FeedItem> = read(&start, 1_000).0.into_iter().collect();
     assert_eq!(whole.len(), 41);
     assert!(whole.is_superset(&second));
     assert_eq!(read(&end, 7), (Vec::new(), end.clone(), 1));
 
     let hashed = server.get("/v1/duplicate-feed?addresses=hashed");
     assert!(!hashed.body.contains("127.0.0.1"));
-    let hashed: BTreeSet<Item> = part(&hashed).0.into_iter().collect();
+    let hashed: BTreeSet<FeedItem> = part(&hashed).0.into_iter().collect();
     assert_eq!(hashed, whole);
     server.get("/v1/duplicate-feed?after=12").is(400, "bad_cursor");
     server.get("/v1/duplicate-feed?limit=0").is(400, "bad_parameter");

@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::corpus::clusters::{self, Article, Place};
-use uniqcrawl::corpus::dedup::{self, Deduping, Range};
+use uniqcrawl::corpus::clusters::{Article, Place};
+use uniqcrawl::corpus::dedup::{Placer, Range};
 use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
 use uniqcrawl::corpus::keys;
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
-use uniqcrawl::neardup::{Config, Finder, Question};
+use uniqcrawl::neardup::{Config, Finder};
 use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::text::features::{ArticleKeys, Fingerprinter, Input};
 use uniqcrawl::text::sketch::ShownSketch;
@@ -108,25 +108,18 @@ impl Shelf {
             keys: page.keys(&self.fingerprinter),
         };
         self.write(|snapshot| {
-            let question = Question::new(&article.keys, &article.address);
-            let mut deduping = self.deduping(snapshot, now);
-            let judged = deduping.judge(&question).unwrap();
-            let joined = clusters::join(deduping.batch, &article, &judged.place, 0, now).unwrap();
-            if let Place::Tree(matched) = &judged.place {
-                assert_eq!(matched.document, joined.document);
+            let mut changes = Vec::new();
+            let placed = self.placer(snapshot, now).place(&article, 0, &mut changes).unwrap();
+            if let Place::Tree(matched) = &placed.judged.place {
+                assert_eq!(matched.document, placed.joined.document);
             }
-            if let Some(content) = joined.content {
-                let mut finder = dedup::lock(&self.finder);
-                let changes = finder.changes(content as u32, &article.keys);
-                keys::append(deduping.batch, changes).unwrap();
-                finder.insert(content as u32, &article.keys);
-            }
-            deduping.follow(&article, &joined, &judged).unwrap().document
+            keys::append(snapshot, changes).unwrap();
+            placed.document
         })
     }
 
-    fn deduping<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Deduping<'a> {
-        Deduping { batch, finder: &self.finder, config: &self.config, now }
+    fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
+        Placer { batch, finder: &self.finder, config: &self.config, now }
     }
 
     /// Looks again at all unsure contents. Returns how many moved.
@@ -134,7 +127,7 @@ impl Shelf {
         self.write(|snapshot| {
             let until = uniqcrawl::corpus::clusters::newest(snapshot).unwrap();
             let range = Range { after: 0, until, apart: true };
-            let (looked, at) = self.deduping(snapshot, Timestamp(99)).look(range, || true).unwrap();
+            let (looked, at) = self.placer(snapshot, Timestamp(99)).look(range, || true).unwrap();
             assert_eq!(at, until, "nothing stops it");
             looked.moved
         })

@@ -15,7 +15,7 @@
 //!   clock right; it writes moments and waits for none. Each crawl in it has a steady clock of its
 //!   own.
 //! - **The scheduler of jobs has the clock of the machine**, because people name moments of that
-//!   clock. `jobs::Progress` says what a step does to them.
+//!   clock. `jobs::JobProgress` says what a step does to them.
 //! - **What is stored may come from a clock that was ahead.** `Frontier::open` finds that out and
 //!   moves what waits (`frontier/clock.rs`). Ages are never negative: [`Timestamp::until`].
 

@@ -7,17 +7,17 @@ mod work;
 
 use std::path::Path;
 
+use crate::config::{Config, Sourced};
+use crate::crawl::jobs::{Fault, Job, Jobs, Seeds};
+use crate::urls::{Filter, Normalize, PageUrl};
 use anyhow::Result;
-use uniqcrawl::config::{Config, Sourced};
-use uniqcrawl::crawl::jobs::{Fault, Job, Jobs, Seeds};
-use uniqcrawl::urls::{Filter, Normalize, PageUrl};
 
 pub(super) use run::{Screen, open};
 pub(super) use work::{House, Served};
 
 use super::args::{JobsArg, JobsCommand};
 use super::exit::{Exit, Usage};
-use super::seeds::{self, Reading};
+use super::seeds::{self, SeedReading};
 use super::{screen, settings};
 
 /// Runs one of the commands.
@@ -106,7 +106,7 @@ pub(super) fn config(job: &Job) -> Result<Config, (String, String)> {
 fn starts(job: &Job, rules: &Normalize) -> Result<Vec<PageUrl>> {
     match &job.seeds {
         Seeds::File(path) => {
-            seeds::of_files(std::slice::from_ref(path), Reading { rules, quiet: false })
+            seeds::of_files(std::slice::from_ref(path), SeedReading { rules, quiet: false })
         }
         Seeds::List(seeds) => Ok(seeds.clone()),
         Seeds::None => Ok(Vec::new()),

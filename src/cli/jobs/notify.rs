@@ -6,11 +6,11 @@ use std::process::{Child, Command as Process, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::base::units::Time;
+use crate::crawl::jobs::{Command, Webhook};
+use crate::web::fetch::{self, Fetcher};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
-use uniqcrawl::base::units::Time;
-use uniqcrawl::crawl::jobs::{Command, Webhook};
-use uniqcrawl::web::fetch::{self, Fetcher};
 
 /// Wait before the first repetition of a request; doubles with each.
 const RETRY_WAIT: Duration = Duration::from_millis(500);

@@ -4,11 +4,11 @@ use std::process::exit;
 use std::sync::Arc;
 use std::thread;
 
+use crate::base::clock::{Clock, Timestamp};
+use crate::base::units::Time;
+use crate::crawl::Context;
+use crate::crawl::jobs::{Event, History, Job, JobWork, Jobs, Outcome, Run, Runner, Trigger};
 use anyhow::Result;
-use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::base::units::Time;
-use uniqcrawl::crawl::Context;
-use uniqcrawl::crawl::jobs::{Event, History, Job, Jobs, Outcome, Run, Runner, Trigger, Work};
 
 use super::super::args::JobsRunArgs;
 use super::super::exit::{Exit, Usage};
@@ -34,8 +34,8 @@ pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
     }
     let until = args.until.as_deref().map(moment).transpose()?;
     let runner = open(&jobs, until, Arc::default(), screen)?;
-    let deduping = runner.deduping();
-    listen(move || deduping.quit())?;
+    let handle = runner.handle();
+    listen(move || handle.quit())?;
     Ok(if runner.run()? { Exit::Interrupted } else { Exit::Done })
 }
 
@@ -46,7 +46,7 @@ pub(in crate::cli) fn open(
     house: Arc<House>,
     screen: Screen,
 ) -> Result<Runner> {
-    let work: Arc<Work> =
+    let work: Arc<JobWork> =
         Arc::new(move |job: &Job, run, context: &Context| work::work(job, run, context, &house));
     let told = Box::new(move |event: Event<'_>| match event {
         Event::Started(job, run) => screen.started(job, run),

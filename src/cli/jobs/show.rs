@@ -1,9 +1,9 @@
 //! `crawl jobs list`, `next` and `history`.
 
+use crate::base::clock::{Clock, Timestamp};
+use crate::crawl::jobs::{History, Job, JobProgress, Jobs, Schedule};
 use anyhow::Result;
 use serde_json::json;
-use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::crawl::jobs::{History, Job, Jobs, Progress, Schedule};
 
 use super::super::args::{JobsHistoryArgs, JobsNextArgs};
 use super::super::exit::Exit;
@@ -78,7 +78,7 @@ fn coming<'a>(
 ) -> Result<impl Iterator<Item = Timestamp> + 'a> {
     let known = history.progress(&job.name)?;
     let fresh = known.is_none();
-    let progress = known.unwrap_or_else(|| Progress::new(now));
+    let progress = known.unwrap_or_else(|| JobProgress::new(now));
     let mut seen = progress.seen;
     // Long missed moments of a cron line are no news; the last one is.
     if let Some(last) = job.rule.schedule.last_until(now, progress.anchor) {

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::config::Config;
+use crate::corpus::dedup::{self, Expiry};
+use crate::corpus::export;
+use crate::crawl::jobs::{Expire, Job, Outcome, Run, RunCounts, Seeds};
+use crate::crawl::{self, Context, Crawls, Report};
+use crate::neardup::Finder;
+use crate::store::{self, Store};
+use crate::urls::PageUrl;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
-use uniqcrawl::config::Config;
-use uniqcrawl::corpus::dedup::{self, Expiry};
-use uniqcrawl::corpus::export;
-use uniqcrawl::crawl::jobs::{Counts, Expire, Job, Outcome, Run, Seeds};
-use uniqcrawl::crawl::{self, Context, Crawls, Report};
-use uniqcrawl::neardup::Finder;
-use uniqcrawl::store::{self, Store};
-use uniqcrawl::urls::PageUrl;
 
 use super::super::{crawl as plain, exit};
 use super::notify;
@@ -180,7 +180,7 @@ fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Re
 
 fn exported(
     store: &Store,
-    to: &uniqcrawl::crawl::jobs::Export,
+    to: &crate::crawl::jobs::Export,
     config: &Config,
     context: &Context,
 ) -> Result<String> {
@@ -191,8 +191,8 @@ fn exported(
     Ok(format!("{} documents in {}", written.documents, to.folder.display()))
 }
 
-fn counts(report: &Report, context: &Context) -> Counts {
-    Counts {
+fn counts(report: &Report, context: &Context) -> RunCounts {
+    RunCounts {
         pages: report.pages,
         new: report.new,
         duplicates: report.duplicates_total(),

@@ -16,15 +16,15 @@ use crate::urls::{HostKey, Normalize};
 const NUMBERS: [&str; 3] = ["format", "search_update", "settled"];
 
 /// What waits for a visit.
-pub(super) struct Waiting {
+pub(super) struct StillWaiting {
     addresses: HashSet<String>,
     /// A request cannot be read: it may be of any URL.
     unread: bool,
 }
 
 /// Queues: every request is of a known host, host rows count them. Returns what waits.
-pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<Waiting, Error> {
-    let mut waiting = Waiting { addresses: HashSet::new(), unread: false };
+pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<StillWaiting, Error> {
+    let mut waiting = StillWaiting { addresses: HashSet::new(), unread: false };
     let mut by_host: HashMap<u32, (u64, u64)> = HashMap::new();
     for entry in snapshot.rows(QUEUE)? {
         let entry = entry?;
@@ -118,7 +118,7 @@ fn budgets(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     Ok(())
 }
 
-impl Waiting {
+impl StillWaiting {
     fn add<K: Key>(
         &mut self,
         findings: &mut Findings,
@@ -233,7 +233,7 @@ fn planned(
 /// Addresses: a queued one waits and no other does; a stored one has its copy; counters are right.
 pub(super) fn addresses(
     snapshot: &Snapshot,
-    waiting: &Waiting,
+    waiting: &StillWaiting,
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();

@@ -61,8 +61,8 @@ pub struct Range {
     pub apart: bool,
 }
 
-/// The store with what a look needs.
-pub struct Deduping<'a> {
+/// Places articles in a store, and looks again at those that are there.
+pub struct Placer<'a> {
     /// All tables.
     pub batch: &'a mut Batch,
     /// The index.
@@ -88,16 +88,16 @@ impl Default for Looks {
 impl Looks {
     /// Looks at the matches whose time has come. To be called before each commit; costs two
     /// look-ups if there is nothing to do.
-    pub fn step(&mut self, deduping: &mut Deduping<'_>) -> Result<Looked, Error> {
-        let (settled, newest) = (settled(deduping.batch)?, newest(deduping.batch)?);
+    pub fn step(&mut self, placer: &mut Placer<'_>) -> Result<Looked, Error> {
+        let (settled, newest) = (settled(placer.batch)?, newest(placer.batch)?);
         let late = self.last.elapsed() >= TIME_MAX;
         if newest < settled + PAGES_MAX && !late {
             return Ok(Looked::default());
         }
         self.last = Instant::now();
         let until = if late { newest } else { newest - PAGES_LEFT };
-        let mut looked = deduping.look(Range { after: settled, until, apart: true }, || true)?.0;
-        looked.merged += deduping.review()?;
+        let mut looked = placer.look(Range { after: settled, until, apart: true }, || true)?.0;
+        looked.merged += placer.review()?;
         Ok(looked)
     }
 
@@ -108,7 +108,7 @@ impl Looks {
     }
 }
 
-impl Deduping<'_> {
+impl Placer<'_> {
     /// Looks at matches, in the order of their texts, as long as `goes_on` says so; at least at
     /// one. Returns what has changed, and up to which text it came.
     pub fn look(
@@ -146,7 +146,7 @@ impl Deduping<'_> {
 
     /// Does what follows when an article has been stored where it belongs: documents become one,
     /// pages that cannot stay beside it go. Returns its document.
-    pub fn follow(
+    pub(super) fn follow(
         &mut self,
         article: &Article,
         joined: &Joined,

@@ -58,7 +58,7 @@ pub fn judge_stored(
     if question.keys.text.words == 0 {
         return Ok(judged);
     }
-    let trees = Stored(batch);
+    let trees = StoredTrees(batch);
     let mut best: Option<(SiteRelation, u64, u64)> = None;
     let mut refused = None;
     for content in equal::contents(batch, question.keys.text.hash)? {
@@ -102,7 +102,7 @@ pub(super) fn judge_near(
     let mut candidates = finder.candidates(question.keys);
     candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
     let Judgement { matched, also, perhaps, refused, repeats } =
-        judge(&Stored(batch), &candidates, question, config)?;
+        judge(&StoredTrees(batch), &candidates, question, config)?;
     let mut evicts = Vec::new();
     let place = matched.map_or(Place::New, |matched| {
         evicts.extend(matched.evicts.iter().copied().map(u64::from));
@@ -126,7 +126,7 @@ pub(super) fn page_is_allowed(
     document: u64,
     config: &Config,
 ) -> Result<bool, Error> {
-    let trees = Stored(batch);
+    let trees = StoredTrees(batch);
     let mates = trees.mates(document, page)?;
     Ok(site_allows(page, &mates, config).is_some())
 }
@@ -207,9 +207,9 @@ pub fn lock(finder: &Mutex<Finder>) -> MutexGuard<'_, Finder> {
     finder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Stored<'a>(&'a Batch);
+struct StoredTrees<'a>(&'a Batch);
 
-impl Trees for Stored<'_> {
+impl Trees for StoredTrees<'_> {
     type Error = Error;
 
     fn text(&self, content: u32) -> Result<KnownText<'_>, Error> {

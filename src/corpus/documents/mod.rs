@@ -27,7 +27,8 @@ pub use history::{Change, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document};
 pub use sent::{Found, Sent, sent_content};
 pub use tallies::{
-    Arrivals, GROWTH_KEPT, HOUR, Place, by_copies, growth_since, note_arrival, take_back_arrival,
+    Arrivals, CopiesPlace, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival,
+    take_back_arrival,
 };
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.

@@ -45,15 +45,15 @@ pub(super) fn place(batch: &mut Batch, document: u64, was: u64, copies: u64) -> 
 }
 
 /// A place in the order of copies: copies and number of a document.
-pub type Place = (u64, u64);
+pub type CopiesPlace = (u64, u64);
 
 /// Returns the documents of two copies and more, those of fewest copies first and among equals the
 /// oldest: those between two places.
 pub fn by_copies(
     view: &impl View,
-    above: Option<Place>,
-    below: Option<Place>,
-) -> Result<impl DoubleEndedIterator<Item = Result<Place, Error>>, Error> {
+    above: Option<CopiesPlace>,
+    below: Option<CopiesPlace>,
+) -> Result<impl DoubleEndedIterator<Item = Result<CopiesPlace, Error>>, Error> {
     let from = above.map_or(Bound::Unbounded, Bound::Excluded);
     let to = below.map_or(Bound::Unbounded, Bound::Excluded);
     Ok(view.range(RANKING, (from, to))?.map(|entry| Ok(entry?.key()?)))

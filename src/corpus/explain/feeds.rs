@@ -9,7 +9,7 @@ use crate::urls::PageUrl;
 
 use crate::base::clock::Timestamp;
 
-use super::words::{Facts, Said, said};
+use super::words::{ExplainedFacts, Said, said};
 
 /// Says why a URL is not fetched.
 pub(super) fn by_feed(snapshot: &Snapshot, number: u64, of: &str) -> Result<Said, Error> {
@@ -35,7 +35,11 @@ fn in_words(feed: &Feed) -> Said {
 }
 
 /// What each feed says of a URL, and its evidence.
-pub(super) fn facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+pub(super) fn facts(
+    snapshot: &Snapshot,
+    url: &PageUrl,
+    facts: &mut ExplainedFacts,
+) -> Result<(), Error> {
     for said in said_of(snapshot, url.as_str())? {
         let Role::Copy { of: canonical, day } = said.role else { continue };
         let Some(feed) = snapshot.get(FEEDS, said.feed)? else { continue };

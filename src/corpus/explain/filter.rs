@@ -4,7 +4,7 @@ use crate::frontier::{Address, Place, Rank, State, patterns_for, stored_filter};
 use crate::store::{Error, Snapshot};
 use crate::urls::{KeptOut, PageUrl, Pattern};
 
-use super::words::{Facts, said};
+use super::words::{ExplainedFacts, said};
 
 /// Patterns that are named at most.
 const NAMED_MAX: usize = 5;
@@ -14,7 +14,7 @@ pub(super) fn facts(
     snapshot: &Snapshot,
     url: &PageUrl,
     address: Option<&Address>,
-    facts: &mut Facts,
+    facts: &mut ExplainedFacts,
 ) -> Result<(), Error> {
     let place = match address {
         // As if somebody linked to it.

@@ -23,7 +23,7 @@ use crate::web::robots::meta::Terms;
 
 pub use canonical::declared;
 pub use words::Language;
-use words::{Facts, Said, said};
+use words::{ExplainedFacts, Said, said};
 
 /// Redirects that are followed to the document behind an alias.
 const HOPS_MAX: usize = 20;
@@ -55,15 +55,19 @@ pub fn explain_in(
     url: &PageUrl,
     language: Language,
 ) -> Result<Explanation, Error> {
-    let mut facts = Facts::default();
+    let mut facts = ExplainedFacts::default();
     let (state, reason, summary) = tell(snapshot, url, &mut facts)?;
     let (url, summary) = (url.to_string(), summary.in_language(language));
     Ok(Explanation { url, state, reason, summary, facts: facts.in_language(language) })
 }
 
-type Told = (&'static str, Option<&'static str>, Said);
+type ToldState = (&'static str, Option<&'static str>, Said);
 
-fn tell(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<Told, Error> {
+fn tell(
+    snapshot: &Snapshot,
+    url: &PageUrl,
+    facts: &mut ExplainedFacts,
+) -> Result<ToldState, Error> {
     let Some(address) = snapshot.get(ADDRESSES, url.as_str())? else {
         if let Some((_, document)) = sent_content(snapshot, url.as_str())? {
             let (state, summary) = stored(snapshot, url, document, facts)?;
@@ -140,7 +144,12 @@ fn waiting(address: &Address) -> Said {
     }
 }
 
-fn by_rule(snapshot: &Snapshot, number: u64, of: &str, facts: &mut Facts) -> Result<Said, Error> {
+fn by_rule(
+    snapshot: &Snapshot,
+    number: u64,
+    of: &str,
+    facts: &mut ExplainedFacts,
+) -> Result<Said, Error> {
     if let Some(rule) = snapshot.get(RULES, number)? {
         let Said { en, zh } = words::change(&rule.change);
         facts.add("rule", said!("{number}: {en}", "{number}：{zh}"));
@@ -165,7 +174,7 @@ fn redirect(
     snapshot: &Snapshot,
     target: &str,
     status: u16,
-    facts: &mut Facts,
+    facts: &mut ExplainedFacts,
 ) -> Result<(&'static str, Said), Error> {
     if !matches!(status, 301 | 308) {
         let summary = said!("for the time being it redirects to {target}", "暂时重定向到 {target}");
@@ -193,7 +202,7 @@ fn stored(
     snapshot: &Snapshot,
     url: &PageUrl,
     number: u64,
-    facts: &mut Facts,
+    facts: &mut ExplainedFacts,
 ) -> Result<(&'static str, Said), Error> {
     let Some(document) = snapshot.get(DOCUMENTS, number)? else {
         let summary = said!(
@@ -229,7 +238,7 @@ fn stored(
     Ok(("duplicate", said!("a copy of {}", "{} 的副本", document.canonical)))
 }
 
-fn address_facts(address: &Address, facts: &mut Facts) {
+fn address_facts(address: &Address, facts: &mut ExplainedFacts) {
     facts.add("discovered", address.discovered.to_string());
     if address.referrer.is_empty() {
         facts.add("found", said!("it is a seed", "它是种子"));
@@ -289,7 +298,7 @@ fn address_facts(address: &Address, facts: &mut Facts) {
 }
 
 /// What of its domain and its pattern was let in.
-fn room_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+fn room_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut ExplainedFacts) -> Result<(), Error> {
     let key = url.host_key();
     let domain = key.domain();
     if let Some(hosts) = snapshot.get(DOMAINS, &domain)? {
@@ -319,7 +328,7 @@ fn in_words(time: Duration) -> Said {
 }
 
 /// What is known of a URL as a sitemap or feed.
-fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut ExplainedFacts) -> Result<(), Error> {
     let Some(list) = snapshot.get(LISTS, url.as_str())? else { return Ok(()) };
     let is_feed = list.kind.is_some_and(ListKind::is_feed);
     if list.admitted && list.hosts.is_empty() && list.level == 0 {
@@ -354,7 +363,7 @@ fn list_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(
     Ok(())
 }
 
-fn host_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut Facts) -> Result<(), Error> {
+fn host_facts(snapshot: &Snapshot, url: &PageUrl, facts: &mut ExplainedFacts) -> Result<(), Error> {
     let key = url.host_key();
     let Some(number) = snapshot.get(HOST_NUMBERS, key.as_str())? else {
         facts.add("host", said!("{key} is not known", "{key} 未知"));

@@ -65,9 +65,9 @@ impl AddAssign for Said {
 
 /// Facts, each with its name, in order.
 #[derive(Debug, Default)]
-pub(super) struct Facts(Vec<(&'static str, Said)>);
+pub(super) struct ExplainedFacts(Vec<(&'static str, Said)>);
 
-impl Facts {
+impl ExplainedFacts {
     pub(super) fn add(&mut self, name: &'static str, value: impl Into<Said>) {
         self.0.push((name, value.into()));
     }

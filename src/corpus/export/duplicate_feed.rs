@@ -89,7 +89,7 @@ pub enum WriteError {
 
 /// A place in the order in which duplicates change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FeedPlace {
     /// Last place of which everything is told.
     pub after: u64,
     /// Place after it of which only a part is told; 0 for none.
@@ -104,7 +104,7 @@ pub struct Changes {
     /// The duplicates.
     pub duplicates: Vec<Duplicate>,
     /// Where they go on.
-    pub next: Place,
+    pub next: FeedPlace,
     /// There are more now.
     pub more: bool,
 }
@@ -116,7 +116,7 @@ const LOOKED_AT_MAX: usize = 5_000;
 /// end, with all of its duplicates, so that who goes on from a place misses nothing.
 pub fn changes(
     snapshot: &Snapshot,
-    from: &Place,
+    from: &FeedPlace,
     most: usize,
     honour: &Honour,
     now: Timestamp,
@@ -139,11 +139,11 @@ pub fn changes(
         part.duplicates.extend(all.into_iter().take(room));
         if beyond {
             let told = part.duplicates.last().map_or_else(String::new, |last| last.url.clone());
-            part.next = Place { after: part.next.after, partly: place, told };
+            part.next = FeedPlace { after: part.next.after, partly: place, told };
             part.more = true;
             break;
         }
-        part.next = Place { after: place, ..Place::default() };
+        part.next = FeedPlace { after: place, ..FeedPlace::default() };
     }
     Ok(part)
 }

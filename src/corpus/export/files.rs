@@ -26,7 +26,7 @@ impl Mark {
 
 /// A document in a line of JSON, where nothing is said of most.
 #[derive(Serialize)]
-struct Line<'a> {
+struct DocumentLine<'a> {
     #[serde(flatten)]
     row: &'a Row,
     #[serde(flatten, skip_serializing_if = "Mark::is_empty")]
@@ -34,7 +34,7 @@ struct Line<'a> {
 }
 
 /// A file of an export.
-pub(super) enum Writer {
+pub(super) enum FormatWriter {
     Jsonl(Box<Output>),
     Csv {
         out: Box<csv::Writer<Output>>,
@@ -43,7 +43,7 @@ pub(super) enum Writer {
     },
 }
 
-impl Writer {
+impl FormatWriter {
     pub(super) fn new(file: Output, format: Format) -> Self {
         match format {
             Format::Jsonl => Self::Jsonl(Box::new(file)),
@@ -67,7 +67,7 @@ impl Writer {
     /// Writes a document. Every line of CSV has all columns.
     pub(super) fn write_document(&mut self, row: &Row, unsettled: &Mark) -> std::io::Result<()> {
         match self {
-            Self::Jsonl(_) => self.write(&Line { row, unsettled }),
+            Self::Jsonl(_) => self.write(&DocumentLine { row, unsettled }),
             Self::Csv { out, as_is } => {
                 let row = if *as_is { row.clone() } else { row.without_formulas() };
                 out.serialize((row, unsettled)).map_err(std::io::Error::other)

@@ -18,9 +18,11 @@ use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::store::{self, BadRow, Snapshot, Store, View as _};
 use crate::web::robots::meta::Honour;
 
-use files::{Mark, Writer};
+use files::{FormatWriter, Mark};
 
-pub use duplicate_feed::{Changes, Place, WriteError, changes, duplicates, write_duplicate_feed};
+pub use duplicate_feed::{
+    Changes, FeedPlace, WriteError, changes, duplicates, write_duplicate_feed,
+};
 pub use form::{Config, Format};
 
 /// The file of dropped copies.
@@ -228,9 +230,9 @@ struct Corpus<'a> {
     snapshot: &'a Snapshot,
     honour: &'a Honour,
     now: Timestamp,
-    kept: Writer,
-    dropped: Writer,
-    withheld: Writer,
+    kept: FormatWriter,
+    dropped: FormatWriter,
+    withheld: FormatWriter,
     shown: Shown,
     summary: Summary,
 }
@@ -265,9 +267,9 @@ impl<'a> Corpus<'a> {
             withheld_path: folder.join(WITHHELD),
         };
         let mut outputs = Outputs::begin(folder)?;
-        let kept = Writer::new(outputs.create(format.documents())?, format);
-        let dropped = Writer::new(outputs.create(DUPLICATES)?, Format::Jsonl);
-        let withheld = Writer::new(outputs.create(WITHHELD)?, Format::Jsonl);
+        let kept = FormatWriter::new(outputs.create(format.documents())?, format);
+        let dropped = FormatWriter::new(outputs.create(DUPLICATES)?, Format::Jsonl);
+        let withheld = FormatWriter::new(outputs.create(WITHHELD)?, Format::Jsonl);
         let shown = Shown::default();
         Ok(Self { outputs, snapshot, honour, now, kept, dropped, withheld, shown, summary })
     }

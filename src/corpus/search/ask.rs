@@ -11,8 +11,8 @@ use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::matching;
-use super::row::{Row, pairs_of};
-use super::terms::{Counts, Word, number, terms_of, words_of};
+use super::row::{SearchRow, pairs_of};
+use super::terms::{TermCounts, Word, number, terms_of, words_of};
 use super::{Config, Error, Search};
 use crate::text::{Idf, is_han};
 
@@ -98,8 +98,8 @@ pub struct Keyword {
 }
 
 /// A question: the words of a text, and its keywords that any document has.
-struct Question {
-    counts: Counts,
+struct SearchQuestion {
+    counts: TermCounts,
     square: u64,
     asked: Vec<Keyword>,
 }
@@ -113,7 +113,7 @@ struct Wanted<'a> {
 }
 
 /// A document that may be like a text.
-struct Found {
+struct FoundPhrases {
     address: DocAddress,
     hit: Hit,
     /// Pairs of words that it shares with the text, if that was counted.
@@ -149,9 +149,9 @@ impl Search {
     fn alike(
         &self,
         searcher: &Searcher,
-        question: &Question,
+        question: &SearchQuestion,
         asked: Wanted<'_>,
-        found: &mut Vec<Found>,
+        found: &mut Vec<FoundPhrases>,
     ) -> Result<(), Error> {
         let known: HashSet<DocAddress> = found.iter().map(|found| found.address).collect();
         for address in self.candidates(searcher, asked, self.config.candidates)? {
@@ -167,7 +167,7 @@ impl Search {
                     url: row.names.url.to_owned(),
                     keywords: shared(asked.words, row),
                 };
-                found.push(Found { address, hit, pairs: 0 });
+                found.push(FoundPhrases { address, hit, pairs: 0 });
             })?;
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Search {
         &self,
         searcher: &Searcher,
         text: &str,
-        found: &mut [Found],
+        found: &mut [FoundPhrases],
     ) -> Result<(), Error> {
         let best = found.first().map_or(0.0, |found| found.hit.cosine);
         let near = found.iter().take_while(|found| found.hit.cosine > best - REPRINT_MARGIN);
@@ -299,9 +299,9 @@ impl Search {
         searcher.doc_freq(&term).map_err(|error| self.damaged(error))
     }
 
-    fn question(&self, searcher: &Searcher, text: &str) -> Result<Question, Error> {
+    fn question(&self, searcher: &Searcher, text: &str) -> Result<SearchQuestion, Error> {
         let words = words_of(text);
-        let mut counts = Counts::default();
+        let mut counts = TermCounts::default();
         for word in &words {
             *counts.entry(number(word.hash)).or_default() += word.count;
         }
@@ -309,11 +309,11 @@ impl Search {
         // What no document has cannot name one.
         let mut asked = self.keywords_of(searcher, words)?;
         asked.retain(|keyword| keyword.documents > 0);
-        Ok(Question { counts, square, asked })
+        Ok(SearchQuestion { counts, square, asked })
     }
 
     /// The keywords that are asked for first.
-    fn first<'q>(&self, question: &'q Question) -> Wanted<'q> {
+    fn first<'q>(&self, question: &'q SearchQuestion) -> Wanted<'q> {
         let words = &question.asked[..question.asked.len().min(self.config.asked)];
         Wanted { words, least: words.len() * self.config.match_min / self.config.asked.max(1) }
     }
@@ -349,7 +349,7 @@ impl Search {
         &self,
         searcher: &Searcher,
         address: DocAddress,
-        each: &mut dyn FnMut(&Row<'_>),
+        each: &mut dyn FnMut(&SearchRow<'_>),
     ) -> Result<(), Error> {
         let document: TantivyDocument =
             searcher.doc(address).map_err(|error| self.damaged(error))?;
@@ -357,7 +357,7 @@ impl Search {
         let row = document.get_first(self.fields.row);
         let row = row.as_ref().and_then(Value::as_bytes);
         let row = row.ok_or_else(|| bad("a document has no row".to_owned()))?;
-        each(&Row::decode(row).map_err(|error| bad(error.to_string()))?);
+        each(&SearchRow::decode(row).map_err(|error| bad(error.to_string()))?);
         Ok(())
     }
 
@@ -371,7 +371,7 @@ impl Search {
 }
 
 /// The words asked for that a document has.
-fn shared(asked: &[Keyword], row: &Row<'_>) -> Vec<String> {
+fn shared(asked: &[Keyword], row: &SearchRow<'_>) -> Vec<String> {
     let own = asked.iter().filter(|keyword| row.has(number(keyword.hash)));
     own.map(|keyword| keyword.word.clone()).collect()
 }

@@ -27,7 +27,7 @@ pub(super) struct Scored {
 }
 
 /// A part of the index.
-struct Segment<'a> {
+struct PhraseSegment<'a> {
     reader: &'a SegmentReader,
     /// Its number among all.
     number: u32,
@@ -36,7 +36,7 @@ struct Segment<'a> {
 }
 
 /// One word in one segment.
-struct Word {
+struct MatchedWord {
     postings: SegmentPostings,
     weight: Bm25Weight,
 }
@@ -62,11 +62,11 @@ pub(super) fn best(
         let mut here = Vec::with_capacity(terms.len());
         for (term, weight) in &terms {
             if let Some(postings) = inverted.read_postings(term, IndexRecordOption::WithFreqs)? {
-                here.push(Word { postings, weight: weight.clone() });
+                here.push(MatchedWord { postings, weight: weight.clone() });
             }
         }
         if here.len() >= least.max(1) {
-            let segment = Segment {
+            let segment = PhraseSegment {
                 reader,
                 number: number as u32,
                 norms: reader.get_fieldnorms_reader(field)?,
@@ -80,8 +80,8 @@ pub(super) fn best(
 }
 
 fn in_segment(
-    segment: &Segment<'_>,
-    mut words: Vec<Word>,
+    segment: &PhraseSegment<'_>,
+    mut words: Vec<MatchedWord>,
     least: usize,
     most: usize,
     found: &mut Vec<Scored>,

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::terms::{Counts, square};
+use super::terms::{TermCounts, square};
 use crate::store::{BadRow, Decoder, Encoder};
 
 /// One sentence of a text.
@@ -45,7 +45,7 @@ pub(super) fn encode(names: &Names<'_>, sentences: &[Sentence], text: &str) -> V
 }
 
 /// A row that is read.
-pub(super) struct Row<'a> {
+pub(super) struct SearchRow<'a> {
     pub names: Names<'a>,
     square: u64,
     /// Length in bytes and number of words of each sentence.
@@ -54,7 +54,7 @@ pub(super) struct Row<'a> {
     text: &'a str,
 }
 
-impl<'a> Row<'a> {
+impl<'a> SearchRow<'a> {
     /// Reads a row.
     pub(super) fn decode(row: &'a [u8]) -> Result<Self, BadRow> {
         let mut row = Decoder::new("search", 1, row)?;
@@ -88,7 +88,7 @@ impl<'a> Row<'a> {
     }
 
     /// Returns the cosine of its counts of words and those of a query.
-    pub(super) fn cosine(&self, query: &Counts, query_square: u64) -> f64 {
+    pub(super) fn cosine(&self, query: &TermCounts, query_square: u64) -> f64 {
         cosine(self.terms(), self.square, query, query_square)
     }
 
@@ -96,7 +96,7 @@ impl<'a> Row<'a> {
     /// first.
     pub(super) fn best_sentence(
         &self,
-        query: &Counts,
+        query: &TermCounts,
         query_square: u64,
     ) -> Option<(f64, usize, &'a str)> {
         let mut best: Option<(f64, usize, &str)> = None;
@@ -128,7 +128,7 @@ fn numbers(terms: &[u8]) -> impl Iterator<Item = u32> {
 }
 
 /// Returns the cosine of two vectors of counts; 0 if one of them is empty.
-fn cosine(terms: impl Iterator<Item = u32>, square: u64, query: &Counts, other: u64) -> f64 {
+fn cosine(terms: impl Iterator<Item = u32>, square: u64, query: &TermCounts, other: u64) -> f64 {
     let product: u64 = terms.filter_map(|term| query.get(&term)).map(|c| u64::from(*c)).sum();
     if product == 0 {
         return 0.0;

@@ -17,13 +17,13 @@ const WORD_BYTES_MAX: usize = 200;
 const OPENERS: &[char] = &['“', '‘', '「', '『', '《', '〈', '（', '(', '[', '【', '"', '\''];
 
 /// How often each word stands in a text, by the number of the word.
-pub(super) type Counts = HashMap<u32, u32, BuildHasherDefault<Number>>;
+pub(super) type TermCounts = HashMap<u32, u32, BuildHasherDefault<TermHasher>>;
 
 /// Numbers of words are parts of hashes and need no further hashing.
 #[derive(Default)]
-pub(super) struct Number(u64);
+pub(super) struct TermHasher(u64);
 
-impl std::hash::Hasher for Number {
+impl std::hash::Hasher for TermHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::corpus::clusters::{self, Arrival, Article, Left};
+use crate::corpus::clusters::{self, Article, Left};
 use crate::corpus::dedup::{self, Looked, Range};
 use crate::corpus::documents::Content;
 use crate::corpus::tables::{CONTENTS, COPIES};
 use crate::frontier::{Settled, Settlement};
-use crate::neardup::{self, Question};
+use crate::neardup;
 use crate::store::{self, Batch, View as _};
 
 use super::super::Error;
@@ -36,7 +36,7 @@ pub(super) struct Look {
 
 /// What a visit says of a page beside its text.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct SeenPage {
     /// Hosts that link to it.
     pub links: u64,
     /// When it was read.
@@ -60,26 +60,21 @@ impl Committer<'_> {
         batch: &mut Batch,
         document: u64,
         page: &Page,
-        seen: Seen,
+        seen: SeenPage,
     ) -> Result<(Settlement, bool), Error> {
-        let Seen { links, now } = seen;
+        let SeenPage { links, now } = seen;
         if let Some(article) = self.unchanged(batch, document, page)? {
             clusters::refresh(batch, document, article, links, now)?;
             return Ok((Settlement::Stored(document), false));
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let question = Question::new(&article.keys, &article.address);
-        let judged = self.deduping(batch, now).judge(&question)?;
-        let place = &judged.place;
-        let arrival = Arrival { article, links, now };
-        let (joined, left) = clusters::change(batch, document, arrival, place)?;
-        tracing::trace!(url = %article.address, document = joined.document, "changed");
+        let mut changes = std::mem::take(&mut self.changes);
+        let revised = self.placer(batch, now).revise(document, article, links, &mut changes);
+        self.changes = changes;
+        let (placed, left) = revised?;
         self.drop_left(batch, left, now)?;
-        self.joined(batch, article, &judged, &joined)?;
-        let united = self.deduping(batch, now).follow(article, &joined, &judged)?;
-        self.tally.merged += united.merged;
-        Ok((Settlement::Stored(united.document), true))
+        Ok((self.placed(&placed), true))
     }
 
     /// Returns the article if its text is as the stored one, as far as readers care.
@@ -145,7 +140,7 @@ impl Committer<'_> {
     pub(super) fn look_on(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let now = self.context.clock.now();
         let mut looks = std::mem::take(&mut self.looks);
-        let looked = looks.step(&mut self.deduping(batch, now));
+        let looked = looks.step(&mut self.placer(batch, now));
         self.looks = looks;
         self.tally.looked(looked?);
         Ok(())
@@ -162,10 +157,10 @@ impl Committer<'_> {
         let began = Instant::now();
         let stopped = || self.context.stop.asked() > 0;
         let wanted = || began.elapsed() > LOOK_AGAIN_MAX && self.store.is_wanted();
-        let mut deduping = self.deduping(batch, now);
-        let (mut looked, at) = deduping.look(range, || !stopped() && !wanted())?;
+        let mut placer = self.placer(batch, now);
+        let (mut looked, at) = placer.look(range, || !stopped() && !wanted())?;
         if at == until {
-            looked.merged += deduping.review()?;
+            looked.merged += placer.review()?;
         }
         self.tally.looked(looked);
         self.look.at = at;

@@ -8,7 +8,7 @@ use crate::frontier::{Lease, Purpose};
 use crate::store::Batch;
 
 use super::super::Error;
-use super::super::no_pages::End;
+use super::super::no_pages::RunEnd;
 use super::Committer;
 
 impl Committer<'_> {
@@ -81,8 +81,8 @@ impl Committer<'_> {
     }
 
     /// How the run ends.
-    pub(super) fn end(&self) -> End {
-        End {
+    pub(super) fn end(&self) -> RunEnd {
+        RunEnd {
             now: self.context.clock.now(),
             stopped: self.context.stop.asked() > 0,
             starved: self.is_starved(),

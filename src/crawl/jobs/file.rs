@@ -13,9 +13,9 @@ use crate::base::units::Time;
 use crate::corpus::export::Format;
 use crate::urls::{Normalize, Typed};
 
-use super::plan::{CatchUp, Rule};
+use super::plan::{CatchUp, CronRule};
 use super::schedule::Schedule;
-use super::{Command, Expire, Export, Job, Seeds, Settings, Webhook};
+use super::{Command, Expire, Export, Job, JobsSettings, Seeds, Webhook};
 
 /// Longest name of a job, which is also part of a file name.
 const NAME_BYTES_MAX: usize = 64;
@@ -71,7 +71,7 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone)]
 pub struct Jobs {
     /// Settings of the scheduler.
-    pub settings: Settings,
+    pub settings: JobsSettings,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,
     /// Line of each key, such as `job.0.cron`.
@@ -94,7 +94,8 @@ impl Jobs {
         let root: Table = toml::from_str(text).map_err(|error| vec![fault(&error)])?;
         let lines = key_lines(text).map_err(|error| vec![fault(&error)])?;
         let mut faults = Vec::new();
-        let mut file = Reader { lines: &lines, faults: &mut faults, job: "", path: "", of: &root };
+        let mut file =
+            JobsReader { lines: &lines, faults: &mut faults, job: "", path: "", of: &root };
         file.known(&["scheduler", "job"]);
         let settings = scheduler(&mut file);
         let all: Vec<&Table> = match root.get("job") {
@@ -110,7 +111,7 @@ impl Jobs {
             let name = name.map_or_else(|| format!("number {}", number + 1), str::to_owned);
             let path = format!("job.{number}");
             let (lines, faults) = (&lines, &mut faults);
-            let mut reader = Reader { lines, faults, job: &name, path: &path, of: table };
+            let mut reader = JobsReader { lines, faults, job: &name, path: &path, of: table };
             jobs.extend(job(&mut reader, settings.late_max));
         }
         let mut names = BTreeSet::new();
@@ -178,7 +179,7 @@ fn note_lines(text: &str, table: &DeTable, path: &str, lines: &mut BTreeMap<Stri
 }
 
 /// Reads the keys of one table and gathers what is wrong with them.
-struct Reader<'a> {
+struct JobsReader<'a> {
     lines: &'a BTreeMap<String, usize>,
     faults: &'a mut Vec<Fault>,
     job: &'a str,
@@ -186,7 +187,7 @@ struct Reader<'a> {
     of: &'a Table,
 }
 
-impl Reader<'_> {
+impl JobsReader<'_> {
     fn line(&self, key: &str) -> usize {
         let path = match (self.path, key) {
             ("", key) => key.to_owned(),
@@ -279,7 +280,11 @@ impl Reader<'_> {
     }
 
     /// Reads the table `key`, if it is there.
-    fn table<T>(&mut self, key: &str, read: impl FnOnce(&mut Reader) -> Option<T>) -> Option<T> {
+    fn table<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut JobsReader) -> Option<T>,
+    ) -> Option<T> {
         let Value::Table(of) = self.of.get(key)? else {
             self.wrong(key, "a table");
             return None;
@@ -287,12 +292,12 @@ impl Reader<'_> {
         let gap = if self.path.is_empty() { "" } else { "." };
         let path = format!("{}{gap}{key}", self.path);
         let (lines, faults, job) = (self.lines, &mut *self.faults, self.job);
-        read(&mut Reader { lines, faults, job, path: &path, of })
+        read(&mut JobsReader { lines, faults, job, path: &path, of })
     }
 }
 
-fn scheduler(file: &mut Reader) -> Settings {
-    let mut settings = Settings::default();
+fn scheduler(file: &mut JobsReader) -> JobsSettings {
+    let mut settings = JobsSettings::default();
     file.table("scheduler", |table| {
         table.known(&["at_once", "history", "history_max", "late_max"]);
         settings.at_once = table.number("at_once", 1, 64).unwrap_or(settings.at_once);
@@ -307,7 +312,7 @@ fn scheduler(file: &mut Reader) -> Settings {
     settings
 }
 
-fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
+fn job(reader: &mut JobsReader, late_max: Duration) -> Option<Job> {
     reader.known(&KEYS);
     let name = reader.needed("name").filter(|name| {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -333,7 +338,7 @@ fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
     let command = reader.table("command", command);
     Some(Job {
         line: reader.line(""),
-        rule: Rule { schedule: schedule?, catch_up, catch_up_max, late_max },
+        rule: CronRule { schedule: schedule?, catch_up, catch_up_max, late_max },
         name: name?,
         seeds: seeds?,
         store: store?,
@@ -347,7 +352,7 @@ fn job(reader: &mut Reader, late_max: Duration) -> Option<Job> {
     })
 }
 
-fn seeds(reader: &mut Reader) -> Option<Seeds> {
+fn seeds(reader: &mut JobsReader) -> Option<Seeds> {
     if !matches!(reader.of.get("seeds"), Some(Value::Array(_))) {
         return reader.needed("seeds").map(|path| Seeds::File(PathBuf::from(path)));
     }
@@ -361,7 +366,7 @@ fn seeds(reader: &mut Reader) -> Option<Seeds> {
     Some(Seeds::List(seeds))
 }
 
-fn schedule(reader: &mut Reader) -> Option<Schedule> {
+fn schedule(reader: &mut JobsReader) -> Option<Schedule> {
     let zone = reader.text("time_zone");
     let zone = Schedule::zone(zone.as_deref().unwrap_or("UTC"));
     let zone = zone.map_err(|error| reader.fault("time_zone", error)).ok();
@@ -389,7 +394,7 @@ fn schedule(reader: &mut Reader) -> Option<Schedule> {
     }
 }
 
-fn catch_up(reader: &mut Reader) -> CatchUp {
+fn catch_up(reader: &mut JobsReader) -> CatchUp {
     let Some(text) = reader.text("catch_up") else { return CatchUp::Once };
     let named = CatchUp::ALL.iter().find(|(name, _)| *name == text);
     if named.is_none() {
@@ -398,7 +403,7 @@ fn catch_up(reader: &mut Reader) -> CatchUp {
     named.map_or(CatchUp::Once, |(_, policy)| *policy)
 }
 
-fn expire(table: &mut Reader) -> Option<Expire> {
+fn expire(table: &mut JobsReader) -> Option<Expire> {
     table.known(&["older_than", "more_than_half"]);
     if !table.of.contains_key("older_than") {
         table.fault("older_than", "is missing");
@@ -408,7 +413,7 @@ fn expire(table: &mut Reader) -> Option<Expire> {
     Some(Expire { older_than, more_than_half: table.flag("more_than_half") })
 }
 
-fn export(table: &mut Reader) -> Option<Export> {
+fn export(table: &mut JobsReader) -> Option<Export> {
     table.known(&["folder", "format"]);
     let format = match table.text("format").as_deref() {
         None | Some("jsonl") => Format::Jsonl,
@@ -421,7 +426,7 @@ fn export(table: &mut Reader) -> Option<Export> {
     Some(Export { folder: PathBuf::from(table.needed("folder")?), format })
 }
 
-fn webhook(table: &mut Reader) -> Option<Webhook> {
+fn webhook(table: &mut JobsReader) -> Option<Webhook> {
     table.known(&["url", "token_file", "timeout", "retries", "allow_private"]);
     let token_file = table.text("token_file").map(PathBuf::from);
     let timeout = table.time("timeout").unwrap_or(Duration::from_secs(10));
@@ -436,7 +441,7 @@ fn webhook(table: &mut Reader) -> Option<Webhook> {
     Some(Webhook { url: url?, token_file, timeout, retries, allow_private })
 }
 
-fn command(table: &mut Reader) -> Option<Command> {
+fn command(table: &mut JobsReader) -> Option<Command> {
     table.known(&["run", "timeout"]);
     if !table.of.contains_key("run") {
         table.fault("run", "is missing");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::store::{self, RunFile};
 
 use super::Error;
-use super::plan::Progress;
+use super::plan::JobProgress;
 use super::row::{Outcome, Run};
 
 /// Memory of the file's page cache.
@@ -89,7 +89,7 @@ impl History {
     }
 
     /// Returns how far a job has come; none if it is new.
-    pub fn progress(&self, job: &str) -> Result<Option<Progress>, Error> {
+    pub fn progress(&self, job: &str) -> Result<Option<JobProgress>, Error> {
         Ok(self.open()?.map(|file| file.progress(job)).transpose()?.flatten())
     }
 
@@ -97,7 +97,7 @@ impl History {
     pub fn add(
         &self,
         job: &str,
-        progress: Option<&Progress>,
+        progress: Option<&JobProgress>,
         runs: &[Run],
     ) -> Result<Vec<u64>, Error> {
         Ok(self.open_or_make()?.add(job, progress, runs, self.rows_max)?)

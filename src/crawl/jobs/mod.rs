@@ -21,9 +21,9 @@ use crate::urls::PageUrl;
 
 pub use file::{Fault, Jobs, key_lines};
 pub use history::{History, Lock};
-pub use plan::{CatchUp, Planned, Progress, Rule};
-pub use row::{Counts, Outcome, Run, Trigger};
-pub use runner::{Deduping, Event, Refusal, Row, Runner, Work};
+pub use plan::{CatchUp, CronRule, JobProgress, Planned};
+pub use row::{Outcome, Run, RunCounts, Trigger};
+pub use runner::{Event, JobRow, JobWork, JobsHandle, Refusal, Runner};
 pub use schedule::Schedule;
 pub use scheduler::{Begun, Scheduler, Stage, Start};
 
@@ -52,7 +52,7 @@ pub enum Error {
 
 /// Settings of the scheduler itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct JobsSettings {
     /// Jobs that run at a time.
     pub at_once: usize,
     /// File of the history.
@@ -63,7 +63,7 @@ pub struct Settings {
     pub late_max: Duration,
 }
 
-impl Default for Settings {
+impl Default for JobsSettings {
     fn default() -> Self {
         Self {
             at_once: 1,
@@ -155,7 +155,7 @@ pub struct Job {
     /// Settings that win over that file, in its sections.
     pub settings: toml::Table,
     /// When it is due, and what happens to moments that were missed.
-    pub rule: Rule,
+    pub rule: CronRule,
     /// Time after which a run is stopped; what is left waits for the next one.
     pub time_max: Option<Duration>,
     /// What is removed after a run.

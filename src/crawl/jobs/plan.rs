@@ -34,7 +34,7 @@ pub enum CatchUp {
 
 /// When a job is due, and what happens to moments that were missed.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct CronRule {
     /// Its moments.
     pub schedule: Schedule,
     /// What happens to those that were missed.
@@ -55,9 +55,9 @@ pub struct Planned {
 }
 
 /// The moment alone: whoever reads it has restarted, and the run makes up for it.
-struct Moment;
+struct MomentCode;
 
-impl Codec<Planned> for Moment {
+impl Codec<Planned> for MomentCode {
     const SHAPE: &'static str = "ms since 1970, keys";
 
     fn put(field: &Planned, row: Encoder) -> Encoder {
@@ -73,17 +73,17 @@ impl Codec<Planned> for Moment {
 row! {
     /// How far a job has come: stored, so that no moment is lost or taken twice.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct Progress: "job", 1 to 1 {
+    pub struct JobProgress: "job", 1 to 1 {
         /// The first moment of an interval.
         pub anchor: Timestamp = Signed;
         /// All moments up to this one are dealt with.
         pub seen: Timestamp = Signed;
         /// Moments that wait for their run, the oldest first.
-        pub pending: Vec<Planned> = List<Moment>;
+        pub pending: Vec<Planned> = List<MomentCode>;
     }
 }
 
-impl Progress {
+impl JobProgress {
     /// Starts at `now`: a cron line waits for its next moment, an interval is due at once.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
@@ -92,7 +92,7 @@ impl Progress {
 
     /// Deals with the moments that came since the last look, and returns rows for those that get
     /// no run. `busy` tells that a run of the job is under way: whatever comes then is refused.
-    pub fn look(&mut self, rule: &Rule, busy: bool, now: Timestamp) -> Vec<Run> {
+    pub fn look(&mut self, rule: &CronRule, busy: bool, now: Timestamp) -> Vec<Run> {
         let moments = self.come(rule, now);
         if moments.is_empty() {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Progress {
 
     /// Goes on after a restart: what waited, what was missed, and the moment `cut` whose run was
     /// cut off are one list, which the policy is applied to.
-    pub fn restore(&mut self, rule: &Rule, cut: Option<Timestamp>, now: Timestamp) -> Vec<Run> {
+    pub fn restore(&mut self, rule: &CronRule, cut: Option<Timestamp>, now: Timestamp) -> Vec<Run> {
         self.follow_clock(rule, now);
         let cut = cut.filter(|moment| *moment <= now);
         let mut moments: Vec<Timestamp> = self.pending.drain(..).map(|one| one.moment).collect();
@@ -125,7 +125,7 @@ impl Progress {
     }
 
     /// Starts anew if the clock was ahead when moments were dealt with. Returns whether it was so.
-    pub fn follow_clock(&mut self, rule: &Rule, now: Timestamp) -> bool {
+    pub fn follow_clock(&mut self, rule: &CronRule, now: Timestamp) -> bool {
         if self.seen <= now {
             return false;
         }
@@ -140,7 +140,7 @@ impl Progress {
     }
 
     /// The moments since the last look, the oldest first.
-    fn come(&mut self, rule: &Rule, now: Timestamp) -> Vec<Timestamp> {
+    fn come(&mut self, rule: &CronRule, now: Timestamp) -> Vec<Timestamp> {
         let mut moments = Vec::new();
         let mut until = now;
         while let Some(moment) = rule.schedule.last_until(until, self.anchor) {
@@ -159,7 +159,7 @@ impl Progress {
 
     fn settle(
         &mut self,
-        rule: &Rule,
+        rule: &CronRule,
         mut moments: Vec<Timestamp>,
         cut: Option<Timestamp>,
         now: Timestamp,

@@ -108,9 +108,9 @@ impl Coded for Trigger {
 }
 
 /// Whether a run has ended, and when.
-struct End;
+struct EndCode;
 
-impl Codec<Option<Timestamp>> for End {
+impl Codec<Option<Timestamp>> for EndCode {
     const SHAPE: &'static str = "0 or 1, ms since 1970";
 
     fn put(field: &Option<Timestamp>, row: Encoder) -> Encoder {
@@ -133,7 +133,7 @@ impl fmt::Display for Outcome {
 row! {
     /// What a run has done.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-    pub struct Counts: part {
+    pub struct RunCounts: part {
         /// Pages that were read.
         pub pages: u64 = Number;
         /// New documents.
@@ -162,13 +162,13 @@ row! {
         /// When it began; for moments without a run, when that was decided.
         pub started: Timestamp = Signed;
         /// When it ended; none while it runs and if its process died.
-        pub ended: Option<Timestamp> = End;
+        pub ended: Option<Timestamp> = EndCode;
         /// How it ended.
         pub outcome: Outcome = Code;
         /// Why it ended so.
         pub reason: String = Text;
         /// What it did.
-        pub counts: Counts = Nested;
+        pub counts: RunCounts = Nested;
         /// Moments that this row stands for: more than one if several were missed.
         pub moments: u64 = Number;
         /// What became of the export, the webhook and the command, each with its name.
@@ -187,7 +187,7 @@ impl Run {
             ended: None,
             outcome: Outcome::Running,
             reason: String::new(),
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             moments: 1,
             after: Vec::new(),
         }
@@ -224,7 +224,7 @@ mod tests {
             ended: Some(Timestamp(9)),
             outcome: Outcome::SeedsFailed,
             reason: "page limit".to_owned(),
-            counts: Counts { pages: 3, bytes: 1 << 40, ..Counts::default() },
+            counts: RunCounts { pages: 3, bytes: 1 << 40, ..RunCounts::default() },
             after: vec![("webhook".to_owned(), "delivered".to_owned())],
             ..begun.clone()
         };

@@ -1,4 +1,4 @@
-//! The loop that waits for moments, starts runs and stops them; and the deduping where it is asked.
+//! The loop that waits for moments, starts runs and stops them; and the handle where it is asked.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,7 +21,7 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// What does the work of a run, in a thread of its own. Whatever goes wrong is in the row that it
 /// returns.
-pub type Work = dyn Fn(&Job, Run, &Context) -> Run + Send + Sync;
+pub type JobWork = dyn Fn(&Job, Run, &Context) -> Run + Send + Sync;
 
 /// What happens to jobs.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub enum Event<'a> {
 
 /// A job as it stands.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct JobRow {
     /// Its name.
     pub name: String,
     /// Its schedule in words.
@@ -65,27 +65,27 @@ enum News {
     /// Somebody asks for an end.
     Quit,
     /// Somebody asks for a run of this job.
-    Start(usize, oneshot::Sender<Result<Row, Refusal>>),
+    Start(usize, oneshot::Sender<Result<JobRow, Refusal>>),
     /// Somebody asks for the end of the run of this job.
-    Stop(usize, oneshot::Sender<Result<Row, Refusal>>),
+    Stop(usize, oneshot::Sender<Result<JobRow, Refusal>>),
 }
 
 /// Where the loop is asked, from any thread. Cheap to clone.
 #[derive(Clone)]
-pub struct Deduping {
+pub struct JobsHandle {
     tell: Sender<News>,
-    rows: Arc<Mutex<Vec<Row>>>,
+    rows: Arc<Mutex<Vec<JobRow>>>,
     history: History,
 }
 
-impl Deduping {
-    fn lock(&self) -> MutexGuard<'_, Vec<Row>> {
+impl JobsHandle {
+    fn lock(&self) -> MutexGuard<'_, Vec<JobRow>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns every job, in the order of the file.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<JobRow> {
         self.lock().clone()
     }
 
@@ -100,14 +100,14 @@ impl Deduping {
     }
 
     /// Lets a job run now, or as soon as it may. Returns the job as it stands then.
-    pub async fn start(&self, name: &str) -> Result<Row, Refusal> {
+    pub async fn start(&self, name: &str) -> Result<JobRow, Refusal> {
         let (reply, told) = oneshot::channel();
         self.say(News::Start(self.number(name)?, reply))?;
         told.await.map_err(|_| Refusal::Ended)?
     }
 
     /// Asks the run of a job to stop: requests under way may end. Returns the job as it stands.
-    pub async fn stop(&self, name: &str) -> Result<Row, Refusal> {
+    pub async fn stop(&self, name: &str) -> Result<JobRow, Refusal> {
         let (reply, told) = oneshot::channel();
         self.say(News::Stop(self.number(name)?, reply))?;
         told.await.map_err(|_| Refusal::Ended)?
@@ -137,10 +137,10 @@ pub struct Runner {
     clock: Clock,
     until: Option<Timestamp>,
     quitting: bool,
-    work: Arc<Work>,
+    work: Arc<JobWork>,
     told: Box<dyn Fn(Event<'_>) + Send>,
     news: Receiver<News>,
-    deduping: Deduping,
+    handle: JobsHandle,
 }
 
 impl Runner {
@@ -154,7 +154,7 @@ impl Runner {
         jobs: &Jobs,
         clock: Clock,
         until: Option<Timestamp>,
-        work: Arc<Work>,
+        work: Arc<JobWork>,
         told: Box<dyn Fn(Event<'_>) + Send>,
     ) -> Result<Self, Error> {
         let settings = &jobs.settings;
@@ -166,22 +166,22 @@ impl Runner {
             let last = history.shown(&job.name, 1)?.pop().map(|(_, run)| run);
             let (stage, next) = (scheduler.state(number), scheduler.next_of(number));
             let (name, schedule) = (job.name.clone(), job.rule.schedule.to_string());
-            rows.push(Row { name, schedule, next, stage, last });
+            rows.push(JobRow { name, schedule, next, stage, last });
         }
         for (job, row) in &missed {
             told(Event::Ended(&jobs.jobs[*job], row));
         }
         let (tell, news) = channel();
-        let deduping = Deduping { tell, rows: Arc::new(Mutex::new(rows)), history };
+        let handle = JobsHandle { tell, rows: Arc::new(Mutex::new(rows)), history };
         let (jobs, contexts) = (jobs.jobs.clone(), BTreeMap::new());
         let quitting = false;
-        Ok(Self { jobs, scheduler, contexts, clock, until, quitting, work, told, news, deduping })
+        Ok(Self { jobs, scheduler, contexts, clock, until, quitting, work, told, news, handle })
     }
 
     /// Returns where the loop is asked.
     #[must_use]
-    pub fn deduping(&self) -> Deduping {
-        self.deduping.clone()
+    pub fn handle(&self) -> JobsHandle {
+        self.handle.clone()
     }
 
     /// Works until nothing is left to do, or somebody asks for an end; returns whether that was so.
@@ -217,7 +217,7 @@ impl Runner {
                 }
                 Ok(News::Stop(job, reply)) => drop(reply.send(self.stop(job))),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("the deduping is kept"),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the handle is kept"),
             }
         }
     }
@@ -236,7 +236,7 @@ impl Runner {
                     let number = start.job;
                     let context = Context { clock: self.clock.clone(), ..Context::default() };
                     (self.told)(Event::Started(&self.jobs[number], &start.run));
-                    self.deduping.lock()[number].last = Some(start.run.clone());
+                    self.handle.lock()[number].last = Some(start.run.clone());
                     self.contexts.insert(number, context.clone());
                     self.spawn(start, context)?;
                 }
@@ -248,7 +248,7 @@ impl Runner {
     /// Works in a thread of its own, and tells the end.
     fn spawn(&self, start: Start, context: Context) -> Result<(), Error> {
         let (job, work) = (self.jobs[start.job].clone(), self.work.clone());
-        let tell = self.deduping.tell.clone();
+        let tell = self.handle.tell.clone();
         let thread = thread::Builder::new().name(format!("job-{}", job.name));
         let spawned = thread.spawn(move || {
             let run = work(&job, start.run.clone(), &context);
@@ -260,7 +260,7 @@ impl Runner {
         spawned.map(drop).map_err(Error::Thread)
     }
 
-    fn start(&mut self, job: usize) -> Result<Result<Row, Refusal>, Error> {
+    fn start(&mut self, job: usize) -> Result<Result<JobRow, Refusal>, Error> {
         let now = self.clock.now();
         if self.quitting {
             return Ok(Err(Refusal::Ended));
@@ -278,7 +278,7 @@ impl Runner {
         Ok(Err(Refusal::Conflict(row.last.map_or_else(String::new, |run| run.reason))))
     }
 
-    fn stop(&self, job: usize) -> Result<Row, Refusal> {
+    fn stop(&self, job: usize) -> Result<JobRow, Refusal> {
         let Some(context) = self.contexts.get(&job) else {
             return Err(Refusal::Conflict("no run of the job is under way".to_owned()));
         };
@@ -291,16 +291,16 @@ impl Runner {
 
     fn ended(&self, job: usize, run: &Run) {
         (self.told)(Event::Ended(&self.jobs[job], run));
-        self.deduping.lock()[job].last = Some(run.clone());
+        self.handle.lock()[job].last = Some(run.clone());
     }
 
-    fn row(&self, job: usize) -> Row {
-        self.deduping.lock()[job].clone()
+    fn row(&self, job: usize) -> JobRow {
+        self.handle.lock()[job].clone()
     }
 
-    /// Brings the rows at the deduping up to date.
+    /// Brings the rows at the handle up to date.
     fn show(&self) {
-        for (number, row) in self.deduping.lock().iter_mut().enumerate() {
+        for (number, row) in self.handle.lock().iter_mut().enumerate() {
             row.stage = self.scheduler.state(number);
             row.next = self.scheduler.next_of(number);
         }

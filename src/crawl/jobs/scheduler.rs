@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::base::clock::Timestamp;
 
 use super::history::{History, Lock};
-use super::plan::{CatchUp, Planned, Progress, Rule};
+use super::plan::{CatchUp, CronRule, JobProgress, Planned};
 use super::row::{Outcome, Run, Trigger};
 use super::{Error, Job};
 
@@ -64,8 +64,8 @@ impl Stage {
 struct Seat {
     name: String,
     store: PathBuf,
-    rule: Rule,
-    progress: Progress,
+    rule: CronRule,
+    progress: JobProgress,
     /// Its next moment, which takes long to find; none if there is none.
     next: Option<Timestamp>,
 }
@@ -99,7 +99,7 @@ impl Scheduler {
         for (number, job) in jobs.iter().enumerate() {
             let (rule, name) = (job.rule.clone(), job.name.clone());
             let known = history.progress(&name)?;
-            let mut progress = known.unwrap_or_else(|| Progress::new(now));
+            let mut progress = known.unwrap_or_else(|| JobProgress::new(now));
             // If it is not free, a run by hand goes on, and nothing is cut off.
             let cut = match history.lock(&name)? {
                 Some(lock) => history.note_cut(&name, &lock)?,

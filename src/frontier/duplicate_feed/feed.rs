@@ -72,7 +72,7 @@ pub struct Duplicate {
 /// A duplicate as it stands in a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct FeedLine<'a> {
     #[serde(borrow)]
     pub url: Cow<'a, str>,
     #[serde(borrow)]
@@ -85,7 +85,7 @@ pub(super) struct Line<'a> {
 
 /// The last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
+pub struct FeedEnd {
     /// That it is the last one.
     pub end: bool,
     /// Lines between the first and the last one.
@@ -133,7 +133,7 @@ impl<W: Write> FeedWriter<W> {
         };
         let day = Timestamp(duplicate.visited.0 / DAY_MS * DAY_MS).to_string();
         let date = day.split('T').next().unwrap_or_default();
-        let line = Line {
+        let line = FeedLine {
             url: named(&duplicate.url).into(),
             doc_id: duplicate.doc_id.as_str().into(),
             canonical: named(&duplicate.canonical).into(),
@@ -147,7 +147,7 @@ impl<W: Write> FeedWriter<W> {
     pub fn finish(mut self, next: Option<(String, bool)>) -> io::Result<(W, u64)> {
         let (next, more) = next.unzip();
         let xxh3 = format!("{:032x}", self.sum.digest128());
-        let end = End { end: true, duplicates: self.duplicates, xxh3, next, more };
+        let end = FeedEnd { end: true, duplicates: self.duplicates, xxh3, next, more };
         self.line(&end)?;
         self.out.flush()?;
         Ok((self.out, self.duplicates))

@@ -11,7 +11,7 @@ use crate::urls::Normalize;
 
 use super::known::{put, said_of};
 use super::rows::Feed;
-use super::{Addresses, Error, Item, Reader};
+use super::{Addresses, Error, FeedItem, Reader};
 
 /// Duplicates in one transaction: with their rows some 20 MB.
 const BATCH: usize = 100_000;
@@ -64,7 +64,7 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
         })?,
     };
     let mut reader = Reader::open(path, rules)?;
-    let mut batch: Vec<Item> = Vec::new();
+    let mut batch: Vec<FeedItem> = Vec::new();
     loop {
         let item = reader.next_item()?;
         let is_last = item.is_none();

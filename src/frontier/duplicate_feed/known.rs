@@ -8,21 +8,21 @@ use crate::frontier::tables::{DUPLICATES, FEED_HOSTS, FEEDS, KNOWN_PAGES, KNOWN_
 use crate::store::{Batch, Error, Update as _, View};
 
 use super::rows::{Feed, Role};
-use super::{Config, Item};
+use super::{Config, FeedItem};
 
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 
 /// What a feed says of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct FeedSays {
     /// Number of the feed.
     pub feed: u64,
     /// What the URL is by it.
     pub role: Role,
 }
 
-impl Said {
+impl FeedSays {
     /// The URL is that of a document, and no copy.
     #[must_use]
     pub fn is_canonical(&self) -> bool {
@@ -31,7 +31,7 @@ impl Said {
 }
 
 /// Writes what a feed says of a copy and of its canonical URL.
-pub(super) fn put(batch: &mut Batch, feed: u64, item: &Item) -> Result<(), Error> {
+pub(super) fn put(batch: &mut Batch, feed: u64, item: &FeedItem) -> Result<(), Error> {
     if item.url == item.canonical {
         return Ok(());
     }
@@ -45,11 +45,11 @@ pub(super) fn put(batch: &mut Batch, feed: u64, item: &Item) -> Result<(), Error
 }
 
 /// Returns what the feeds of a store say of a URL, those that were taken in last first.
-pub fn said_of(view: &impl View, url: &str) -> Result<Vec<Said>, Error> {
+pub fn said_of(view: &impl View, url: &str) -> Result<Vec<FeedSays>, Error> {
     let mut found = Vec::new();
     for entry in view.under(DUPLICATES, xxh3_128(url.as_bytes()))?.rev() {
         let entry = entry?;
-        found.push(Said { feed: entry.key()?.1, role: entry.row()? });
+        found.push(FeedSays { feed: entry.key()?.1, role: entry.row()? });
     }
     Ok(found)
 }
@@ -96,7 +96,7 @@ impl Known {
     }
 
     /// Returns what the feeds in force say of a URL.
-    pub fn said_of(&self, batch: &Batch, url: &str) -> Result<Vec<Said>, Error> {
+    pub fn said_of(&self, batch: &Batch, url: &str) -> Result<Vec<FeedSays>, Error> {
         if self.is_idle() {
             return Ok(Vec::new());
         }
@@ -165,7 +165,7 @@ impl Known {
     /// Names the URL of a canonical page, if it is one of any feed in force.
     pub fn note_page(&self, batch: &mut Batch, url: &str) -> Result<(), Error> {
         let said = self.said_of(batch, url)?;
-        if said.iter().any(Said::is_canonical) {
+        if said.iter().any(FeedSays::is_canonical) {
             batch.put(KNOWN_PAGES, (xxh3_128(url.as_bytes()), None), &url.to_owned())?;
         }
         Ok(())

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::store;
 
-pub use feed::{Addresses, Duplicate, End, FeedWriter, Header};
+pub use feed::{Addresses, Duplicate, FeedEnd, FeedWriter, Header};
 pub use import::{import, import_all};
-pub use known::{DAY_MS, Known, Lost, Said, said_of};
-pub use read::{Item, Reader};
+pub use known::{DAY_MS, FeedSays, Known, Lost, said_of};
+pub use read::{FeedItem, Reader};
 pub use rows::{Feed, FeedHost, Role};
 
 /// Which feeds are used, and how far they are trusted.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use crate::urls::Normalize;
 
 use super::Error;
-use super::feed::{Addresses, End, Header, KIND, Line, OLD_KIND, VERSION};
+use super::feed::{Addresses, FeedEnd, FeedLine, Header, KIND, OLD_KIND, VERSION};
 use super::known::DAY_MS;
 
 /// Bytes of a line at most.
@@ -24,7 +24,7 @@ const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// A duplicate as it is kept: hashes of URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Item {
+pub struct FeedItem {
     /// Hash of the URL.
     pub url: u128,
     /// Hash of the URL of the canonical copy.
@@ -47,7 +47,7 @@ pub struct Reader {
     /// The first line.
     pub header: Header,
     /// The last line, when it was read.
-    pub end: Option<End>,
+    pub end: Option<FeedEnd>,
 }
 
 impl Reader {
@@ -130,7 +130,7 @@ impl Reader {
     }
 
     /// Reads the next duplicate; none after the last line, if all of them are as they were written.
-    pub fn next_item(&mut self) -> Result<Option<Item>, Error> {
+    pub fn next_item(&mut self) -> Result<Option<FeedItem>, Error> {
         if !self.read()? {
             return Err(self.bad("the feed is cut short: its last line is missing"));
         }
@@ -146,7 +146,7 @@ impl Reader {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        let end: End = serde_json::from_slice(&self.bytes)
+        let end: FeedEnd = serde_json::from_slice(&self.bytes)
             .map_err(|error| self.bad(format!("the last line is bad: {error}")))?;
         if end.duplicates != self.duplicates {
             let (told, found) = (end.duplicates, self.duplicates);
@@ -163,8 +163,8 @@ impl Reader {
     }
 }
 
-fn item(bytes: &[u8], addresses: Addresses) -> Result<Item, String> {
-    let line: Line<'_> = serde_json::from_slice(bytes)
+fn item(bytes: &[u8], addresses: Addresses) -> Result<FeedItem, String> {
+    let line: FeedLine<'_> = serde_json::from_slice(bytes)
         .map_err(|error| format!("the line is no duplicate: {error}"))?;
     let hash = |text: &str| match addresses {
         Addresses::Plain if text.starts_with("http://") || text.starts_with("https://") => {
@@ -183,7 +183,7 @@ fn item(bytes: &[u8], addresses: Addresses) -> Result<Item, String> {
     };
     let date: Result<jiff::Timestamp, _> = format!("{}T00:00:00Z", line.date).parse();
     let date = date.map_err(|_| format!("`{}` is no date", line.date))?;
-    Ok(Item {
+    Ok(FeedItem {
         url: hash(&line.url)?,
         canonical: hash(&line.canonical)?,
         doc_id: id(&line.doc_id).ok_or_else(|| format!("`{}` is no docId", line.doc_id))?,

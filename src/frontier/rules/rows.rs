@@ -47,7 +47,7 @@ row! {
         /// Scheme, host and port of the URLs that it changes.
         pub host: String = Text;
         /// What it changes.
-        pub change: Change = Parts;
+        pub change: Change = PartsCodec;
         /// Where it stands.
         pub status: Status = Code;
         /// Pairs that were one document.
@@ -64,9 +64,9 @@ row! {
 }
 
 /// The number of the kind of a change, and the two texts that go with it.
-struct Parts;
+struct PartsCodec;
 
-impl Codec<Change> for Parts {
+impl Codec<Change> for PartsCodec {
     const SHAPE: &'static str = "code, two texts";
 
     fn put(change: &Change, row: Encoder) -> Encoder {

@@ -103,13 +103,13 @@ pub fn values_of(line: &str, names: &[&str]) -> Vec<String> {
     }
     let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
     let mut json = serde_json::Deserializer::from_str(line);
-    json.deserialize_map(Wanted(names)).unwrap_or_else(|_| none())
+    json.deserialize_map(WantedFields(names)).unwrap_or_else(|_| none())
 }
 
 /// Fields that are read; the rest is passed over.
-struct Wanted<'n>(&'n [&'n str]);
+struct WantedFields<'n>(&'n [&'n str]);
 
-impl<'de> Visitor<'de> for Wanted<'_> {
+impl<'de> Visitor<'de> for WantedFields<'_> {
     type Value = Vec<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

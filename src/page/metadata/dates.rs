@@ -38,7 +38,7 @@ enum DateToken<'a> {
 }
 
 /// A token and the bytes it takes.
-type Placed<'a> = (DateToken<'a>, usize, usize);
+type PlacedToken<'a> = (DateToken<'a>, usize, usize);
 
 /// Returns the dates of a text, in its order; at most `count`.
 pub(super) fn find(text: &str, order: DateOrder, count: usize) -> Vec<FoundDate> {
@@ -93,8 +93,8 @@ fn digit(c: char) -> Option<i32> {
     i32::try_from(narrow).ok()
 }
 
-fn tokens(text: &str) -> Vec<Placed<'_>> {
-    let mut tokens: Vec<Placed<'_>> = Vec::new();
+fn tokens(text: &str) -> Vec<PlacedToken<'_>> {
+    let mut tokens: Vec<PlacedToken<'_>> = Vec::new();
     let mut chars = text.char_indices().take(CHARS_MAX).peekable();
     while let Some((start, c)) = chars.next() {
         let mut end = start + c.len_utf8();
@@ -134,7 +134,7 @@ fn tokens(text: &str) -> Vec<Placed<'_>> {
 /// A place in the tokens that moves forward.
 #[derive(Clone, Copy)]
 struct Cursor<'t, 'a> {
-    tokens: &'t [Placed<'a>],
+    tokens: &'t [PlacedToken<'a>],
     at: usize,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Cursor<'_, 'a> {
     }
 }
 
-fn date_at(tokens: &[Placed<'_>], at: usize, order: DateOrder) -> Option<(FoundDate, usize)> {
+fn date_at(tokens: &[PlacedToken<'_>], at: usize, order: DateOrder) -> Option<(FoundDate, usize)> {
     let start = Cursor { tokens, at };
     let before = at.checked_sub(1).map(|before| tokens[before].0);
     let read = match tokens[at].0 {
@@ -330,7 +330,7 @@ fn three_numbers(mut cursor: Cursor<'_, '_>, order: DateOrder) -> Option<ReadDat
 }
 
 /// Reads the time of day that may follow a date, and returns the place after it.
-fn time_after(tokens: &[Placed<'_>], end: usize, moment: &mut Moment) -> usize {
+fn time_after(tokens: &[PlacedToken<'_>], end: usize, moment: &mut Moment) -> usize {
     let mut cursor = Cursor { tokens, at: end };
     let mut shift = 0;
     // A few words may stand between: `at`, `um`, a weekday, `HKT`.
@@ -361,7 +361,7 @@ fn time_after(tokens: &[Placed<'_>], end: usize, moment: &mut Moment) -> usize {
 }
 
 /// Reads a time of day that stands right before a date: `18:07 2012-01-16`.
-fn time_before(tokens: &[Placed<'_>], at: usize, moment: &mut Moment) {
+fn time_before(tokens: &[PlacedToken<'_>], at: usize, moment: &mut Moment) {
     for length in [6, 4] {
         let Some(start) = at.checked_sub(length) else { continue };
         let mut cursor = Cursor { tokens, at: start };

@@ -28,7 +28,7 @@ use crate::urls::{Normalize, PageUrl};
 
 pub use crate::corpus::documents::{Found, Sent};
 use submission::Ready;
-pub use submission::{Bad, Limits, Prepared, Submission};
+pub use submission::{ArticleLimits, Bad, Prepared, Submission};
 
 /// Requests that wait for the writer at most; more wait at the listener.
 const WAITING_MAX: usize = 1_024;
@@ -86,13 +86,13 @@ pub struct Ingest {
     store: Arc<Store>,
     fingerprinter: Fingerprinter,
     normalize: Normalize,
-    limits: Limits,
+    limits: ArticleLimits,
     clock: Clock,
 }
 
 /// What is known of an article that may have been sent.
 #[derive(Debug, Clone)]
-pub enum Standing {
+pub enum WriterStanding {
     /// No such article was sent.
     Unknown,
     /// Its document has been removed since.
@@ -107,26 +107,27 @@ pub fn standing(
     view: &store::Snapshot,
     nid: &str,
     rules: &Normalize,
-) -> Result<Standing, store::Error> {
+) -> Result<WriterStanding, store::Error> {
     let address = PageUrl::parse_with(nid, rules).ok().map(|url| url.to_string());
     for name in [Some(submission::name_of(nid)), address].into_iter().flatten() {
         if let Some(sent) = view.get(SENT, &name)? {
             let found = writer::receipt(view, nid, &sent)?;
-            return Ok(found.map_or(Standing::Removed, |(receipt, _)| Standing::Known(receipt)));
+            return Ok(found
+                .map_or(WriterStanding::Removed, |(receipt, _)| WriterStanding::Known(receipt)));
         }
     }
-    Ok(Standing::Unknown)
+    Ok(WriterStanding::Unknown)
 }
 
 /// What articles are read and judged by.
 #[derive(Debug)]
-pub struct Rules<'a> {
+pub struct IngestRules<'a> {
     /// The judge.
     pub dedup: &'a neardup::Config,
     /// The normal form of URLs.
     pub normalize: Normalize,
     /// Bounds of one article.
-    pub limits: Limits,
+    pub limits: ArticleLimits,
 }
 
 impl Ingest {
@@ -141,10 +142,10 @@ impl Ingest {
     pub fn start(
         store: Arc<Store>,
         finder: Arc<Mutex<Finder>>,
-        rules: Rules<'_>,
+        rules: IngestRules<'_>,
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
-        let Rules { dedup: config, normalize, limits } = rules;
+        let IngestRules { dedup: config, normalize, limits } = rules;
         let fingerprinter =
             Fingerprinter::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);

@@ -24,12 +24,12 @@ const TITLE_BYTES_MAX: usize = 8_192;
 /// What an article may be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct ArticleLimits {
     /// Most bytes of a text.
     pub content_size_max: Size,
 }
 
-impl Default for Limits {
+impl Default for ArticleLimits {
     fn default() -> Self {
         Self { content_size_max: Size::from_mib(4) }
     }
@@ -136,7 +136,7 @@ pub(super) struct Checked {
 
 impl Submission {
     /// Tells whether the article may be stored. It costs next to nothing.
-    pub(super) fn check(self, rules: &Normalize, limits: &Limits) -> Result<Checked, Bad> {
+    pub(super) fn check(self, rules: &Normalize, limits: &ArticleLimits) -> Result<Checked, Bad> {
         if self.nid.is_empty() && self.url.is_empty() {
             return Err(Bad::Nameless);
         }
@@ -227,8 +227,8 @@ impl Checked {
 
 /// A text; a number is taken as it is written, null as nothing.
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    struct Text;
-    impl Visitor<'_> for Text {
+    struct AnyText;
+    impl Visitor<'_> for AnyText {
         type Value = String;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -255,13 +255,13 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
             Ok(String::new())
         }
     }
-    from.deserialize_any(Text)
+    from.deserialize_any(AnyText)
 }
 
 /// A count, as a number or as a text; null and an empty text are none.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    struct Number;
-    impl Visitor<'_> for Number {
+    struct AnyNumber;
+    impl Visitor<'_> for AnyNumber {
         type Value = Option<u64>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -291,5 +291,5 @@ fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
             Ok(None)
         }
     }
-    from.deserialize_any(Number)
+    from.deserialize_any(AnyNumber)
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::clusters::{self, Place};
-use crate::corpus::dedup::{self, Deduping, Looks};
+use crate::corpus::dedup::{self, Looks, Placer};
 use crate::corpus::documents::{note_again, sent_content};
 use crate::corpus::keys;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
 use crate::frontier::{ADDRESSES, Address, State};
-use crate::neardup::{Change, Config, Finder, Question};
+use crate::neardup::{Change, Config, Finder};
 use crate::store::{self, Batch, Store, Update as _, View};
 
 use super::submission::{Fingerprinted, Ready};
@@ -102,8 +102,8 @@ impl Writer {
         if self.store.is_wanted() { SHARED_MAX } else { BATCH_MAX }
     }
 
-    fn deduping<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Deduping<'a> {
-        Deduping { batch, finder: &self.finder, config: &self.config, now }
+    fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
+        Placer { batch, finder: &self.finder, config: &self.config, now }
     }
 
     /// Stores what was delivered, and looks at the matches whose second look is due.
@@ -123,7 +123,7 @@ impl Writer {
             });
         }
         keys::append(&mut batch, changes.drain(..))?;
-        looks.step(&mut self.deduping(&mut batch, now))?;
+        looks.step(&mut self.placer(&mut batch, now))?;
         batch.commit()?;
         Ok(receipts)
     }
@@ -159,18 +159,8 @@ impl Writer {
             };
             return write(batch, nid, name, &sent);
         }
-        let question = Question::new(&article.keys, &article.address);
-        let judged = self.deduping(batch, now).judge(&question)?;
-        let place = &judged.place;
-        let joined = clusters::join(batch, article, place, 0, now)?;
-        clusters::count_found(batch, place)?;
-        if let Some(content) = joined.content {
-            // For one article at a time: who only asks for keys waits neither for all nor the disk.
-            let mut finder = dedup::lock(&self.finder);
-            finder.insert(content as u32, &article.keys);
-            changes.extend(finder.changes(content as u32, &article.keys));
-        }
-        self.deduping(batch, now).follow(article, &joined, &judged)?;
+        let placed = self.placer(batch, now).place(article, 0, changes)?;
+        let (place, joined) = (&placed.judged.place, &placed.joined);
         let content = match (joined.content, place) {
             (Some(content), _) => content,
             (None, Place::Tree(matched)) => matched.same.unwrap_or_default(),

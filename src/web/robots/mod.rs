@@ -98,7 +98,7 @@ impl RobotsRules {
     }
 
     /// Returns what holds for a crawler with this product token, for paths in the normal form of
-    /// [`crate::urls::PageUrl`].
+    /// a URL: escapes in upper case, what needs none as it is.
     ///
     /// All groups that name the token hold together; if there are none, all groups of `*`.
     /// Source: RFC 9309, 2.2.1.
