@@ -48,9 +48,19 @@ use clap::{CommandFactory as _, Parser as _};
 use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
+/// Asks the system for small pages of memory. Of a large one that is used here and there, all counts:
+/// the allocator asks for large ones, and bodies and pages took twice the memory they need, the more
+/// so the more threads there were.
+fn use_small_pages() {
+    // Where there is no such choice, there is nothing to lose.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
 /// Parses the arguments, runs the command, and turns its end into an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
+    use_small_pages();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
