@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::clock::Clock;
 use crate::config::Config;
-use crate::service::{self, Service, Settings};
+use crate::service::{self, Service, ServiceSettings};
 use crate::store::Store;
 use anyhow::{Context as _, Result};
 use tokio::net::TcpListener;
@@ -40,7 +40,7 @@ impl Listener {
             .block_on(TcpListener::bind(listen))
             .with_context(|| format!("cannot listen on {listen}"))?;
         let address = socket.local_addr()?;
-        let settings = Settings {
+        let settings = ServiceSettings {
             api: config.api.clone(),
             dedup: config.dedup.clone(),
             honour: config.export.honour.clone(),

@@ -43,7 +43,7 @@ pub(super) fn extract(args: &ExtractArgs, json: bool) -> Result<Exit> {
             ExtractFormat::Markdown => BatchOutput::Markdown,
             ExtractFormat::Text | ExtractFormat::Json => BatchOutput::Text,
         };
-        let memory = Memory::new(crawl::Limits::default().pages_size_max);
+        let memory = Memory::new(crawl::RunLimits::default().pages_size_max);
         let answer: Arc<LineAnswer> =
             Arc::new(move |line: &str| page::batch_line(line, output, &memory));
         return batch::run(args.threads, &answer);

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::crawl::jobs::{Jobs, JobsHandle};
+use crate::crawl::jobs::{JobsFile, JobsHandle};
 use crate::crawl::{Crawls, fix_rules};
 use crate::service::{self, Service};
 use crate::store::Store;
@@ -103,7 +103,7 @@ async fn end(
 }
 
 /// Checks that the jobs of the store that is served can share its index and its URLs.
-fn fit(jobs: &Jobs, config: &Config, folder: &Path, store: &Store) -> Result<()> {
+fn fit(jobs: &JobsFile, config: &Config, folder: &Path, store: &Store) -> Result<()> {
     let folder = folder.canonicalize()?;
     for job in &jobs.jobs {
         if job.store.canonicalize().ok().as_deref() != Some(folder.as_path()) {
@@ -123,7 +123,7 @@ fn fit(jobs: &Jobs, config: &Config, folder: &Path, store: &Store) -> Result<()>
 
 /// Runs jobs beside the service.
 fn start_jobs(
-    jobs: &Jobs,
+    jobs: &JobsFile,
     folder: &Path,
     store: &Arc<Store>,
     service: &Arc<Service>,

@@ -16,7 +16,7 @@ use crate::base::units::{Size, Time};
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
-use crate::crawl::{Limits, Settings, jobs};
+use crate::crawl::{RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
@@ -65,7 +65,7 @@ pub struct Crawl {
     pub scope: ScopeKind,
     /// Limits.
     #[serde(flatten)]
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 /// The main text.

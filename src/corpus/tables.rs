@@ -5,7 +5,9 @@
 use crate::store::{Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
-use super::documents::{Arrivals, Body, Change, Content, Copy, DocId, Document, Sent};
+use super::documents::{
+    Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent, StoredBody,
+};
 
 /// Document number -> document.
 pub const DOCUMENTS: Table<u64, Document> = Table::new(Name::Documents);
@@ -20,7 +22,7 @@ pub const COPIES: Table<(u64, &str), Copy> = Table::new(Name::Copies);
 pub const CONTENTS: Table<u64, Content> = Table::new(Name::Contents);
 
 /// Content number -> its text.
-pub const BODIES: Table<u64, Body> = Table::new(Name::Bodies);
+pub const BODIES: Table<u64, StoredBody> = Table::new(Name::Bodies);
 
 /// Hash of a normalised text -> number of the first content that has it.
 pub const EXACT: Table<u128, u64> = Table::new(Name::Exact);
@@ -41,7 +43,7 @@ pub const UNSURE: Table<u64, String> = Table::new(Name::Unsure);
 pub const REVIEWS: Table<u64, ()> = Table::new(Name::Reviews);
 
 /// Document number, sequence -> change of the canonical copy.
-pub const HISTORY: Table<(u64, u64), Change> = Table::new(Name::History);
+pub const HISTORY: Table<(u64, u64), CanonicalChange> = Table::new(Name::History);
 
 /// Identifier that a sender gave -> what became of the article.
 pub const SENT: Table<&str, Sent> = Table::new(Name::Sent);

@@ -12,23 +12,22 @@ use std::time::{Duration, Instant};
 use async_channel::Sender;
 
 use crate::base::clock::Timestamp;
-use crate::corpus::boilerplate::{ErrorPages, Hosts, Known};
+use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
 use crate::corpus::dedup::{self, Looks, Placed, Placer};
 use crate::corpus::documents::sent_content;
 use crate::corpus::keys;
 use crate::corpus::tables::{COPIES, EXACT};
-use crate::frontier::{
-    ADDRESSES, Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State,
-};
+use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
 use crate::neardup::{Change, Finder};
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
-use super::fingerprint::{Done, Page, Yield};
+use super::fingerprint::{ReadPage, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
 use super::told::NewDocument;
+use super::visitor::Visit;
 use super::{Context, Error, Settings};
 
 mod again;
@@ -52,14 +51,14 @@ pub(super) struct Committer<'a> {
     store: &'a Store,
     frontier: Frontier,
     finder: Arc<Mutex<Finder>>,
-    boilerplate: Hosts,
+    boilerplate: HostBlocks,
     error_pages: ErrorPages,
     settings: &'a Settings,
     /// Requests under way at a time.
     requests_max: usize,
     context: &'a Context,
     leases: Sender<Lease>,
-    done: Receiver<Done>,
+    done: Receiver<Visit<Yield>>,
     /// Fingerprints of the contents since the last commit.
     changes: Vec<Change>,
     /// New documents of the open batch, if somebody is told of them.
@@ -105,13 +104,13 @@ enum Course {
 pub(super) struct Parts<'a> {
     pub store: &'a Store,
     pub finder: Arc<Mutex<Finder>>,
-    pub known: Known,
+    pub known: KnownBlocks,
     pub settings: &'a Settings,
     /// Requests under way at a time.
     pub requests_max: usize,
     pub context: &'a Context,
     pub leases: Sender<Lease>,
-    pub done: Receiver<Done>,
+    pub done: Receiver<Visit<Yield>>,
 }
 
 impl<'a> Committer<'a> {
@@ -123,7 +122,7 @@ impl<'a> Committer<'a> {
             store,
             frontier,
             finder,
-            boilerplate: Hosts::new(known),
+            boilerplate: HostBlocks::new(known),
             error_pages: ErrorPages::default(),
             settings,
             requests_max,
@@ -177,7 +176,7 @@ impl<'a> Committer<'a> {
 
     /// Waits, with no transaction open, until there is something to write. Returns the page that
     /// came, if one did.
-    fn rest(&mut self) -> Option<Done> {
+    fn rest(&mut self) -> Option<Visit<Yield>> {
         loop {
             let asked = self.context.stop.asked() > 0 && self.stopping.is_none();
             let due = self.next_due.is_some_and(|due| due <= self.context.clock.now());
@@ -193,7 +192,7 @@ impl<'a> Committer<'a> {
     }
 
     /// One transaction; it begins with the page that `came`.
-    fn batch(&mut self, mut came: Option<Done>) -> Result<Course, Error> {
+    fn batch(&mut self, mut came: Option<Visit<Yield>>) -> Result<Course, Error> {
         let turn = self.store.turn();
         let mut batch = dedup::begin(self.store, &self.finder, &self.settings.dedup)?;
         let longest = self.settings.limits.batch_time_max.duration();
@@ -258,7 +257,7 @@ impl<'a> Committer<'a> {
 
     /// Waits for a fingerprinted page. `Ok(None)` if none came in time; `Err` if none can come any
     /// more.
-    fn next(&self, wait: Duration) -> Result<Option<Done>, ()> {
+    fn next(&self, wait: Duration) -> Result<Option<Visit<Yield>>, ()> {
         match self.done.try_recv() {
             Ok(done) => return Ok(Some(done)),
             Err(TryRecvError::Disconnected) => return Err(()),
@@ -279,14 +278,17 @@ impl<'a> Committer<'a> {
         [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
-    fn record(&mut self, batch: &mut Batch, done: Done) -> Result<(), Error> {
+    fn record(&mut self, batch: &mut Batch, visit: Visit<Yield>) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Done { lease, finished, mut told, yielded, held: _held } = done;
-        if let Yield::Unsent(want) = &yielded {
+        let Visit { lease, outcome, told, held: _held } = visit;
+        if let Yield::Unsent(want) = &outcome {
             return self.unsent(batch, &lease, is_page(&lease), want);
         }
         self.sent();
-        let yielded = self.probed(batch, &lease, yielded, finished)?;
+        let finished = told.finished;
+        let yielded = self.probed(batch, &lease, outcome, finished)?;
+        // The row of its URL is read here, and written when the visit is settled.
+        let mut visited = Visited::read(batch, &lease, told)?;
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {
@@ -297,18 +299,19 @@ impl<'a> Committer<'a> {
             Yield::Unsent(_) => return Ok(()),
             Yield::List(list) => {
                 self.tally.requests += 1;
-                let settled = self.frontier.settle_list(batch, &lease, &list, told)?;
+                let settled = self.frontier.settle_list(batch, visited, &list)?;
                 return self.part(batch, lease.url.as_str(), settled, finished);
             }
             Yield::Page(page) => {
-                let is_first = is_first(batch, &lease.url)?;
+                let seen = SeenPage::of(&visited);
+                let is_first = seen.state == State::Queued;
                 let before = self.promising;
-                let (settlement, changed) = self.keep(batch, lease.host, &page, finished)?;
+                let (settlement, changed) = self.keep(batch, &page, &seen)?;
                 first_read = is_first.then_some((self.promising > before, page.said));
                 // What an error page links to leads to more of them, or is known.
                 let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);
                 let new = !is_error && self.follow(batch, &lease, &page, finished)?;
-                told.changed = changed || new;
+                visited.told.changed = changed || new;
                 settlement
             }
         };
@@ -317,7 +320,7 @@ impl<'a> Committer<'a> {
             _ => None,
         };
         tracing::trace!(url = %lease.url, "kept");
-        let settled = self.frontier.settle(batch, &lease, settlement, told)?;
+        let settled = self.frontier.settle(batch, visited, settlement)?;
         tracing::trace!(url = %lease.url, "settled");
         if let Some((is_new, said)) = first_read {
             self.frontier.count_yield(batch, &lease.url, is_new, said)?;
@@ -336,10 +339,10 @@ impl<'a> Committer<'a> {
     fn keep(
         &mut self,
         batch: &mut Batch,
-        host: u32,
-        page: &Page,
-        now: Timestamp,
+        page: &ReadPage,
+        seen: &SeenPage,
     ) -> Result<(Settlement, bool), Error> {
+        let SeenPage { host, links, ref state, now } = *seen;
         let live = &self.context.live;
         live.pages.fetch_add(1, Ordering::Relaxed);
         self.tally.pages += 1;
@@ -348,26 +351,23 @@ impl<'a> Committer<'a> {
         let whole = page.whole.as_deref().unwrap_or(&page.article);
         let is_error = !is_front(&whole.address)
             && self.error_pages.is_error(batch, host, &answer_of(whole))?;
-        let address = batch.get(ADDRESSES, &page.article.address)?;
-        let links = address.as_ref().map_or(0, |address| address.links);
-        let state = address.map_or(State::Queued, |address| address.state);
         // A page that is read again is no further page that has these blocks.
-        if self.settings.boilerplate.learn_boilerplate && state == State::Queued {
+        if self.settings.boilerplate.learn_boilerplate && *state == State::Queued {
             self.boilerplate.count(batch, host, &page.blocks)?;
         }
         let refused = match page {
             _ if is_error => Some(Reason::SoftNotFound),
-            Page { noindex: true, .. } => Some(Reason::Noindex),
-            Page { article, .. } if article.keys.text.words == 0 => Some(Reason::NoText),
+            ReadPage { noindex: true, .. } => Some(Reason::Noindex),
+            ReadPage { article, .. } if article.keys.text.words == 0 => Some(Reason::NoText),
             // Its time is over; only its links are still wanted.
-            _ if state == State::Refused(Reason::Expired) => Some(Reason::Expired),
+            _ if *state == State::Refused(Reason::Expired) => Some(Reason::Expired),
             _ => None,
         };
         if let Some(reason) = refused {
             return Ok((Settlement::Refused(reason), false));
         }
-        if let Some(document) = document_of(batch, &state, &page.article.address)? {
-            return self.keep_again(batch, document, page, SeenPage { links, now });
+        if let Some(document) = document_of(batch, state, &page.article.address)? {
+            return self.keep_again(batch, document, page, seen);
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
@@ -407,7 +407,7 @@ impl<'a> Committer<'a> {
         &mut self,
         batch: &mut Batch,
         lease: &Lease,
-        page: &Page,
+        page: &ReadPage,
         now: Timestamp,
     ) -> Result<bool, Error> {
         let (from, mut new) = (&lease.url, false);
@@ -443,12 +443,6 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// The page of a URL was never read before.
-fn is_first(batch: &Batch, url: &PageUrl) -> Result<bool, Error> {
-    let address = batch.get(ADDRESSES, url.as_str())?;
-    Ok(address.is_none_or(|address| address.state == State::Queued))
-}
-
 /// The document that has a copy of this address: from an earlier visit, or because it was sent.
 fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, store::Error> {
     if let State::Stored(document) = state {
@@ -461,7 +455,7 @@ fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, s
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that
 /// page, with all of its text.
-fn article_of<'a>(batch: &Batch, page: &'a Page) -> Result<&'a Article, store::Error> {
+fn article_of<'a>(batch: &Batch, page: &'a ReadPage) -> Result<&'a Article, store::Error> {
     if let Some(whole) = &page.whole
         && batch.has(EXACT, whole.keys.text.hash)?
     {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_channel::Receiver;
 
 use crate::base::clock::Timestamp;
-use crate::corpus::boilerplate::Known;
+use crate::corpus::boilerplate::KnownBlocks;
 use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
-use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement, Told};
+use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement};
 use crate::page::{self, Metadata, Moment, Stated};
 use crate::text::features::{ArticleField, Fingerprinter, Input, Standing};
 use crate::urls::{Normalize, PageUrl};
@@ -20,24 +20,14 @@ use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
 use super::memory::{HeldBody, HeldMemory, Shared};
-use super::visitor::{Answer, Visit};
+use super::visitor::{Visit, VisitAnswer};
 use super::{Settings, lists};
-
-/// What the committer has to write for one lease.
-#[derive(Debug)]
-pub(super) struct Done {
-    pub lease: Lease,
-    pub finished: Timestamp,
-    pub told: Told,
-    pub yielded: Yield,
-    pub held: HeldMemory,
-}
 
 /// What a visit has yielded.
 #[derive(Debug)]
 pub(super) enum Yield {
     /// A page.
-    Page(Box<Page>),
+    Page(Box<ReadPage>),
     /// A sitemap or feed.
     List(Box<Listed>),
     /// Nothing to judge.
@@ -46,9 +36,9 @@ pub(super) enum Yield {
     Unsent(String),
 }
 
-/// A page that was read.
+/// A page that was read: the article, and what else it says.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct ReadPage {
     pub article: Article,
     pub links: Vec<(PageUrl, bool)>,
     /// Feeds that it links to, and whether they are marked nofollow.
@@ -71,29 +61,33 @@ pub(super) struct Page {
 pub(super) struct With<'a> {
     pub settings: &'a Settings,
     pub fingerprinter: &'a Fingerprinter,
-    pub known: &'a Known,
+    pub known: &'a KnownBlocks,
     pub memory: &'a Shared,
 }
 
 /// Fingerprints visits until none can come any more, or nobody wants them.
-pub(super) fn run(visits: &Receiver<Visit>, done: &SyncSender<Done>, with: With<'_>) {
+pub(super) fn run(
+    visits: &Receiver<Visit<VisitAnswer>>,
+    done: &SyncSender<Visit<Yield>>,
+    with: With<'_>,
+) {
     while let Ok(visit) = visits.recv_blocking() {
-        let Visit { lease, answer, mut told, finished, permit } = visit;
+        let Visit { lease, outcome: answer, mut told, mut held } = visit;
+        let finished = told.finished;
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let mut held = HeldMemory::new(permit);
-        let yielded =
+        let outcome =
             catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
-        let yielded = yielded.unwrap_or_else(|_| {
+        let outcome = outcome.unwrap_or_else(|_| {
             tracing::error!(url = %lease.url, "the reader failed on this page");
             Yield::Settled(Settlement::Refused(Reason::Unreadable))
         });
         tracing::trace!(url = %lease.url, "fingerprinted");
-        held.shrink(&yielded);
-        if let Yield::Page(page) = &yielded {
+        held.shrink(&outcome);
+        if let Yield::Page(page) = &outcome {
             told.cut = page.cut;
             told.links_beyond = Some(page.links_beyond);
         }
-        if done.send(Done { lease, finished, told, yielded, held }).is_err() {
+        if done.send(Visit { lease, outcome, told, held }).is_err() {
             return;
         }
     }
@@ -101,16 +95,18 @@ pub(super) fn run(visits: &Receiver<Visit>, done: &SyncSender<Done>, with: With<
 
 fn read(
     lease: &Lease,
-    answer: Answer,
+    answer: VisitAnswer,
     finished: Timestamp,
     with: With<'_>,
     held: &mut HeldMemory,
 ) -> Yield {
     let settings = with.settings;
     let mut response = match answer {
-        Answer::Response(Ok(response)) => response,
-        Answer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
-        Answer::Response(Err(failure)) | Answer::Address(Err(failure)) => return failed(failure),
+        VisitAnswer::Response(Ok(response)) => response,
+        VisitAnswer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
+        VisitAnswer::Response(Err(failure)) | VisitAnswer::Address(Err(failure)) => {
+            return failed(failure);
+        }
     };
     if let Purpose::Robots { .. } = lease.purpose {
         return Yield::Settled(match response.status {
@@ -239,12 +235,8 @@ fn page(
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;
-    let (mut links, mut feeds) = (Vec::new(), Vec::new());
-    for link in found.links {
-        let Ok(url) = PageUrl::from_url(link.url, &settings.normalize) else { continue };
-        let to = if link.feed { &mut feeds } else { &mut links };
-        to.push((url, link.nofollow || directives.nofollow));
-    }
+    let (feeds, links) = found.links.into_iter().partition(|link| link.feed);
+    let [links, feeds] = [links, feeds].map(|some| urls(some, directives.nofollow, settings));
     let language = found.language.unwrap_or_default();
     let address = lease.url.as_str().to_owned();
     let media = found.metadata.site.as_deref().unwrap_or_default();
@@ -273,15 +265,29 @@ fn page(
         terms: directives.terms(),
         declared,
     };
-    let noindex = settings.limits.obey_noindex && directives.forbids_storing(finished);
     let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
-    let said = short.then(|| without_digits(&article.text));
-    let whole =
-        whole.map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() }));
-    let blocks = blocks.keys;
-    let page = Page { article, links, feeds, links_beyond, noindex, blocks, whole, cut, said };
-    Yield::Page(Box::new(page))
+    Yield::Page(Box::new(ReadPage {
+        noindex: settings.limits.obey_noindex && directives.forbids_storing(finished),
+        said: short.then(|| without_digits(&article.text)),
+        whole: whole
+            .map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() })),
+        blocks: blocks.keys,
+        article,
+        links,
+        feeds,
+        links_beyond,
+        cut,
+    }))
+}
+
+/// The URLs of links, and whether they are marked nofollow.
+fn urls(links: Vec<page::Link>, nofollow: bool, settings: &Settings) -> Vec<(PageUrl, bool)> {
+    let urls = links.into_iter().filter_map(|link| {
+        let url = PageUrl::from_url(link.url, &settings.normalize).ok()?;
+        Some((url, link.nofollow || nofollow))
+    });
+    urls.collect()
 }
 
 /// What becomes of a page that cannot be unpacked.

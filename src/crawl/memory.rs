@@ -10,7 +10,7 @@ use crate::web::fetch::Response;
 use crate::web::fetch::decode::{DecodeError, DecodeLimits, decode};
 
 use super::Settings;
-use super::fingerprint::{Page, Yield};
+use super::fingerprint::{ReadPage, Yield};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
@@ -120,7 +120,7 @@ impl Yield {
     }
 }
 
-impl Page {
+impl ReadPage {
     fn bytes(&self) -> usize {
         let links = self.links.iter().chain(&self.feeds);
         let links: usize = links.map(|(url, _)| url.as_str().len() + ADDRESS_BYTES).sum();

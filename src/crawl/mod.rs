@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::Clock;
 use crate::base::system;
 use crate::base::units::{Size, Time};
-use crate::corpus::boilerplate::{self, Known};
+use crate::corpus::boilerplate::{self, KnownBlocks};
 use crate::corpus::dedup;
 use crate::frontier;
 use crate::frontier::duplicate_feed;
@@ -75,7 +75,7 @@ pub struct Settings {
     /// Further visits.
     pub recrawl: frontier::Recrawl,
     /// Limits of the run.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 impl Settings {
@@ -99,7 +99,7 @@ impl Settings {
 /// Limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct RunLimits {
     /// Most pages that are visited in this run; 0 for no limit.
     pub pages_max: u64,
     /// Ask each host once for a page that it cannot have, and do not store pages like the answer.
@@ -122,7 +122,7 @@ pub struct Limits {
     pub drain_time_max: Time,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             pages_max: 0,
@@ -288,7 +288,7 @@ pub fn run(
     let threads = if threads == 0 { cores } else { threads };
     let requests = share.requests;
 
-    let known = Known::default();
+    let known = KnownBlocks::default();
     let memory = memory::Shared::new(settings);
     let (leases, handed) = async_channel::bounded(requests);
     let (visits, visited) = async_channel::bounded(threads * 8);

@@ -9,31 +9,30 @@ use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
 use futures_util::FutureExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
-use crate::base::clock::Timestamp;
 use crate::frontier::{Lease, Purpose, Told, Validators};
 use crate::urls::HostKey;
 use crate::web::fetch::{Failure, Fetcher, Preconditions, Response, Want};
 
 use super::Context;
+use super::memory::HeldMemory;
 
 /// What came back.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum VisitAnswer {
     Response(Result<Box<Response>, Failure>),
     Address(Result<IpAddr, Failure>),
 }
 
-/// A lease with its answer.
+/// A lease on its way to the committer: with the answer to its request, then with what that has
+/// yielded.
 #[derive(Debug)]
-pub(super) struct Visit {
+pub(super) struct Visit<T> {
     pub lease: Lease,
-    pub answer: Answer,
+    pub outcome: T,
     pub told: Told,
-    pub finished: Timestamp,
-    /// Held until the sitemap is read.
-    pub permit: Option<OwnedSemaphorePermit>,
+    pub held: HeldMemory,
 }
 
 /// One of many; ends when no more leases can come.
@@ -41,7 +40,7 @@ pub(super) struct Visitor {
     pub fetcher: Fetcher,
     pub context: Context,
     pub leases: Receiver<Lease>,
-    pub visits: Sender<Visit>,
+    pub visits: Sender<Visit<VisitAnswer>>,
     /// Most bytes of a robots.txt.
     pub robots_bytes_max: usize,
     /// Most bytes of a sitemap.
@@ -55,25 +54,26 @@ pub(super) struct Visitor {
 impl Visitor {
     pub(super) async fn run(self) {
         while let Ok(lease) = self.leases.recv().await {
-            let permit = match lease.purpose {
+            // Until the sitemap is read and stored.
+            let held = HeldMemory::new(match lease.purpose {
                 Purpose::Sitemap => Arc::clone(&self.sitemaps).acquire_owned().await.ok(),
                 _ => None,
-            };
+            });
             // What breaks the client is the outcome of one request. A visitor that ended here would
             // take its lease with it, and the crawl would wait for it for ever.
             let outcome = AssertUnwindSafe(self.visit(&lease)).catch_unwind().await;
-            let (answer, mut told) = outcome
-                .unwrap_or_else(|_| (Answer::Response(Err(Failure::Panicked)), Told::default()));
-            let finished = self.context.clock.now_rounded_up();
-            told.finished = finished;
-            if self.visits.send(Visit { lease, answer, told, finished, permit }).await.is_err() {
+            let (outcome, mut told) = outcome.unwrap_or_else(|_| {
+                (VisitAnswer::Response(Err(Failure::Panicked)), Told::default())
+            });
+            told.finished = self.context.clock.now_rounded_up();
+            if self.visits.send(Visit { lease, outcome, told, held }).await.is_err() {
                 return;
             }
         }
     }
 
     /// Sends the request of a lease.
-    async fn visit(&self, lease: &Lease) -> (Answer, Told) {
+    async fn visit(&self, lease: &Lease) -> (VisitAnswer, Told) {
         let want = match lease.purpose {
             Purpose::Page => Want::Page,
             Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
@@ -83,7 +83,7 @@ impl Visitor {
                 if let Err(failure) = &address {
                     self.tell_of_seed(lease, failure);
                 }
-                return (Answer::Address(address), Told::default());
+                return (VisitAnswer::Address(address), Told::default());
             }
         };
         let held = self.fetcher.ready().await;
@@ -117,7 +117,7 @@ impl Visitor {
                 self.tell_of_seed(lease, failure);
             }
         }
-        (Answer::Response(answer.map(Box::new)), told)
+        (VisitAnswer::Response(answer.map(Box::new)), told)
     }
 
     /// Warns that a host of a seed cannot be had: whoever waits for its pages wants to know now.
@@ -188,8 +188,9 @@ mod tests {
                 leases.send(lease(purpose)).await.expect("a visitor");
                 let visit = visited.recv().await.expect("an outcome");
                 assert_eq!(visit.lease.purpose, purpose);
-                let panicked = matches!(visit.answer, Answer::Response(Err(Failure::Panicked)));
-                assert!(panicked, "{:?}", visit.answer);
+                let panicked =
+                    matches!(visit.outcome, VisitAnswer::Response(Err(Failure::Panicked)));
+                assert!(panicked, "{:?}", visit.outcome);
             }
         });
     }

@@ -16,7 +16,7 @@ use crate::urls::{Filter, FilterConfig, FilterScope, KeptOut, PageUrl};
 use super::again::unplan;
 use super::lease::Waiting;
 use super::offer::By;
-use super::rows::{Address, Place, Rank, State};
+use super::rows::{Address, QueuePlace, Rank, State};
 use super::tables::ADDRESSES;
 use super::{Frontier, Offer, Reason, events};
 
@@ -54,7 +54,7 @@ pub fn stored_filter(view: &impl View) -> Result<Option<Filter>, Error> {
 /// sitemap, which is no page. Where a seed redirects to is what was meant, and need match none that
 /// includes.
 #[must_use]
-pub fn patterns_for(place: Place) -> Option<FilterScope> {
+pub fn patterns_for(place: QueuePlace) -> Option<FilterScope> {
     match (place.rank, place.depth) {
         (Rank::Seed | Rank::Sitemap | Rank::LateSitemap, _) => None,
         (Rank::Redirect, 0) => Some(FilterScope::Excludes),
@@ -91,7 +91,7 @@ impl Frontier {
     }
 
     /// Tells why the filter keeps a URL out, if it does.
-    pub(super) fn keeps_out(&self, url: &PageUrl, place: Place) -> Option<Reason> {
+    pub(super) fn keeps_out(&self, url: &PageUrl, place: QueuePlace) -> Option<Reason> {
         let kept_out = self.filter.keeps_out(url, patterns_for(place)?)?;
         // Nobody has named the URL by which a host is probed.
         if is_probe(url) {
@@ -104,7 +104,7 @@ impl Frontier {
     }
 
     /// Counts a URL by the pattern that keeps it out.
-    pub(super) fn count_kept_out(&mut self, url: &PageUrl, place: Place) {
+    pub(super) fn count_kept_out(&mut self, url: &PageUrl, place: QueuePlace) {
         let kept_out = patterns_for(place).and_then(|asked| self.filter.keeps_out(url, asked));
         if let Some(name) = kept_out.map(|kept_out| kept_out.to_string()) {
             *self.kept_out.entry(name).or_default() += 1;
@@ -214,7 +214,7 @@ impl Frontier {
         }
         // What was in a queue has had its share of the budgets of its host.
         let had_room = address.host != 0;
-        let Place { rank, depth, .. } = address.place;
+        let QueuePlace { rank, depth, .. } = address.place;
         let offer = Offer { url, depth, rank, hops: address.hops, from: None, nofollow: false };
         let mut refused = self.keeps_out(url, address.place);
         if refused.is_none() {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::base::clock::Timestamp;
 use crate::store::{Batch, Error, META, Update as _, View as _};
 
-use super::rows::{Address, Host, Place, Rank};
+use super::rows::{Address, Host, QueuePlace, Rank};
 use super::tables::{ADDRESSES, HOSTS, LATER, LISTS, REVISITS, ROBOTS};
 use super::{Config, Frontier, RobotsCopy};
 
@@ -152,7 +152,7 @@ impl Frontier {
 
     /// Addresses that wait for another try.
     fn move_later(&self, batch: &mut Batch, now: Timestamp) -> Result<(), Error> {
-        let first = Place { rank: Rank::Robots, depth: 0, sequence: 0 };
+        let first = QueuePlace { rank: Rank::Robots, depth: 0, sequence: 0 };
         let mut from = Bound::Included((now, (0, first)));
         loop {
             let mut rows = Vec::new();

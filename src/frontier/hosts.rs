@@ -7,7 +7,7 @@ use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 use crate::urls::HostKey;
 use crate::web::robots::AgentRules;
 
-use super::rows::{Host, Place};
+use super::rows::{Host, QueuePlace};
 use super::tables::{DOMAINS, HOST_NUMBERS, HOSTS, SCHEDULE};
 
 /// A host in use.
@@ -21,7 +21,7 @@ pub(super) struct LiveHost {
     /// Memory that the rules take, in bytes.
     pub rules_bytes: usize,
     /// Places in its queue that are in flight.
-    pub in_flight: Vec<Place>,
+    pub in_flight: Vec<QueuePlace>,
     /// Its own robots.txt is in flight.
     pub robots_in_flight: bool,
     /// The row differs from the stored one.

@@ -24,7 +24,7 @@ const RELEASED_MAX: usize = 1_000;
 const LEADS_MAX: usize = 10_000;
 
 /// What feeds say of a URL that is about to be fetched.
-pub(super) enum Copy {
+pub(super) enum KnownCopy {
     /// Nothing that counts.
     No,
     /// It is a copy of a page that was not found yet.
@@ -71,18 +71,22 @@ impl Frontier {
     /// Tells whether a URL is a copy by a feed, and whether the page that stands for it is
     /// stored or will be visited. Some copies are left for a visit, which tells whether the feed is
     /// right.
-    pub(super) fn known_copy(&mut self, batch: &mut Batch, url: &PageUrl) -> Result<Copy, Error> {
-        let mut found = Copy::No;
+    pub(super) fn known_copy(
+        &mut self,
+        batch: &mut Batch,
+        url: &PageUrl,
+    ) -> Result<KnownCopy, Error> {
+        let mut found = KnownCopy::No;
         for said in self.known.said_of(batch, url.as_str())? {
             let Role::Copy { of: canonical, day } = said.role else { continue };
             let host = url.host_key();
-            if !self.known.is_believed(batch, said.feed, host.as_str())? {
+            if !Known::is_believed(batch, said.feed, host.as_str())? {
                 continue;
             }
             let page = batch.get(KNOWN_PAGES, (canonical, None))?;
             let substitute = batch.get(KNOWN_PAGES, (canonical, Some(said.feed)))?;
             if page.is_none() && substitute.is_none() {
-                found = Copy::Perhaps;
+                found = KnownCopy::Perhaps;
             }
             for of in [page, substitute].into_iter().flatten() {
                 let Some(known) = batch.get(ADDRESSES, &of)? else { continue };
@@ -91,7 +95,7 @@ impl Frontier {
                     continue;
                 }
                 let explore = self.known.take_turn(batch, said.feed, host.as_str())?;
-                return Ok(if explore { Copy::No } else { Copy::Of(said.feed, of) });
+                return Ok(if explore { KnownCopy::No } else { KnownCopy::Of(said.feed, of) });
             }
         }
         Ok(found)
@@ -133,7 +137,7 @@ impl Frontier {
                     page => page,
                 };
                 let Some(other) = other else {
-                    self.known.stand_in(batch, canonical, feed, url.as_str())?;
+                    Known::stand_in(batch, canonical, feed, url.as_str())?;
                     continue;
                 };
                 (url.as_str().to_owned(), other == document)

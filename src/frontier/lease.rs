@@ -6,11 +6,11 @@ use crate::urls::{HostKey, PageUrl};
 
 use super::again::plan;
 use super::groups::Keys;
-use super::known::Copy;
-use super::rows::{Place, Purpose, Rank, Request, State};
+use super::known::KnownCopy;
+use super::rows::{Purpose, QueuePlace, Rank, Request, State};
 use super::tables::{ADDRESSES, LATER, QUEUE, SCHEDULE};
 use super::url_pattern::{self, Brake};
-use super::{Fate, Frontier, Reason, Standing, Validators, events};
+use super::{Fate, Frontier, Reason, RobotsStanding, Validators, events};
 
 /// The right to send one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Lease {
     /// Number of the host that will be contacted.
     pub host: u32,
     /// Place in the queue of that host; none for its own robots.txt.
-    pub place: Option<Place>,
+    pub place: Option<QueuePlace>,
     /// What the request is for.
     pub purpose: Purpose,
     /// The URL.
@@ -48,7 +48,7 @@ impl Lease {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting<'a> {
     pub host: u32,
-    pub place: Place,
+    pub place: QueuePlace,
     pub url: &'a PageUrl,
 }
 
@@ -179,7 +179,7 @@ impl Frontier {
         }
         let waiting = Waiting { host, place, url: &url };
         match self.standing(batch, host, url.path_and_query(), now)? {
-            Standing::Unknown => {
+            RobotsStanding::Unknown => {
                 let live = self.hosts.get(batch, host)?;
                 if live.robots_in_flight || !live.in_flight.is_empty() {
                     // Pages in flight keep the host busy; their end looks here again.
@@ -187,15 +187,15 @@ impl Frontier {
                 }
                 Ok(lease(key.robots_url(), None, Purpose::Robots { of: host, hops: 0 }, 0))
             }
-            Standing::Disallowed => {
+            RobotsStanding::Disallowed => {
                 self.drop_refused(batch, waiting, Reason::RobotsDisallowed, now)?;
                 Ok(QueueHead::Again)
             }
-            Standing::Refused => {
+            RobotsStanding::Refused => {
                 self.drop_refused(batch, waiting, Reason::AddressRefused, now)?;
                 Ok(QueueHead::Again)
             }
-            Standing::Allowed => {
+            RobotsStanding::Allowed => {
                 let address = batch.get(ADDRESSES, url.as_str())?;
                 // What is stored is visited again for what it says now.
                 let is_first =
@@ -225,16 +225,16 @@ impl Frontier {
         // Who names a seed wants that page.
         if rank != Rank::Seed {
             match self.known_copy(batch, url)? {
-                Copy::Of(feed, of) => {
+                KnownCopy::Of(feed, of) => {
                     self.link_known(batch, waiting, feed, of)?;
                     return Ok(true);
                 }
                 // Once it waits until all else of its host is done: the page may be found.
-                Copy::Perhaps if rank < Rank::Slow => {
+                KnownCopy::Perhaps if rank < Rank::Slow => {
                     self.hold_back(batch, waiting, Brake::Slow)?;
                     return Ok(true);
                 }
-                Copy::Perhaps | Copy::No => {}
+                KnownCopy::Perhaps | KnownCopy::No => {}
             }
         }
         match self.brake(batch, url, rank)? {
@@ -252,7 +252,7 @@ impl Frontier {
         &mut self,
         batch: &Batch,
         host: u32,
-    ) -> Result<Option<(Place, Request)>, Error> {
+    ) -> Result<Option<(QueuePlace, Request)>, Error> {
         let in_flight = &self.hosts.get(batch, host)?.in_flight;
         for entry in batch.under(QUEUE, host)? {
             let entry = entry?;
@@ -349,7 +349,7 @@ impl Frontier {
         &mut self,
         batch: &mut Batch,
         host: u32,
-        place: Place,
+        place: QueuePlace,
     ) -> Result<(), Error> {
         if let Some(request) = batch.take(QUEUE, (host, place))? {
             let live = self.hosts.get(batch, host)?;

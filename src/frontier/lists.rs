@@ -17,9 +17,9 @@ use crate::web::discover::{Faults, ListCut, ListKind};
 
 use super::again::unplan;
 use super::offer::By;
-use super::rows::{Address, Place, Purpose, Rank, Request, State};
+use super::rows::{Address, Purpose, QueuePlace, Rank, Request, State};
 use super::tables::{ADDRESSES, HOST_NUMBERS, LISTS, QUEUE};
-use super::{Frontier, Lease, Offer, Offered, Reason, Settled, Settlement, Told};
+use super::{Frontier, Lease, Offer, Offered, Reason, Settled, Settlement, Visited};
 
 /// Sitemaps of a host that are read before its links are visited. Each further one is read when
 /// nothing else of the host waits, so that a thousand sitemaps do not hold up the first page.
@@ -203,7 +203,7 @@ impl Frontier {
             let rank = if early { Rank::Sitemap } else { Rank::LateSitemap };
             let sequence = batch.next_number("next_request")?;
             address.host = host;
-            address.place = Place { rank, depth: u16::from(list.level), sequence };
+            address.place = QueuePlace { rank, depth: u16::from(list.level), sequence };
             (address.failures, address.trouble) = (0, None);
             let request = Request { purpose: Purpose::Sitemap, url: url.as_str().to_owned() };
             self.push(batch, host, address.place, &request)?;
@@ -280,16 +280,16 @@ impl Frontier {
     pub fn settle_list(
         &mut self,
         batch: &mut Batch,
-        lease: &Lease,
+        mut visited: Visited<'_>,
         found: &Listed,
-        mut told: Told,
     ) -> Result<Settled, Error> {
+        let lease = visited.lease;
         let is_feed = found.kind.is_feed();
         let reason = if is_feed { Reason::Feed } else { Reason::Sitemap };
         let mut list = batch.get(LISTS, lease.url.as_str())?.unwrap_or_default();
-        told.changed = list.kind.is_some() && names_new(batch, &found.entries)?;
-        let finished = told.finished;
-        let settled = self.settle(batch, lease, Settlement::Refused(reason), told)?;
+        visited.told.changed = list.kind.is_some() && names_new(batch, &found.entries)?;
+        let finished = visited.told.finished;
+        let settled = self.settle(batch, visited, Settlement::Refused(reason))?;
         list.kind = Some(found.kind);
         list.read = finished;
         list.entries = found.entries.len() as u64;

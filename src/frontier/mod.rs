@@ -53,9 +53,9 @@ pub use lists::{List, Listed};
 pub use offer::{Offer, Offered};
 pub use reason::{PageCut, Reason};
 pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
-pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, Standing};
-pub use rows::{Address, Host, Place, Purpose, Rank, Request, State};
-pub use settle::Settlement;
+pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, RobotsStanding};
+pub use rows::{Address, Host, Purpose, QueuePlace, Rank, Request, State};
+pub use settle::{Settlement, Visited};
 pub use tables::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
     KNOWN_SKIPPED, LATER, LEADS, LISTS, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES,

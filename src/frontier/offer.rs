@@ -6,7 +6,7 @@ use crate::urls::PageUrl;
 
 use super::again::unplan;
 use super::lists::{is_sitemap_in_queue, want_as_page};
-use super::rows::{Address, Place, Rank, Request, State};
+use super::rows::{Address, QueuePlace, Rank, Request, State};
 use super::tables::{ADDRESSES, INLINKS, QUEUE};
 use super::{Frontier, Reason, events};
 
@@ -29,8 +29,8 @@ pub struct Offer<'a> {
 
 impl Offer<'_> {
     /// The place that it asks for.
-    pub(super) fn place(&self) -> Place {
-        Place { rank: self.rank, depth: self.depth, sequence: 0 }
+    pub(super) fn place(&self) -> QueuePlace {
+        QueuePlace { rank: self.rank, depth: self.depth, sequence: 0 }
     }
 
     /// Bytes of the URL.
@@ -260,7 +260,7 @@ impl Frontier {
         &mut self,
         batch: &mut Batch,
         host: u32,
-        place: Place,
+        place: QueuePlace,
         request: &Request,
     ) -> Result<(), Error> {
         batch.put(QUEUE, (host, place), request)?;

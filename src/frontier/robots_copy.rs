@@ -12,7 +12,7 @@ use crate::store::{
 use crate::urls::PageUrl;
 use crate::web::robots::AgentRules;
 
-use super::rows::{Host, Place, Purpose, Rank, Request};
+use super::rows::{Host, Purpose, QueuePlace, Rank, Request};
 use super::tables::ROBOTS;
 use super::{Frontier, Lease, Reason, Told};
 
@@ -49,7 +49,7 @@ pub enum RobotsLost {
 
 /// What a host's robots.txt says of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum RobotsStanding {
     /// It may be fetched.
     Allowed,
     /// It must not be fetched.
@@ -151,12 +151,12 @@ impl Frontier {
         host: u32,
         path_and_query: &str,
         now: Timestamp,
-    ) -> Result<Standing, Error> {
+    ) -> Result<RobotsStanding, Error> {
         let live = self.hosts.get(batch, host)?;
         if live.row.trouble == Some(Reason::AddressRefused) {
             let copy = batch.get(ROBOTS, host)?;
             let refused = copy.is_some_and(|copy| now < copy.expires);
-            return Ok(if refused { Standing::Refused } else { Standing::Unknown });
+            return Ok(if refused { RobotsStanding::Refused } else { RobotsStanding::Unknown });
         }
         if live.rules.is_none() {
             let copy = batch.get(ROBOTS, host)?;
@@ -170,9 +170,9 @@ impl Frontier {
         Ok(match &live.rules {
             Some((rules, expires)) if now < *expires => {
                 let allowed = rules.allowed(path_and_query);
-                if allowed { Standing::Allowed } else { Standing::Disallowed }
+                if allowed { RobotsStanding::Allowed } else { RobotsStanding::Disallowed }
             }
-            _ => Standing::Unknown,
+            _ => RobotsStanding::Unknown,
         })
     }
 
@@ -270,7 +270,7 @@ impl Frontier {
     ) -> Result<(), Error> {
         let host = self.hosts.number(batch, &target.host_key())?;
         let sequence = batch.next_number("next_request")?;
-        let place = Place { rank: Rank::Robots, depth: 0, sequence };
+        let place = QueuePlace { rank: Rank::Robots, depth: 0, sequence };
         let purpose = Purpose::Robots { of, hops };
         self.reschedule(batch, of)?;
         self.push(batch, host, place, &Request { purpose, url: target.as_str().to_owned() })

@@ -56,7 +56,7 @@ row! {
         /// Number of its host; 0 while it was never queued.
         pub host: u32 = Number;
         /// Its place in the queue of its host.
-        pub place: Place = Nested;
+        pub place: QueuePlace = Nested;
         /// Redirects that led to it.
         pub hops: u8 = Number;
         /// Tries that failed in a row.
@@ -123,7 +123,7 @@ impl Codec<State> for StateCodec {
 row! {
     /// Order in the queue of a host: the smaller place is served first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub struct Place: part {
+    pub struct QueuePlace: part {
         /// Kind of request; see [`Rank`].
         pub rank: Rank = Code;
         /// Links between a seed and the URL.
@@ -188,7 +188,7 @@ impl Address {
         Self {
             state: State::Queued,
             host: 0,
-            place: Place { rank: Rank::Link, depth: 0, sequence: 0 },
+            place: QueuePlace { rank: Rank::Link, depth: 0, sequence: 0 },
             hops: 0,
             failures: 0,
             links: 0,

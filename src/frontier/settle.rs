@@ -41,6 +41,28 @@ pub enum Settlement {
     LookedUp(IpAddr),
 }
 
+/// A visit that is over.
+#[derive(Debug)]
+pub struct Visited<'a> {
+    /// Its lease.
+    pub lease: &'a Lease,
+    /// The row of its URL; none for a request that is of no URL of its own.
+    pub address: Option<Address>,
+    /// What the answer tells beside its page.
+    pub told: Told,
+}
+
+impl<'a> Visited<'a> {
+    /// Reads the row of the URL that was visited.
+    pub fn read(batch: &Batch, lease: &'a Lease, told: Told) -> Result<Self, Error> {
+        let address = match lease.purpose {
+            Purpose::Page | Purpose::Sitemap => batch.get(ADDRESSES, lease.url.as_str())?,
+            Purpose::Robots { .. } | Purpose::Lookup => None,
+        };
+        Ok(Self { lease, address, told })
+    }
+}
+
 impl Settlement {
     /// The host gave no answer at all.
     fn is_silence(&self) -> bool {
@@ -75,14 +97,15 @@ const DOUBLINGS_MAX: u32 = 16;
 const SCATTER_PART: u64 = 10;
 
 impl Frontier {
-    /// Settles a lease.
+    /// Settles a lease. Nothing that came of the page may have changed the row of its URL since it
+    /// was read, but for the document that has the page.
     pub fn settle(
         &mut self,
         batch: &mut Batch,
-        lease: &Lease,
+        visited: Visited<'_>,
         settlement: Settlement,
-        told: Told,
     ) -> Result<Settled, Error> {
+        let Visited { lease, address, told } = visited;
         let mut settled = Settled::default();
         if let Settlement::LookedUp(address) = settlement {
             let live = self.hosts.get(batch, lease.host)?;
@@ -99,7 +122,7 @@ impl Frontier {
         self.observe(batch, lease, &told)?;
         self.release(batch, lease, &settlement, finished)?;
         if matches!(lease.purpose, Purpose::Page | Purpose::Sitemap) {
-            settled = self.settle_page(batch, lease, settlement, told)?;
+            settled = self.settle_page(batch, Visited { lease, address, told }, settlement)?;
         } else {
             if let Some(place) = lease.place {
                 self.unqueue(batch, lease.host, place)?;
@@ -214,16 +237,19 @@ impl Frontier {
     fn settle_page(
         &mut self,
         batch: &mut Batch,
-        lease: &Lease,
+        visited: Visited<'_>,
         settlement: Settlement,
-        told: Told,
     ) -> Result<Settled, Error> {
+        let Visited { lease, address, told } = visited;
+        let missing = BadRow { kind: "address", detail: "a queue names one without row" };
+        let mut address = address.ok_or(missing)?;
         let place = lease.place.expect("a page has a place in the queue");
         self.unqueue(batch, lease.host, place)?;
         let url = lease.url.as_str();
-        let stored = batch.get(ADDRESSES, url)?;
-        let missing = BadRow { kind: "address", detail: "a queue names one without row" };
-        let mut address = stored.ok_or(missing)?;
+        debug_assert!(
+            batch.get(ADDRESSES, url)?.is_some_and(|stored| is_as_read(stored, &address)),
+            "the row of {url} was changed while its page was stored"
+        );
         let finished = told.finished;
         address.visited = finished;
         address.status = told.status;
@@ -269,14 +295,9 @@ impl Frontier {
             _ => self.release_copies(batch, url)?,
         }
         if let Some(target) = target {
-            let offer = Offer {
-                url: &target,
-                depth: address.place.depth,
-                rank: Rank::Redirect,
-                hops: address.hops.saturating_add(1),
-                from: Some(&lease.url),
-                nofollow: false,
-            };
+            let (depth, hops) = (address.place.depth, address.hops.saturating_add(1));
+            let (rank, from) = (Rank::Redirect, Some(&lease.url));
+            let offer = Offer { url: &target, depth, rank, hops, from, nofollow: false };
             if lease.purpose == Purpose::Sitemap {
                 self.sitemap_moved(batch, &lease.url, &offer, finished)?;
                 return Ok(settled);
@@ -379,4 +400,12 @@ impl Frontier {
         let most = wait.saturating_add(wait / SCATTER_PART as u32);
         most.min(self.config.block_time_max.duration())
     }
+}
+
+/// The stored row of a URL is as it was read, but for the document that has its page.
+fn is_as_read(mut stored: Address, read: &Address) -> bool {
+    if stored.state.is_stored() && read.state.is_stored() {
+        stored.state = read.state.clone();
+    }
+    stored == *read
 }

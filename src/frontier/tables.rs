@@ -9,8 +9,8 @@ use crate::store::{BadRow, Coded, FixedKey, Key, Name, Table};
 use super::duplicate_feed::{Feed, FeedHost, Role};
 use super::lists::List;
 use super::robots_copy::RobotsCopy;
-use super::rows::{Address, Host, Place, Rank, Request};
-use super::rules::Rule;
+use super::rows::{Address, Host, QueuePlace, Rank, Request};
+use super::rules::UrlRule;
 use super::url_pattern::UrlPattern;
 
 /// Host key, such as `https://example.org` -> number of the host.
@@ -26,9 +26,9 @@ pub const ROBOTS: Table<u32, RobotsCopy> = Table::new(Name::Robots);
 /// URL -> what is known of it.
 pub const ADDRESSES: Table<&str, Address> = Table::new(Name::Addresses);
 /// Host number, place -> queued request.
-pub const QUEUE: Table<(u32, Place), Request> = Table::new(Name::Queue);
+pub const QUEUE: Table<(u32, QueuePlace), Request> = Table::new(Name::Queue);
 /// When it is due, host number, place -> request that waits before it is queued there.
-pub const LATER: Table<(Timestamp, (u32, Place)), Request> = Table::new(Name::Later);
+pub const LATER: Table<(Timestamp, (u32, QueuePlace)), Request> = Table::new(Name::Later);
 /// When it is due, host number: hosts with a queue.
 pub const SCHEDULE: Table<(Timestamp, u32), ()> = Table::new(Name::Schedule);
 /// When it is due, address: what was visited and is to be again. A URL has one row there, or
@@ -43,7 +43,7 @@ pub const URL_PATTERNS: Table<u64, UrlPattern> = Table::new(Name::UrlPatterns);
 /// Hash of an address: pages by which stored pages were found first.
 pub const LEADS: Table<u64, ()> = Table::new(Name::Leads);
 /// Number of a rule -> rule of duplicate URLs with its evidence.
-pub const RULES: Table<u64, Rule> = Table::new(Name::Rules);
+pub const RULES: Table<u64, UrlRule> = Table::new(Name::Rules);
 /// Number of a rule, hash of what it makes of a URL -> the first such URL.
 pub const RULE_KEYS: Table<(u64, u64), String> = Table::new(Name::RuleKeys);
 /// Number of a rule, or hash of a kind of URLs, address: what is not visited because of it.
@@ -62,7 +62,7 @@ pub const KNOWN_PAGES: Table<(u128, Option<u64>), String> = Table::new(Name::Kno
 pub const KNOWN_SKIPPED: Table<(u128, &str), u64> = Table::new(Name::KnownSkipped);
 
 /// Rank (1 byte), depth (2), sequence (8).
-impl Key for Place {
+impl Key for QueuePlace {
     type Ref<'a> = Self;
 
     fn encode(key: Self::Ref<'_>) -> Cow<'_, [u8]> {
@@ -84,7 +84,7 @@ impl Key for Place {
     }
 }
 
-impl FixedKey for Place {
+impl FixedKey for QueuePlace {
     const SIZE: usize = 11;
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use std::fmt::Debug;
 
     use super::super::rows::{Purpose, State};
-    use super::super::rules::{Change, Status};
+    use super::super::rules::{Status, UrlChange};
     use super::super::{PageCut, Reason, Revisit, Validators};
     use super::*;
     use crate::store::{Encoder, Row};
@@ -126,7 +126,7 @@ mod tests {
             let address = Address {
                 state,
                 host: 9,
-                place: Place { rank: Rank::Slow, depth: 3, sequence: 400 },
+                place: QueuePlace { rank: Rank::Slow, depth: 3, sequence: 400 },
                 hops: 1,
                 failures: 2,
                 links: 4,
@@ -193,8 +193,8 @@ mod tests {
                 numbers(Encoder::new(1), &[of, hops]).text("http://a/").number(is_sitemap),
             );
         }
-        let change = Change::SwapFolder("x".to_owned(), "y".to_owned());
-        let mut rule = Rule::new("http://a", change);
+        let change = UrlChange::SwapFolder("x".to_owned(), "y".to_owned());
+        let mut rule = UrlRule::new("http://a", change);
         (rule.status, rule.held, rule.demotions) = (Status::Disabled, 1, 2);
         let bytes = Encoder::new(1).text("http://a").number(3_u64).text("x").text("y");
         let bytes = numbers(bytes, &[2, 1, 0, 0, 2, 0]);
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn a_place_is_a_key_in_the_order_of_its_queue() {
-        let place = Place { rank: Rank::Link, depth: 258, sequence: 3 };
+        let place = QueuePlace { rank: Rank::Link, depth: 258, sequence: 3 };
         let bytes = [0, 0, 0, 9, 4, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3];
-        assert_eq!(<(u32, Place) as Key>::encode((9, place)).as_ref(), bytes);
-        assert_eq!(<(u32, Place) as Key>::decode(&bytes), Ok((9, place)));
-        assert!(<(u32, Place) as Key>::decode(&bytes[..14]).is_err());
-        assert!(<Place as Key>::decode(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
+        assert_eq!(<(u32, QueuePlace) as Key>::encode((9, place)).as_ref(), bytes);
+        assert_eq!(<(u32, QueuePlace) as Key>::decode(&bytes), Ok((9, place)));
+        assert!(<(u32, QueuePlace) as Key>::decode(&bytes[..14]).is_err());
+        assert!(<QueuePlace as Key>::decode(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
         let page = <(u128, Option<u64>) as Key>::encode((1, None)).into_owned();
         let of_feed = <(u128, Option<u64>) as Key>::encode((1, Some(2))).into_owned();
         assert_eq!((page.len(), of_feed.len()), (16, 24));

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::base::clock::Clock;
 use crate::config::Config;
-use crate::service::{self, Service, Settings};
+use crate::service::{self, Service, ServiceSettings};
 use crate::store::Store;
 
 use super::{LibraryError, open_store};
@@ -54,7 +54,7 @@ impl Server {
         let runtime = runtime.map_err(LibraryError::service)?;
         let socket = runtime.block_on(TcpListener::bind(listen)).map_err(LibraryError::service)?;
         let address = socket.local_addr().map_err(LibraryError::service)?;
-        let settings = Settings {
+        let settings = ServiceSettings {
             dedup: config.dedup.clone(),
             honour: config.export.honour.clone(),
             crawl: config.settings(),

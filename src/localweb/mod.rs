@@ -20,8 +20,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub use record::Request;
 use record::RequestLog;
+pub use record::SeenRequest;
 pub use site::{Body, Handler, Page, Site};
 
 /// A running web. It stops when it is dropped.
@@ -97,13 +97,13 @@ impl LocalWeb {
 
     /// Returns all requests so far, in the order in which they came.
     #[must_use]
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<SeenRequest> {
         self.record.requests(|_| true)
     }
 
     /// Returns all requests to one host so far, in the order in which they came.
     #[must_use]
-    pub fn requests_of(&self, host: usize) -> Vec<Request> {
+    pub fn requests_of(&self, host: usize) -> Vec<SeenRequest> {
         self.record.requests(|request| request.host == host)
     }
 

@@ -9,7 +9,7 @@ const RECORDED_MAX: usize = 2_000_000;
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SeenRequest {
     /// Number of the host, in the order of [`LocalWeb::start`](super::LocalWeb::start).
     pub host: usize,
     /// Method.
@@ -25,7 +25,7 @@ pub struct Request {
     pub finished: Instant,
 }
 
-impl Request {
+impl SeenRequest {
     /// Returns the value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -45,7 +45,7 @@ pub(super) struct RequestLog(Arc<Mutex<LogEntries>>);
 
 #[derive(Debug, Default)]
 struct LogEntries {
-    requests: Vec<Request>,
+    requests: Vec<SeenRequest>,
     /// Entries before the first one of `requests`, so that numbers stay true after a forget.
     forgotten: usize,
     stopped: bool,
@@ -58,7 +58,7 @@ impl RequestLog {
 
     /// Notes a request that has come, and returns its number: an answer that never ends is seen
     /// too. None if nothing is recorded, or nothing any more.
-    pub(super) fn begin(&self, request: &Request) -> Option<usize> {
+    pub(super) fn begin(&self, request: &SeenRequest) -> Option<usize> {
         let mut entries = self.lock();
         if entries.stopped || entries.requests.len() >= RECORDED_MAX {
             return None;
@@ -78,7 +78,7 @@ impl RequestLog {
         }
     }
 
-    pub(super) fn requests(&self, wanted: impl Fn(&Request) -> bool) -> Vec<Request> {
+    pub(super) fn requests(&self, wanted: impl Fn(&SeenRequest) -> bool) -> Vec<SeenRequest> {
         self.lock().requests.iter().filter(|request| wanted(request)).cloned().collect()
     }
 
@@ -103,9 +103,9 @@ impl RequestLog {
 
 /// Returns the shortest time from the end of an answer to the start of the next request: zero if
 /// the answer still goes on.
-pub(super) fn least_gap(mut requests: Vec<Request>) -> Option<Duration> {
+pub(super) fn least_gap(mut requests: Vec<SeenRequest>) -> Option<Duration> {
     requests.sort_by_key(|request| request.started);
-    let gap = |earlier: &Request, later: &Request| {
+    let gap = |earlier: &SeenRequest, later: &SeenRequest| {
         let end = earlier.end();
         end.map_or(Duration::ZERO, |end| later.started.saturating_duration_since(end))
     };
@@ -113,7 +113,7 @@ pub(super) fn least_gap(mut requests: Vec<Request>) -> Option<Duration> {
 }
 
 /// Returns how many requests were open at the same time at most.
-pub(super) fn most_at_once(requests: &[Request]) -> usize {
+pub(super) fn most_at_once(requests: &[SeenRequest]) -> usize {
     let starts = requests.iter().map(|request| (request.started, 1));
     let ends = requests.iter().filter_map(|request| Some((request.end()?, -1)));
     let mut moments: Vec<(Instant, i32)> = starts.chain(ends).collect();

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::site::{Body, Page, Site};
-use super::{Request, RequestLog};
+use super::{RequestLog, SeenRequest};
 
 /// Bytes of a request at most.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -97,13 +97,13 @@ async fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<O
 
 /// Whether the connection ends after this request: the client asks for it, or sends a body, which
 /// nobody here reads and which must not be taken for the next request.
-fn wants_close(request: &Request) -> bool {
+fn wants_close(request: &SeenRequest) -> bool {
     let body = request.header("content-length").is_some_and(|length| length != "0")
         || request.header("transfer-encoding").is_some();
     body || request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
 }
 
-fn parse(head: &[u8], host: usize) -> Option<Request> {
+fn parse(head: &[u8], host: usize) -> Option<SeenRequest> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.split("\r\n");
     let mut first = lines.next()?.split(' ');
@@ -112,7 +112,7 @@ fn parse(head: &[u8], host: usize) -> Option<Request> {
     let headers =
         headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned())).collect();
     let now = Instant::now();
-    Some(Request { host, method, target, headers, started: now, finished: now })
+    Some(SeenRequest { host, method, target, headers, started: now, finished: now })
 }
 
 /// Sends an answer; `done` is called before its last bytes, and not at all if the client goes away

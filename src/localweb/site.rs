@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Request;
+use super::SeenRequest;
 
 /// What follows the head of an answer.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ impl Page {
 }
 
 /// Answers requests that no table can hold.
-pub type Handler = Arc<dyn Fn(&Request) -> Option<Page> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(&SeenRequest) -> Option<Page> + Send + Sync>;
 
 /// A host: answers by path and query, 404 for all others.
 #[derive(Clone, Default)]
@@ -144,7 +144,7 @@ impl Site {
     #[must_use]
     pub fn handler(
         mut self,
-        handler: impl Fn(&Request) -> Option<Page> + Send + Sync + 'static,
+        handler: impl Fn(&SeenRequest) -> Option<Page> + Send + Sync + 'static,
     ) -> Self {
         self.handler = Some(Arc::new(handler));
         self
@@ -156,7 +156,7 @@ impl Site {
     }
 
     /// Pages of the table are lent, not copied: thousands a second are asked for.
-    pub(super) fn answer(&self, request: &Request) -> Cow<'_, Page> {
+    pub(super) fn answer(&self, request: &SeenRequest) -> Cow<'_, Page> {
         let own = self.handler.as_ref().and_then(|handler| handler(request));
         own.map(Cow::Owned)
             .or_else(|| self.pages.get(&request.target).map(Cow::Borrowed))

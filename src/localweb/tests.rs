@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::record::{least_gap, most_at_once};
-use super::{Body, LocalWeb, Page, Request, Site};
+use super::{Body, LocalWeb, Page, SeenRequest, Site};
 
 /// Long enough for any answer on a busy machine, short enough to see that there is none.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -206,7 +206,7 @@ fn answers_that_follow_each_other_without_a_gap_were_never_open_together() {
     let request = |from: u64, to: u64| {
         let at = |millis| start + Duration::from_millis(millis);
         let (method, target, headers) = ("GET".to_owned(), "/".to_owned(), Vec::new());
-        Request { host: 0, method, target, headers, started: at(from), finished: at(to) }
+        SeenRequest { host: 0, method, target, headers, started: at(from), finished: at(to) }
     };
     assert_eq!(most_at_once(&[request(0, 5), request(5, 9)]), 1);
     assert_eq!(most_at_once(&[request(0, 6), request(5, 9), request(6, 7)]), 2);

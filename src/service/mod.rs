@@ -123,7 +123,7 @@ pub struct Service {
 
 /// The settings of a service.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct ServiceSettings {
     /// The service itself.
     pub api: Config,
     /// Duplicates.
@@ -144,8 +144,8 @@ impl Service {
     /// # Errors
     ///
     /// If it would be open to everybody, and if the token or the store cannot be read.
-    pub fn start(store: Arc<Store>, settings: &Settings) -> Result<Arc<Self>, Error> {
-        let Settings { api, dedup, honour, search, crawl, clock } = settings;
+    pub fn start(store: Arc<Store>, settings: &ServiceSettings) -> Result<Arc<Self>, Error> {
+        let ServiceSettings { api, dedup, honour, search, crawl, clock } = settings;
         let guard = Guard::new(api)?;
         let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
         let rules = stored_rules(&store)?.unwrap_or_default();

@@ -7,7 +7,7 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::check::{Findings, check};
 use uniqcrawl::corpus::clusters;
-use uniqcrawl::corpus::documents::{Change, DocId, note_change};
+use uniqcrawl::corpus::documents::{CanonicalChange, DocId, note_change};
 use uniqcrawl::corpus::keys;
 use uniqcrawl::corpus::tables::{
     BODIES, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, NEAR_LOG, REVIEWS, TWINS, UNSURE,
@@ -53,7 +53,8 @@ fn made(folder: &Path) -> Store {
         keys::fold(batch, &mut entries).unwrap();
         batch.put(NEAR_LOG, 1, &Vec::new()).unwrap();
         let number = batch.first(DOCUMENTS).unwrap().unwrap().key().unwrap();
-        let change = Change { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
+        let change =
+            CanonicalChange { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
         note_change(batch, number, &change).unwrap();
         let content = batch.first(CONTENTS).unwrap().unwrap().key().unwrap();
         batch.put(UNSURE, content, &"http://somewhere/".to_owned()).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::frontier::{
-    Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told,
+    Config, Frontier, Lease, Offer, Offered, Purpose, Rank, RobotsAnswer, Settlement, Told, Visited,
 };
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::store::{Batch, Store};
@@ -52,7 +52,8 @@ fn next(frontier: &mut Frontier, batch: &mut Batch) -> Option<Lease> {
             return Some(lease);
         }
         let none = Settlement::Robots(RobotsAnswer::None);
-        frontier.settle(batch, &lease, none, Told::status(404, NOW)).unwrap();
+        let visited = Visited::read(batch, &lease, Told::status(404, NOW)).unwrap();
+        frontier.settle(batch, visited, none).unwrap();
     }
 }
 
@@ -75,7 +76,8 @@ fn an_address_of_two_parents_is_queued_once_and_the_better_place_wins() {
             .map(|_| {
                 let lease = next(frontier, snapshot)?;
                 let told = Told::status(200, NOW);
-                frontier.settle(snapshot, &lease, Settlement::Stored(1), told).unwrap();
+                let visited = Visited::read(snapshot, &lease, told).unwrap();
+                frontier.settle(snapshot, visited, Settlement::Stored(1)).unwrap();
                 Some(lease.url.to_string())
             })
             .collect();
@@ -93,7 +95,8 @@ fn an_address_in_flight_is_not_queued_again() {
         let again = offer(frontier, snapshot, ("http://h/a", "http://q/1"), (Rank::Seed, 0));
         assert_eq!((again, frontier.queued()), (Offered::Known, 1));
         assert_eq!(next(frontier, snapshot), None);
-        frontier.settle(snapshot, &lease, Settlement::Stored(1), Told::status(200, NOW)).unwrap();
+        let visited = Visited::read(snapshot, &lease, Told::status(200, NOW)).unwrap();
+        frontier.settle(snapshot, visited, Settlement::Stored(1)).unwrap();
         assert_eq!((next(frontier, snapshot), frontier.queued()), (None, 0));
     });
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::base::units::Time;
-use uniqcrawl::localweb::{LocalWeb, Page, Request, Site};
+use uniqcrawl::localweb::{LocalWeb, Page, SeenRequest, Site};
 use uniqcrawl::urls::PageUrl;
 
 use crate::polite::{host_row, ms, site, text};
@@ -18,14 +18,15 @@ fn named(web: &LocalWeb, name: &str, host: usize) -> PageUrl {
 }
 
 /// The shortest time between an answer and the next request, whatever the host.
-fn gap(mut requests: Vec<Request>) -> Duration {
+fn gap(mut requests: Vec<SeenRequest>) -> Duration {
     requests.sort_by_key(|request| request.started);
     let pairs = requests.windows(2);
     pairs.map(|two| two[1].started.saturating_duration_since(two[0].finished)).min().unwrap()
 }
 
-fn of_name(requests: &[Request], name: &str) -> Vec<Request> {
-    let is_of = |request: &&Request| request.header("host").is_some_and(|h| h.starts_with(name));
+fn of_name(requests: &[SeenRequest], name: &str) -> Vec<SeenRequest> {
+    let is_of =
+        |request: &&SeenRequest| request.header("host").is_some_and(|h| h.starts_with(name));
     requests.iter().filter(is_of).cloned().collect()
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use uniqcrawl::crawl::jobs::Jobs;
+use uniqcrawl::crawl::jobs::JobsFile;
 use uniqcrawl::localweb::{Page, Site};
 
 use crate::support::{Web, crawl, page, prose};
@@ -383,7 +383,7 @@ fn the_next_moments_are_shown_with_their_time_zone() {
 fn the_file_of_jobs_in_the_repository_is_complete_and_right() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = fs::read_to_string(root.join("config/jobs.toml")).unwrap();
-    Jobs::parse(&file).unwrap();
+    JobsFile::parse(&file).unwrap();
     // What stands there to be uncommented is right too.
     let open: Vec<String> = file
         .lines()
@@ -392,7 +392,7 @@ fn the_file_of_jobs_in_the_repository_is_complete_and_right() {
             _ => line.to_owned(),
         })
         .collect();
-    let jobs = Jobs::parse(&open.join("\n")).unwrap();
+    let jobs = JobsFile::parse(&open.join("\n")).unwrap();
     assert!(jobs.jobs[0].webhook.is_some() && jobs.jobs[0].command.is_some());
     assert!(ends(&["check"], root, 0).contains("2 jobs, nothing is wrong"));
 }

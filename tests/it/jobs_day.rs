@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::crawl::jobs::{Begun, History, Jobs, Outcome, Run, Scheduler, Start, Trigger};
+use uniqcrawl::crawl::jobs::{
+    BegunRun, History, JobsFile, Outcome, Run, Scheduler, Start, Trigger,
+};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -13,13 +15,13 @@ fn at(text: &str) -> Timestamp {
     Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_millisecond())
 }
 
-fn jobs(text: &str) -> Jobs {
-    Jobs::parse(text).unwrap_or_else(|faults| panic!("{faults:?}"))
+fn jobs(text: &str) -> JobsFile {
+    JobsFile::parse(text).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
 /// A scheduler whose runs take as long as they are told to.
 struct Day<'a> {
-    jobs: &'a Jobs,
+    jobs: &'a JobsFile,
     history: History,
     clock: Clock,
     minutes: BTreeMap<&'static str, u32>,
@@ -30,7 +32,7 @@ struct Day<'a> {
 }
 
 impl<'a> Day<'a> {
-    fn new(jobs: &'a Jobs, folder: &Path, start: &str) -> Self {
+    fn new(jobs: &'a JobsFile, folder: &Path, start: &str) -> Self {
         let history = History::new(&folder.join("jobs.redb"), 1_000);
         let clock = Clock::hand(at(start));
         Self { jobs, history, clock, minutes: BTreeMap::new(), steps: Vec::new(), most: 0 }
@@ -73,7 +75,7 @@ impl<'a> Day<'a> {
             scheduler.follow_clock(now);
             scheduler.look(now).unwrap();
             while let Some(start) = scheduler.start(now).unwrap() {
-                let Begun::Run(start) = start else { panic!("{start:?}") };
+                let BegunRun::Run(start) = start else { panic!("{start:?}") };
                 let name = self.jobs.jobs[start.job].name.as_str();
                 let minutes = self.minutes.get(name).copied().unwrap_or(1);
                 under_way.push((now.after(MINUTE * minutes), start));
@@ -321,7 +323,7 @@ fn only_one_scheduler_uses_a_history_and_others_may_read_it() {
     // A person runs the job by hand at the moment when it is due.
     let held = day.history.lock("a").unwrap().unwrap();
     first.look(day.clock.now()).unwrap();
-    let Some(Begun::Refused(0, refused)) = first.start(day.clock.now()).unwrap() else {
+    let Some(BegunRun::Refused(0, refused)) = first.start(day.clock.now()).unwrap() else {
         panic!("it began");
     };
     assert_eq!(refused.outcome, Outcome::Refused);

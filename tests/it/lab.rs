@@ -11,7 +11,7 @@ use uniqcrawl::corpus::export::{Format, Target, export};
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::{ADDRESSES, Address, State};
-use uniqcrawl::localweb::{Page, Request, Site};
+use uniqcrawl::localweb::{Page, SeenRequest, Site};
 use uniqcrawl::store::View as _;
 use uniqcrawl::urls::PageUrl;
 use uniqcrawl::web::robots::meta::Honour;
@@ -116,7 +116,7 @@ impl Lab {
     }
 
     /// Requests for a page in the last run.
-    pub(crate) fn requests(&self, path: &str) -> Vec<Request> {
+    pub(crate) fn requests(&self, path: &str) -> Vec<SeenRequest> {
         let all = self.web.web.requests().into_iter();
         all.filter(|request| request.target == path).collect()
     }
@@ -135,7 +135,7 @@ impl Lab {
 }
 
 /// What a good server answers to a conditional request.
-fn answer(page: &Page, request: &Request) -> Page {
+fn answer(page: &Page, request: &SeenRequest) -> Page {
     let of = |name: &str| {
         let found = page.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())

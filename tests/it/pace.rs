@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::frontier::{
     self, Frontier, Lease, Offer, Purpose, QUEUE, Rank, Reason, RobotsAnswer, Settlement, Told,
+    Visited,
 };
 use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
@@ -213,7 +214,8 @@ impl Course {
                 assert!(is_first, "{} is visited twice", lease.url);
             }
             told.finished = now;
-            frontier.settle(tables, &lease, settlement, told).unwrap();
+            let visited = Visited::read(tables, &lease, told).unwrap();
+            frontier.settle(tables, visited, settlement).unwrap();
             if lease.purpose != Purpose::Lookup {
                 model.end(&lease, now, wait);
             }

@@ -9,7 +9,7 @@ use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::explain::{Explanation, Language, explain, explain_in};
 use uniqcrawl::frontier::{
     ADDRESSES, Config, Frontier, Offer, Purpose, Rank, Reason, RobotsAnswer, Settlement, State,
-    Told,
+    Told, Visited,
 };
 use uniqcrawl::localweb::{Body, Page, Site};
 use uniqcrawl::store::{COUNTERS, Coded as _, Store, View as _};
@@ -58,7 +58,8 @@ fn every_reason_is_counted_and_explained_in_words() {
             Purpose::Sitemap => unreachable!("the usual place is not asked"),
             Purpose::Lookup => unreachable!("without delay there are no groups"),
         };
-        frontier.settle(&mut batch, &lease, settlement, Told::status(404, now)).unwrap();
+        let visited = Visited::read(&batch, &lease, Told::status(404, now)).unwrap();
+        frontier.settle(&mut batch, visited, settlement).unwrap();
     }
     assert!(waiting.is_empty(), "{waiting:?}");
     frontier.flush(&mut batch).unwrap();

@@ -8,9 +8,9 @@ use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::documents::DocId;
 use uniqcrawl::corpus::export::{Format, Target, export};
 use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS, UNSURE};
-use uniqcrawl::frontier::rules::Rule;
+use uniqcrawl::frontier::rules::UrlRule;
 use uniqcrawl::frontier::{Address, RULES, Reason, State};
-use uniqcrawl::localweb::{Page, Request, Site};
+use uniqcrawl::localweb::{Page, SeenRequest, Site};
 use uniqcrawl::store::{META, Update as _, View as _};
 use uniqcrawl::urls::PageUrl;
 use uniqcrawl::web::robots::meta::Honour;
@@ -273,7 +273,7 @@ fn a_rule_that_ceases_to_hold_is_found_out_whatever_the_addresses_are() {
     assert_eq!(crawled.clusters().len(), FEW + 50 + 3);
     let snapshot = crawled.store.snapshot().unwrap();
     let rules = snapshot.rows(RULES).unwrap();
-    let rules: Vec<Rule> = rules.map(|entry| entry.unwrap().row().unwrap()).collect();
+    let rules: Vec<UrlRule> = rules.map(|entry| entry.unwrap().row().unwrap()).collect();
     assert!(rules.iter().any(|rule| rule.demotions == 1), "it was active: {rules:?}");
 }
 
@@ -360,7 +360,7 @@ fn short_pages_that_say_the_same_but_for_numbers_are_nothing_new() {
         let next = format!("/day/{}", number + 1);
         page(&format!("Day {number}"), &text, &[&next])
     };
-    let answer = move |request: &Request| {
+    let answer = move |request: &SeenRequest| {
         let number = request.target.strip_prefix("/day/")?.parse().ok()?;
         Some(Page::html(day(number)))
     };

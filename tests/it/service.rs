@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::service::{self, OPENAPI, Service, Settings};
+use uniqcrawl::service::{self, OPENAPI, Service, ServiceSettings};
 use uniqcrawl::store::Store;
 
 use crate::support::{check_clean, prose};
@@ -31,12 +31,12 @@ impl Server {
         Self::with(|_| {})
     }
 
-    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut ServiceSettings)) -> Self {
         Self::at(tempfile::tempdir().unwrap(), change)
     }
 
     /// Another service on the store of this one, which ends.
-    pub(crate) fn again(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn again(mut self, change: impl FnOnce(&mut ServiceSettings)) -> Self {
         self.stop();
         let other = tempfile::tempdir().unwrap();
         let empty = Arc::new(Store::open_or_create(other.path(), 1 << 20).unwrap());
@@ -45,10 +45,10 @@ impl Server {
         Self::at(std::mem::replace(&mut self.folder, other), change)
     }
 
-    fn at(folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Self {
+    fn at(folder: tempfile::TempDir, change: impl FnOnce(&mut ServiceSettings)) -> Self {
         let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
-        let mut settings = Settings { clock: clock.clone(), ..Settings::default() };
+        let mut settings = ServiceSettings { clock: clock.clone(), ..ServiceSettings::default() };
         settings.api.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         change(&mut settings);
         let service = Service::start(store.clone(), &settings).unwrap();

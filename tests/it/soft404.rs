@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use uniqcrawl::config::Config;
-use uniqcrawl::localweb::{Page, Request, Site};
+use uniqcrawl::localweb::{Page, SeenRequest, Site};
 
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, config, page, prose};
@@ -31,7 +31,7 @@ fn probing() -> Config {
 }
 
 /// The site has no such page.
-fn is_lost(request: &Request) -> bool {
+fn is_lost(request: &SeenRequest) -> bool {
     request.target.starts_with("/lost/") || request.target.ends_with("-no-such-page")
 }
 
@@ -50,7 +50,7 @@ fn a_page_that_is_the_error_page_of_its_host_is_no_document() {
         let text = format!("Nothing is at {target}. {}", prose(7, 60));
         Page::html(page("Oops", &text, &[]))
     };
-    let answer = move |request: &Request| is_lost(request).then(|| apology(&request.target));
+    let answer = move |request: &SeenRequest| is_lost(request).then(|| apology(&request.target));
     let web = Web::start(1, |_| vec![site(40).handler(answer)]);
     let crawled = Crawled::new();
     let report = crawled.run(&probing(), &web.seeds());
@@ -70,7 +70,7 @@ fn a_page_that_is_the_error_page_of_its_host_is_no_document() {
 #[test]
 fn a_host_that_answers_with_its_front_page_keeps_it_and_its_articles() {
     let front = page("Front", &prose(1, 80), &[]);
-    let answer = move |request: &Request| is_lost(request).then(|| Page::html(front.clone()));
+    let answer = move |request: &SeenRequest| is_lost(request).then(|| Page::html(front.clone()));
     let web = Web::start(1, |_| vec![site(0).handler(answer)]);
     let crawled = Crawled::new();
     crawled.run(&probing(), &[web.url(0, "/"), web.url(0, "/lost/1.html")]);
@@ -99,7 +99,7 @@ fn no_host_is_probed_unless_that_is_set() {
 #[test]
 fn an_error_page_is_never_canonical_however_many_link_to_it() {
     let apology = Page::html(page("Oops", &prose(7, 60), &[]));
-    let answer = move |request: &Request| is_lost(request).then(|| apology.clone());
+    let answer = move |request: &SeenRequest| is_lost(request).then(|| apology.clone());
     let web = Web::start(4, |bases| {
         let lost = format!("{}/lost/1.html", bases[0]);
         let linking = |n: u64| Site::new().html("/", page("L", &prose(n, 80), &[&lost]));
@@ -114,7 +114,7 @@ fn an_error_page_is_never_canonical_however_many_link_to_it() {
 #[test]
 fn what_an_error_page_links_to_is_not_followed() {
     let asked = std::sync::atomic::AtomicU64::new(0);
-    let answer = move |request: &Request| {
+    let answer = move |request: &SeenRequest| {
         is_lost(request).then(|| {
             let next = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1_000;
             let links = [format!("/lost/{next}.html"), format!("/lost/{next}x.html")];
@@ -134,14 +134,14 @@ fn what_an_error_page_links_to_is_not_followed() {
 }
 
 /// An error page that names the address.
-fn apology(request: &Request) -> Page {
+fn apology(request: &SeenRequest) -> Page {
     let text = format!("Nothing is at {}. {}", request.target, prose(7, 60));
     Page::html(page("Oops", &text, &[]))
 }
 
 #[test]
 fn pages_that_were_stored_before_the_error_page_was_known_are_taken_out_again() {
-    let answer = |request: &Request| is_lost(request).then(|| apology(request));
+    let answer = |request: &SeenRequest| is_lost(request).then(|| apology(request));
     let web = Web::start(2, |_| {
         // On another host the words are an article, of which the lost pages seem to be copies.
         let text = format!("Nothing is at /lost/77.html. {}", prose(7, 60));
@@ -182,7 +182,7 @@ fn pages_that_were_stored_before_the_error_page_was_known_are_taken_out_again() 
 
 #[test]
 fn pages_in_flight_while_the_probe_is_answered_end_as_errors_too() {
-    let answer = |request: &Request| {
+    let answer = |request: &SeenRequest| {
         let slow = if request.target.starts_with("/lost/") { 0 } else { 150 };
         is_lost(request).then(|| apology(request).after(Duration::from_millis(slow)))
     };
@@ -201,7 +201,7 @@ fn pages_in_flight_while_the_probe_is_answered_end_as_errors_too() {
 /// of it.
 #[track_caller]
 fn assert_sent(site: Site, target: &'static str, documents: usize) -> (Web, Crawled) {
-    let answer = move |request: &Request| is_lost(request).then(|| Page::redirect(301, target));
+    let answer = move |request: &SeenRequest| is_lost(request).then(|| Page::redirect(301, target));
     let web = Web::start(1, |_| vec![site.handler(answer)]);
     let crawled = Crawled::new();
     // Two are asked for before any page is stored, the others after the probe.
@@ -245,7 +245,7 @@ fn a_front_page_that_is_elsewhere_is_found_though_errors_lead_there_too() {
 
 #[test]
 fn redirects_of_their_own_stay_aliases() {
-    let answer = |request: &Request| is_lost(request).then(|| Page::redirect(302, "/"));
+    let answer = |request: &SeenRequest| is_lost(request).then(|| Page::redirect(302, "/"));
     let web = Web::start(1, |_| {
         let moved = Page::redirect(301, "/article/3.html");
         let site = site(3).page("/moved.html", moved);

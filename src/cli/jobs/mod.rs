@@ -8,7 +8,7 @@ mod work;
 use std::path::Path;
 
 use crate::config::{Config, Sourced};
-use crate::crawl::jobs::{Fault, Job, Jobs, Seeds};
+use crate::crawl::jobs::{Fault, Job, JobsFile, Seeds};
 use crate::urls::{Filter, Normalize, PageUrl};
 use anyhow::Result;
 
@@ -32,10 +32,10 @@ pub(super) fn run(command: JobsCommand, json: bool, quiet: bool) -> Result<Exit>
 }
 
 /// Reads the file.
-fn read(path: &Path) -> Result<Jobs> {
+fn read(path: &Path) -> Result<JobsFile> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
-    Jobs::parse(&text).map_err(|faults| in_words(path, &faults).into())
+    JobsFile::parse(&text).map_err(|faults| in_words(path, &faults).into())
 }
 
 fn in_words(path: &Path, faults: &[Fault]) -> Usage {
@@ -44,7 +44,7 @@ fn in_words(path: &Path, faults: &[Fault]) -> Usage {
 }
 
 /// Finds a job by its name.
-fn find<'a>(jobs: &'a Jobs, name: &str) -> Result<&'a Job> {
+fn find<'a>(jobs: &'a JobsFile, name: &str) -> Result<&'a Job> {
     jobs.job(name).ok_or_else(|| {
         let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
         Usage(format!("there is no job `{name}`; there are {}", names.join(", "))).into()
@@ -52,7 +52,7 @@ fn find<'a>(jobs: &'a Jobs, name: &str) -> Result<&'a Job> {
 }
 
 /// Checks what the file names: settings and seeds.
-fn faults(jobs: &Jobs) -> Vec<Fault> {
+fn faults(jobs: &JobsFile) -> Vec<Fault> {
     let mut faults = Vec::new();
     for job in &jobs.jobs {
         let config = config(job).unwrap_or_else(|(key, detail)| {
@@ -68,7 +68,7 @@ fn faults(jobs: &Jobs) -> Vec<Fault> {
 }
 
 /// The file, if nothing is wrong with it.
-pub(super) fn read_checked(path: &Path) -> Result<Jobs> {
+pub(super) fn read_checked(path: &Path) -> Result<JobsFile> {
     let jobs = read(path)?;
     let faults = faults(&jobs);
     if faults.is_empty() { Ok(jobs) } else { Err(in_words(path, &faults).into()) }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::units::Time;
-use crate::crawl::jobs::{Command, Webhook};
+use crate::crawl::jobs::{JobCommand, Webhook};
 use crate::web::fetch::{self, Fetcher};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -64,7 +64,7 @@ pub(super) fn post(webhook: &Webhook, retries: u32, summary: &Value) -> Result<S
 }
 
 /// Runs the command with the summary on its standard input and in its environment.
-pub(super) fn tell(command: &Command, summary: &Value) -> Result<String> {
+pub(super) fn tell(command: &JobCommand, summary: &Value) -> Result<String> {
     let Some((program, arguments)) = command.run.split_first() else { bail!("it is empty") };
     let mut process = Process::new(program);
     process.args(arguments).stdin(Stdio::piped());

@@ -7,7 +7,7 @@ use std::thread;
 use crate::base::clock::{Clock, Timestamp};
 use crate::base::units::Time;
 use crate::crawl::Context;
-use crate::crawl::jobs::{Event, History, Job, JobWork, Jobs, Outcome, Run, Runner, Trigger};
+use crate::crawl::jobs::{Event, History, Job, JobWork, JobsFile, Outcome, Run, Runner, Trigger};
 use anyhow::Result;
 
 use super::super::args::JobsRunArgs;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &JobsRunArgs, screen: Screen) -> Result<Exit> {
 
 /// Opens the loop with what all runs share.
 pub(in crate::cli) fn open(
-    jobs: &Jobs,
+    jobs: &JobsFile,
     until: Option<Timestamp>,
     house: Arc<House>,
     screen: Screen,
@@ -66,7 +66,7 @@ fn moment(text: &str) -> Result<Timestamp> {
 }
 
 /// `crawl jobs run --once NAME`.
-fn once(job: &Job, jobs: &Jobs, screen: Screen) -> Result<Exit> {
+fn once(job: &Job, jobs: &JobsFile, screen: Screen) -> Result<Exit> {
     let history = History::new(&jobs.settings.history, jobs.settings.history_max);
     let context = Context::default();
     let stop = context.stop.clone();

@@ -1,7 +1,7 @@
 //! `crawl jobs list`, `next` and `history`.
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::crawl::jobs::{History, Job, JobProgress, Jobs, Schedule};
+use crate::crawl::jobs::{History, Job, JobProgress, JobsFile, Schedule};
 use anyhow::Result;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::run::in_words;
 use super::{find, work};
 
 /// `crawl jobs list`.
-pub(super) fn list(jobs: &Jobs, json: bool) -> Result<Exit> {
+pub(super) fn list(jobs: &JobsFile, json: bool) -> Result<Exit> {
     let (history, now) = (history_of(jobs), Clock::System.now());
     let mut all = Vec::new();
     for job in &jobs.jobs {
@@ -45,7 +45,7 @@ fn due(job: &Job, moment: Timestamp, now: Timestamp) -> String {
 }
 
 /// `crawl jobs next`.
-pub(super) fn next(args: &JobsNextArgs, jobs: &Jobs, json: bool) -> Result<Exit> {
+pub(super) fn next(args: &JobsNextArgs, jobs: &JobsFile, json: bool) -> Result<Exit> {
     let (history, now) = (history_of(jobs), Clock::System.now());
     let one = args.name.as_deref().map(|name| find(jobs, name)).transpose()?;
     let mut moments: Vec<(Timestamp, &Job)> = Vec::new();
@@ -94,7 +94,7 @@ fn coming<'a>(
 }
 
 /// `crawl jobs history NAME`.
-pub(super) fn history(args: &JobsHistoryArgs, jobs: &Jobs, json: bool) -> Result<Exit> {
+pub(super) fn history(args: &JobsHistoryArgs, jobs: &JobsFile, json: bool) -> Result<Exit> {
     let job = find(jobs, &args.name)?;
     let rows = history_of(jobs).shown(&job.name, args.n)?;
     if json {
@@ -112,6 +112,6 @@ pub(super) fn history(args: &JobsHistoryArgs, jobs: &Jobs, json: bool) -> Result
     Ok(Exit::Done)
 }
 
-fn history_of(jobs: &Jobs) -> History {
+fn history_of(jobs: &JobsFile) -> History {
     History::new(&jobs.settings.history, jobs.settings.history_max)
 }

@@ -17,9 +17,9 @@ pub type Repeated = HashSet<u64>;
 
 /// What is known of the hosts, shared between threads.
 #[derive(Debug, Clone, Default)]
-pub struct Known(Arc<RwLock<HashMap<u32, Arc<Repeated>>>>);
+pub struct KnownBlocks(Arc<RwLock<HashMap<u32, Arc<Repeated>>>>);
 
-impl Known {
+impl KnownBlocks {
     /// Returns the blocks that a host repeats, as of the last batch.
     #[must_use]
     pub fn of(&self, host: u32) -> Arc<Repeated> {
@@ -39,8 +39,8 @@ impl Known {
 
 /// The counts of the hosts at work.
 #[derive(Debug, Default)]
-pub struct Hosts {
-    known: Known,
+pub struct HostBlocks {
+    known: KnownBlocks,
     counts: HashMap<u32, (Counts, u64)>,
     /// Hosts whose counts differ from the store.
     changed: BTreeSet<u32>,
@@ -48,10 +48,10 @@ pub struct Hosts {
     uses: u64,
 }
 
-impl Hosts {
+impl HostBlocks {
     /// Starts with no host; what follows from the counts goes to `known`.
     #[must_use]
-    pub fn new(known: Known) -> Self {
+    pub fn new(known: KnownBlocks) -> Self {
         Self { known, ..Self::default() }
     }
 

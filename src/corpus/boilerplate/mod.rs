@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use counts::Counts;
 pub use error_pages::{Answer, ErrorPage, ErrorPages, is_probe, probe_of};
-pub use hosts::{Hosts, Known, Repeated};
+pub use hosts::{HostBlocks, KnownBlocks, Repeated};
 
 /// How what repeats is treated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

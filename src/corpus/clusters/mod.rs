@@ -14,7 +14,7 @@ mod unsettled;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
-    Change, Content, Copy, DocId, Document, Facts, note_arrival, note_change, write_body,
+    CanonicalChange, Content, Copy, DocId, Document, Facts, note_arrival, note_change, write_body,
     write_document,
 };
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
@@ -299,7 +299,7 @@ fn note(
         if row.content != row.root {
             batch.put(REVIEWS, document, &())?;
         }
-        let change = Change { time: now, from: was, to: row.canonical.clone() };
+        let change = CanonicalChange { time: now, from: was, to: row.canonical.clone() };
         note_change(batch, document, &change)?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::store::{BadRow, Batch, Blob, Error, MaybeNumber, Number, Update as _,
 row! {
     /// A stored text.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Body: "body", 1 to 1 {
+    pub struct StoredBody: "body", 1 to 1 {
         /// Number of the content against whose text it is compressed.
         base: Option<u64> = MaybeNumber;
         /// Bytes of the text.
@@ -50,12 +50,14 @@ pub fn write_body(
     };
     let packed = packed.expect("compressing into memory cannot fail");
     let base = base.filter(|_| base_text.is_some());
-    batch.put(BODIES, content, &Body { base, length: text.len() as u64, packed })
+    batch.put(BODIES, content, &StoredBody { base, length: text.len() as u64, packed })
 }
 
 /// Reads the text of `content`.
 pub fn read_body(view: &impl View, content: u64) -> Result<Option<String>, Error> {
-    let Some(Body { base, length, packed }) = view.get(BODIES, content)? else { return Ok(None) };
+    let Some(StoredBody { base, length, packed }) = view.get(BODIES, content)? else {
+        return Ok(None);
+    };
     let bad = |detail| BadRow { kind: "body", detail };
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     // Looked at before as much memory is asked for.

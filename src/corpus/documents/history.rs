@@ -7,7 +7,7 @@ use crate::store::{Batch, Error, Signed, Text, Update as _, View, row};
 row! {
     /// A change of the canonical copy.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Change: "history", 1 to 1 {
+    pub struct CanonicalChange: "history", 1 to 1 {
         /// When it changed.
         pub time: Timestamp = Signed;
         /// URL of the copy that was canonical.
@@ -18,7 +18,11 @@ row! {
 }
 
 /// Adds a change to the history of a document.
-pub fn note_change(batch: &mut Batch, document: u64, change: &Change) -> Result<(), Error> {
+pub fn note_change(
+    batch: &mut Batch,
+    document: u64,
+    change: &CanonicalChange,
+) -> Result<(), Error> {
     let next = match batch.under(HISTORY, document)?.next_back().transpose()? {
         Some(newest) => newest.key()?.1 + 1,
         None => 0,
@@ -27,13 +31,13 @@ pub fn note_change(batch: &mut Batch, document: u64, change: &Change) -> Result<
 }
 
 /// Removes all changes of a document and returns them, oldest first.
-pub fn forget_changes(batch: &mut Batch, document: u64) -> Result<Vec<Change>, Error> {
+pub fn forget_changes(batch: &mut Batch, document: u64) -> Result<Vec<CanonicalChange>, Error> {
     let changes = changes_of(batch, document)?;
     batch.clear(HISTORY, (document, 0)..=(document, u64::MAX))?;
     Ok(changes)
 }
 
 /// Returns all changes of a document, oldest first.
-pub fn changes_of(view: &impl View, document: u64) -> Result<Vec<Change>, Error> {
+pub fn changes_of(view: &impl View, document: u64) -> Result<Vec<CanonicalChange>, Error> {
     view.under(HISTORY, document)?.map(|entry| Ok(entry?.row()?)).collect()
 }

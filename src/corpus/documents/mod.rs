@@ -21,9 +21,9 @@ use crate::base::clock::Timestamp;
 use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERDICT_PLACES};
 use crate::store::{BadRow, Batch, Error, Key, Update as _, View};
 
-pub use bodies::{Body, read_body, write_body};
+pub use bodies::{StoredBody, read_body, write_body};
 pub use facts::Facts;
-pub use history::{Change, changes_of, forget_changes, note_change};
+pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document};
 pub use sent::{Found, Sent, sent_content};
 pub use tallies::{

@@ -1,6 +1,6 @@
 //! What the filter of the last run says of a URL.
 
-use crate::frontier::{Address, Place, Rank, State, patterns_for, stored_filter};
+use crate::frontier::{Address, QueuePlace, Rank, State, patterns_for, stored_filter};
 use crate::store::{Error, Snapshot};
 use crate::urls::{KeptOut, PageUrl, Pattern};
 
@@ -18,7 +18,7 @@ pub(super) fn facts(
 ) -> Result<(), Error> {
     let place = match address {
         // As if somebody linked to it.
-        None => Place { rank: Rank::Link, depth: 1, sequence: 0 },
+        None => QueuePlace { rank: Rank::Link, depth: 1, sequence: 0 },
         Some(Address { state: State::Queued | State::Refused(_), place, .. }) => *place,
         Some(_) => return Ok(()),
     };

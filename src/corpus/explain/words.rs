@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::frontier::rules::Change;
+use crate::frontier::rules::UrlChange;
 use crate::frontier::{PageCut, Reason};
 use crate::neardup::Key;
 use crate::web::discover::{Faults, ListCut, ListFault, ListKind};
@@ -293,14 +293,14 @@ pub(super) fn faults(faults: &Faults) -> Option<Said> {
     })
 }
 
-pub(super) fn change(change: &Change) -> Said {
+pub(super) fn change(change: &UrlChange) -> Said {
     let zh = match change {
-        Change::DropParameter(name) => format!("去掉参数 `{name}`"),
-        Change::DropValue(value) => format!("去掉 `{value}`"),
-        Change::DropFolder(folder) => format!("去掉目录 `{folder}`"),
-        Change::SwapFolder(from, to) => format!("把目录 `{from}` 读作 `{to}`"),
-        Change::DropSuffix(suffix) => format!("去掉末尾的 `{suffix}`"),
-        Change::Host(from, to) => format!("把 {from} 读作 {to}"),
+        UrlChange::DropParameter(name) => format!("去掉参数 `{name}`"),
+        UrlChange::DropValue(value) => format!("去掉 `{value}`"),
+        UrlChange::DropFolder(folder) => format!("去掉目录 `{folder}`"),
+        UrlChange::SwapFolder(from, to) => format!("把目录 `{from}` 读作 `{to}`"),
+        UrlChange::DropSuffix(suffix) => format!("去掉末尾的 `{suffix}`"),
+        UrlChange::Host(from, to) => format!("把 {from} 读作 {to}"),
     };
     Said { en: change.to_string(), zh }
 }

@@ -7,12 +7,12 @@ use crate::corpus::clusters::{self, Article, Left};
 use crate::corpus::dedup::{self, Looked, Range};
 use crate::corpus::documents::Content;
 use crate::corpus::tables::{CONTENTS, COPIES};
-use crate::frontier::{Settled, Settlement};
+use crate::frontier::{Settled, Settlement, State, Visited};
 use crate::neardup;
 use crate::store::{self, Batch, View as _};
 
 use super::super::Error;
-use super::super::fingerprint::Page;
+use super::super::fingerprint::ReadPage;
 use super::{Committer, article_of};
 
 /// Longest time for which matches are looked at again while others want to write.
@@ -34,13 +34,26 @@ pub(super) struct Look {
     passes: u32,
 }
 
-/// What a visit says of a page beside its text.
-#[derive(Clone, Copy)]
+/// What is known of a page beside what it says.
 pub(super) struct SeenPage {
+    /// Number of its host.
+    pub host: u32,
     /// Hosts that link to it.
     pub links: u64,
+    /// What became of its URL at the visits before.
+    pub state: State,
     /// When it was read.
     pub now: Timestamp,
+}
+
+impl SeenPage {
+    /// Takes it from the row of the URL.
+    pub(super) fn of(visited: &Visited<'_>) -> Self {
+        let address = visited.address.as_ref();
+        let links = address.map_or(0, |address| address.links);
+        let state = address.map_or(State::Queued, |address| address.state.clone());
+        Self { host: visited.lease.host, links, state, now: visited.told.finished }
+    }
 }
 
 impl Look {
@@ -59,10 +72,10 @@ impl Committer<'_> {
         &mut self,
         batch: &mut Batch,
         document: u64,
-        page: &Page,
-        seen: SeenPage,
+        page: &ReadPage,
+        seen: &SeenPage,
     ) -> Result<(Settlement, bool), Error> {
-        let SeenPage { links, now } = seen;
+        let SeenPage { links, now, .. } = *seen;
         if let Some(article) = self.unchanged(batch, document, page)? {
             clusters::refresh(batch, document, article, links, now)?;
             return Ok((Settlement::Stored(document), false));
@@ -82,7 +95,7 @@ impl Committer<'_> {
         &self,
         batch: &Batch,
         document: u64,
-        page: &'a Page,
+        page: &'a ReadPage,
     ) -> Result<Option<&'a Article>, store::Error> {
         let copy = batch.get(COPIES, (document, page.article.address.as_str()))?;
         let Some(copy) = copy else { return Ok(None) };

@@ -15,7 +15,7 @@ use crate::urls::{Normalize, Typed};
 
 use super::plan::{CatchUp, CronRule};
 use super::schedule::Schedule;
-use super::{Command, Expire, Export, Job, JobsSettings, Seeds, Webhook};
+use super::{Expire, Export, Job, JobCommand, JobsSettings, Seeds, Webhook};
 
 /// Longest name of a job, which is also part of a file name.
 const NAME_BYTES_MAX: usize = 64;
@@ -69,7 +69,7 @@ impl fmt::Display for Fault {
 
 /// The file as read.
 #[derive(Debug, Clone)]
-pub struct Jobs {
+pub struct JobsFile {
     /// Settings of the scheduler.
     pub settings: JobsSettings,
     /// The jobs, in the order of the file.
@@ -78,7 +78,7 @@ pub struct Jobs {
     lines: BTreeMap<String, usize>,
 }
 
-impl Jobs {
+impl JobsFile {
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -441,13 +441,13 @@ fn webhook(table: &mut JobsReader) -> Option<Webhook> {
     Some(Webhook { url: url?, token_file, timeout, retries, allow_private })
 }
 
-fn command(table: &mut JobsReader) -> Option<Command> {
+fn command(table: &mut JobsReader) -> Option<JobCommand> {
     table.known(&["run", "timeout"]);
     if !table.of.contains_key("run") {
         table.fault("run", "is missing");
     }
     let timeout = table.time("timeout").unwrap_or(Duration::from_mins(1));
-    Some(Command { run: table.texts("run")?, timeout })
+    Some(JobCommand { run: table.texts("run")?, timeout })
 }
 
 impl Seeds {

@@ -19,13 +19,13 @@ use crate::corpus::export::Format;
 use crate::store;
 use crate::urls::PageUrl;
 
-pub use file::{Fault, Jobs, key_lines};
+pub use file::{Fault, JobsFile, key_lines};
 pub use history::{History, Lock};
 pub use plan::{CatchUp, CronRule, JobProgress, Planned};
 pub use row::{Outcome, Run, RunCounts, Trigger};
 pub use runner::{Event, JobRow, JobWork, JobsHandle, Refusal, Runner};
 pub use schedule::Schedule;
-pub use scheduler::{Begun, Scheduler, Stage, Start};
+pub use scheduler::{BegunRun, Scheduler, Stage, Start};
 
 /// What stops the scheduler. A job that fails is never among the reasons.
 #[derive(Debug, thiserror::Error)]
@@ -126,16 +126,16 @@ impl std::fmt::Debug for Webhook {
 
 /// A program that is told how a run ended.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct JobCommand {
     /// The program and its arguments; no shell reads them. Only the program is ever shown.
     pub run: Vec<String>,
     /// Time after which it is ended.
     pub timeout: Duration,
 }
 
-impl std::fmt::Debug for Command {
+impl std::fmt::Debug for JobCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Command").field("program", &self.run.first()).finish_non_exhaustive()
+        f.debug_struct("JobCommand").field("program", &self.run.first()).finish_non_exhaustive()
     }
 }
 
@@ -165,5 +165,5 @@ pub struct Job {
     /// Request after a run.
     pub webhook: Option<Webhook>,
     /// Program after a run.
-    pub command: Option<Command>,
+    pub command: Option<JobCommand>,
 }

@@ -13,8 +13,8 @@ use crate::crawl::Context;
 
 use super::history::History;
 use super::row::Run;
-use super::scheduler::{Begun, Scheduler, Stage, Start};
-use super::{Error, Job, Jobs};
+use super::scheduler::{BegunRun, Scheduler, Stage, Start};
+use super::{Error, Job, JobsFile};
 
 /// Longest wait: the clock of the machine may be set, or stand still while it sleeps.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -151,7 +151,7 @@ impl Runner {
     ///
     /// If the history cannot be used, or another scheduler uses it.
     pub fn open(
-        jobs: &Jobs,
+        jobs: &JobsFile,
         clock: Clock,
         until: Option<Timestamp>,
         work: Arc<JobWork>,
@@ -231,8 +231,8 @@ impl Runner {
         }
         while let Some(start) = self.scheduler.start(now)? {
             match start {
-                Begun::Refused(job, row) => self.ended(job, &row),
-                Begun::Run(start) => {
+                BegunRun::Refused(job, row) => self.ended(job, &row),
+                BegunRun::Run(start) => {
                     let number = start.job;
                     let context = Context { clock: self.clock.clone(), ..Context::default() };
                     (self.told)(Event::Started(&self.jobs[number], &start.run));

@@ -29,7 +29,7 @@ pub struct Start {
 
 /// What became of a moment that waited.
 #[derive(Debug)]
-pub enum Begun {
+pub enum BegunRun {
     /// Its run begins.
     Run(Start),
     /// Another process runs the job (its number): the row of the refusal.
@@ -160,7 +160,7 @@ impl Scheduler {
 
     /// Begins the next run that waits; none if nothing waits, or nothing may begin yet: as many
     /// jobs as allowed are under way, or one that uses the same store.
-    pub fn start(&mut self, now: Timestamp) -> Result<Option<Begun>, Error> {
+    pub fn start(&mut self, now: Timestamp) -> Result<Option<BegunRun>, Error> {
         if self.running.len() >= self.at_once {
             return Ok(None);
         }
@@ -171,14 +171,14 @@ impl Scheduler {
             let reason = "another process runs the job";
             let row = Run::none(planned.moment, 1, Outcome::Refused, reason, now);
             self.history.add(&seat.name, Some(&seat.progress), std::slice::from_ref(&row))?;
-            return Ok(Some(Begun::Refused(job, row)));
+            return Ok(Some(BegunRun::Refused(job, row)));
         };
         let run = Run::begin(planned.moment, planned.trigger, now);
         let row = std::slice::from_ref(&run);
         let numbers = self.history.add(&seat.name, Some(&seat.progress), row)?;
         self.running.insert(job, now);
         let number = numbers.first().copied().unwrap_or_default();
-        Ok(Some(Begun::Run(Start { job, number, run, lock })))
+        Ok(Some(BegunRun::Run(Start { job, number, run, lock })))
     }
 
     /// Records the end of a run.

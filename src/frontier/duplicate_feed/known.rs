@@ -106,7 +106,7 @@ impl Known {
     }
 
     /// Tells whether a feed is still believed for a host.
-    pub fn is_believed(&self, batch: &Batch, feed: u64, host: &str) -> Result<bool, Error> {
+    pub fn is_believed(batch: &Batch, feed: u64, host: &str) -> Result<bool, Error> {
         let row = batch.get(FEED_HOSTS, (feed, host))?;
         Ok(row.is_none_or(|row| row.failed == 0))
     }
@@ -172,13 +172,7 @@ impl Known {
     }
 
     /// Lets a stored copy stand for its canonical page, which is not stored.
-    pub fn stand_in(
-        &self,
-        batch: &mut Batch,
-        canonical: u128,
-        feed: u64,
-        url: &str,
-    ) -> Result<(), Error> {
+    pub fn stand_in(batch: &mut Batch, canonical: u128, feed: u64, url: &str) -> Result<(), Error> {
         batch.put(KNOWN_PAGES, (canonical, Some(feed)), &url.to_owned())
     }
 

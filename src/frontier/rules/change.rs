@@ -10,7 +10,7 @@ use super::language;
 
 /// A change that leads from one URL to another one of the same page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
+pub enum UrlChange {
     /// Drop a query parameter, whatever its value.
     DropParameter(String),
     /// Drop a query parameter of this value: `name=value`.
@@ -31,7 +31,7 @@ const PART_BYTES_MAX: usize = 64;
 /// Shortest suffix that two paths must share before they differ in their ends only.
 const STEM_BYTES_MIN: usize = 2;
 
-impl Change {
+impl UrlChange {
     /// Returns the URL that this makes of another one; none if there is nothing to change.
     #[must_use]
     pub fn apply(&self, url: &PageUrl) -> Option<PageUrl> {
@@ -142,7 +142,7 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for UrlChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DropParameter(name) => write!(f, "drop the parameter `{name}`"),
@@ -182,7 +182,7 @@ fn drop_pairs(url: &mut Url, is_meant: impl Fn(&str) -> bool) -> Option<()> {
     Some(())
 }
 
-fn of_queries(from: &Url, to: &Url) -> Vec<Change> {
+fn of_queries(from: &Url, to: &Url) -> Vec<UrlChange> {
     let pairs = |url: &Url| -> Vec<String> {
         url.query().into_iter().flat_map(|query| query.split('&')).map(str::to_owned).collect()
     };
@@ -192,21 +192,21 @@ fn of_queries(from: &Url, to: &Url) -> Vec<Change> {
     match (only.as_slice(), missing.as_slice()) {
         ([pair], []) => {
             vec![
-                Change::DropParameter(name_of(pair).to_owned()),
-                Change::DropValue((*pair).clone()),
+                UrlChange::DropParameter(name_of(pair).to_owned()),
+                UrlChange::DropValue((*pair).clone()),
             ]
         }
         ([pair], [same]) if name_of(pair) == name_of(same) => {
             if language::differ(value_of(pair), value_of(same)) {
                 return Vec::new();
             }
-            vec![Change::DropParameter(name_of(pair).to_owned())]
+            vec![UrlChange::DropParameter(name_of(pair).to_owned())]
         }
         _ => Vec::new(),
     }
 }
 
-fn of_paths(from: &str, to: &str) -> Vec<Change> {
+fn of_paths(from: &str, to: &str) -> Vec<UrlChange> {
     let (one, other): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     // The last part is the page, the ones before it are folders.
     let folders = |parts: &[&str]| parts.len().saturating_sub(1);
@@ -218,13 +218,13 @@ fn of_paths(from: &str, to: &str) -> Vec<Change> {
             && !is_counted(one[at])
             && !is_counted(other[at])
         {
-            found.push(Change::SwapFolder(one[at].to_owned(), other[at].to_owned()));
+            found.push(UrlChange::SwapFolder(one[at].to_owned(), other[at].to_owned()));
         }
     } else if one.len() == other.len() + 1 {
         let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
         let is_dropped = one[same + 1..] == other[same..];
         if is_dropped && same < folders(&one) && !is_counted(one[same]) {
-            found.push(Change::DropFolder(one[same].to_owned()));
+            found.push(UrlChange::DropFolder(one[same].to_owned()));
         }
     }
     let stem = to.trim_end_matches('/');
@@ -235,7 +235,7 @@ fn of_paths(from: &str, to: &str) -> Vec<Change> {
     {
         // With the slash: `/a/` is not `/a`, and only a rule says that they are one.
         let whole = from.strip_prefix(to).filter(|rest| !rest.is_empty());
-        found.push(Change::DropSuffix(whole.unwrap_or(suffix).to_owned()));
+        found.push(UrlChange::DropSuffix(whole.unwrap_or(suffix).to_owned()));
     }
     found
 }
@@ -268,13 +268,13 @@ mod tests {
             ("http://a.org/a", "https://a.org/a", "read http://a.org as https://a.org"),
         ];
         for (from, to, told) in cases {
-            let found = Change::between(&url(from), &url(to));
+            let found = UrlChange::between(&url(from), &url(to));
             let told = found.iter().find(|change| change.to_string() == told);
             let change = told.unwrap_or_else(|| panic!("{from} -> {to}: {found:?}"));
             assert_eq!(change.apply(&url(from)), Some(url(to)), "{from} by {change}");
             assert_eq!(change.apply(&url(to)), None, "{to} by {change}");
             let (kind, one, other) = change.parts();
-            assert_eq!(Change::from_parts(kind, one, other).as_ref(), Some(change));
+            assert_eq!(UrlChange::from_parts(kind, one, other).as_ref(), Some(change));
         }
     }
 
@@ -296,15 +296,15 @@ mod tests {
             ("http://a.org/x.de.html", "http://a.org/x"),
             ("http://de.a.org/x", "http://a.org/x"),
         ] {
-            assert_eq!(Change::between(&url(from), &url(to)), [], "{from} -> {to}");
+            assert_eq!(UrlChange::between(&url(from), &url(to)), [], "{from} -> {to}");
         }
     }
 
     #[test]
     fn values_of_one_parameter_propose_to_drop_it() {
         let (one, other) = (url("http://a.org/p?sid=1&x=2"), url("http://a.org/p?sid=3&x=2"));
-        let found = Change::between(&one, &other);
-        assert_eq!(found, [Change::DropParameter("sid".to_owned())]);
+        let found = UrlChange::between(&one, &other);
+        assert_eq!(found, [UrlChange::DropParameter("sid".to_owned())]);
         assert_eq!(found[0].apply(&one), found[0].apply(&other));
     }
 }

@@ -6,7 +6,7 @@ use crate::frontier::tables::{ADDRESSES, RULE_KEYS, RULES, SKIPPED};
 use crate::store::{Batch, Error, Update as _, View as _};
 use crate::urls::PageUrl;
 
-use super::{Change, Config, Rule, Status};
+use super::{Config, Status, UrlChange, UrlRule};
 
 /// Partners of one URL that are looked at for proposals.
 const PARTNERS_MAX: usize = 8;
@@ -27,7 +27,7 @@ pub struct Pair {
 #[derive(Debug, Default)]
 pub struct Rules {
     config: Config,
-    all: BTreeMap<u64, Rule>,
+    all: BTreeMap<u64, UrlRule>,
     /// Numbers of the rules that say something of the URLs of a host.
     of_host: BTreeMap<String, Vec<u64>>,
     changed: BTreeSet<u64>,
@@ -44,9 +44,9 @@ impl Rules {
         Ok(rules)
     }
 
-    fn index(&mut self, number: u64, rule: Rule) {
+    fn index(&mut self, number: u64, rule: UrlRule) {
         self.of_host.entry(rule.host.clone()).or_default().push(number);
-        if let Change::Host(_, to) = &rule.change {
+        if let UrlChange::Host(_, to) = &rule.change {
             self.of_host.entry(to.clone()).or_default().push(number);
         }
         self.all.insert(number, rule);
@@ -109,10 +109,10 @@ impl Rules {
         }
         for copy in copies.iter().take(PARTNERS_MAX) {
             let Some(copy) = PageUrl::parse_stored(copy) else { continue };
-            for change in Change::between(url, &copy) {
+            for change in UrlChange::between(url, &copy) {
                 self.propose(batch, url, change)?;
             }
-            for change in Change::between(&copy, url) {
+            for change in UrlChange::between(&copy, url) {
                 self.propose(batch, &copy, change)?;
             }
         }
@@ -134,11 +134,16 @@ impl Rules {
     }
 
     /// Adds a rule, unless it is there or would undo one that is there.
-    fn propose(&mut self, batch: &mut Batch, url: &PageUrl, change: Change) -> Result<(), Error> {
+    fn propose(
+        &mut self,
+        batch: &mut Batch,
+        url: &PageUrl,
+        change: UrlChange,
+    ) -> Result<(), Error> {
         let numbers = self.numbers(url);
-        let undone = |known: &Change| match (known, &change) {
-            (Change::SwapFolder(a, b), Change::SwapFolder(c, d))
-            | (Change::Host(a, b), Change::Host(c, d)) => a == d && b == c,
+        let undone = |known: &UrlChange| match (known, &change) {
+            (UrlChange::SwapFolder(a, b), UrlChange::SwapFolder(c, d))
+            | (UrlChange::Host(a, b), UrlChange::Host(c, d)) => a == d && b == c,
             _ => false,
         };
         let known = |number: &u64| {
@@ -155,7 +160,7 @@ impl Rules {
                 note_key(batch, number, &changed, &address)?;
             }
         }
-        self.index(number, Rule::new(host.as_str(), change));
+        self.index(number, UrlRule::new(host.as_str(), change));
         self.changed.insert(number);
         Ok(())
     }
@@ -211,7 +216,7 @@ impl Rules {
     /// Returns the rules that are not active and still have skipped URLs.
     #[must_use]
     pub fn to_reopen(&self) -> Vec<u64> {
-        let left = |rule: &Rule| rule.status != Status::Active && rule.skipped > 0;
+        let left = |rule: &UrlRule| rule.status != Status::Active && rule.skipped > 0;
         self.all.iter().filter(|(_, rule)| left(rule)).map(|(number, _)| *number).collect()
     }
 

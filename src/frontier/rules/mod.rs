@@ -17,9 +17,9 @@ mod rows;
 
 use serde::{Deserialize, Serialize};
 
-pub use change::Change;
+pub use change::UrlChange;
 pub use learned::{Pair, Rules, document_of, take_skipped};
-pub use rows::{Rule, Status};
+pub use rows::{Status, UrlRule};
 
 /// How rules are learned and used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

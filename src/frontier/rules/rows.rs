@@ -2,7 +2,7 @@
 
 use crate::store::{BadRow, Code, Codec, Coded, Decoder, Encoder, Number, Text, row};
 
-use super::{Change, Config, lower_bound};
+use super::{Config, UrlChange, lower_bound};
 
 /// Least pairs behind a rule with one counter-example.
 const REPROOF_PAIRS: u64 = 200;
@@ -43,11 +43,11 @@ impl Coded for Status {
 row! {
     /// A rule of one host, with its evidence.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Rule: "rule", 1 to 1 {
+    pub struct UrlRule: "rule", 1 to 1 {
         /// Scheme, host and port of the URLs that it changes.
         pub host: String = Text;
         /// What it changes.
-        pub change: Change = PartsCodec;
+        pub change: UrlChange = PartsCodec;
         /// Where it stands.
         pub status: Status = Code;
         /// Pairs that were one document.
@@ -66,24 +66,24 @@ row! {
 /// The number of the kind of a change, and the two texts that go with it.
 struct PartsCodec;
 
-impl Codec<Change> for PartsCodec {
+impl Codec<UrlChange> for PartsCodec {
     const SHAPE: &'static str = "code, two texts";
 
-    fn put(change: &Change, row: Encoder) -> Encoder {
+    fn put(change: &UrlChange, row: Encoder) -> Encoder {
         let (kind, one, other) = change.parts();
         row.number(kind).text(one).text(other)
     }
 
-    fn take(row: &mut Decoder<'_>) -> Result<Change, BadRow> {
+    fn take(row: &mut Decoder<'_>) -> Result<UrlChange, BadRow> {
         let (kind, one, other) = (row.narrow()?, row.text()?, row.text()?);
-        Change::from_parts(kind, one, other).ok_or_else(|| row.bad("its change is unknown"))
+        UrlChange::from_parts(kind, one, other).ok_or_else(|| row.bad("its change is unknown"))
     }
 }
 
-impl Rule {
+impl UrlRule {
     /// A rule that somebody proposes.
     #[must_use]
-    pub fn new(host: &str, change: Change) -> Self {
+    pub fn new(host: &str, change: UrlChange) -> Self {
         let status = Status::Learning;
         let (host, [held, failed, skipped, unchecked]) = (host.to_owned(), [0; 4]);
         Self { host, change, status, held, failed, skipped, demotions: 0, unchecked }
@@ -133,7 +133,7 @@ mod tests {
     fn each_counter_example_asks_for_four_times_as_many_pairs() {
         let config = Config::default();
         let rule = |failures: u64| {
-            let mut rule = Rule::new("http://a.org", Change::DropParameter("sid".to_owned()));
+            let mut rule = UrlRule::new("http://a.org", UrlChange::DropParameter("sid".to_owned()));
             for _ in 0..failures {
                 assert!(!rule.note(false, &config));
             }

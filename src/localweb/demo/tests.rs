@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use encoding_rs::GBK;
 
-use super::super::{Body, Page, Request, Site};
+use super::super::{Body, Page, SeenRequest, Site};
 use super::{HOSTS, sites, truth};
 
 fn demo() -> Vec<Site> {
@@ -16,7 +16,7 @@ fn demo() -> Vec<Site> {
 fn answer(site: &Site, target: &str) -> Page {
     let now = Instant::now();
     let (method, target, headers) = ("GET".to_owned(), target.to_owned(), Vec::new());
-    let request = Request { host: 0, method, target, headers, started: now, finished: now };
+    let request = SeenRequest { host: 0, method, target, headers, started: now, finished: now };
     site.answer(&request).into_owned()
 }
 
