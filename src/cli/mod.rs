@@ -48,9 +48,9 @@ use clap::{CommandFactory as _, Parser as _};
 use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
-/// Asks the system for small pages of memory. All of a large one counts that is used here and there;
-/// the allocator asks for large ones, and bodies and pages took twice the memory that they need, or
-/// more with many threads.
+/// Asks the system for small pages of memory. All of a large one counts that is used here and
+/// there; the allocator asks for large ones, and bodies and pages took twice the memory that they
+/// need, or more with many threads.
 fn use_small_pages() {
     // Where there is no such choice, there is nothing to lose.
     #[cfg(target_os = "linux")]

@@ -73,8 +73,8 @@ impl Entries {
     }
 }
 
-/// Appends the changes of one commit to the log.
-pub fn append(batch: &mut Batch, changes: impl IntoIterator<Item = Change>) -> Result<(), Error> {
+/// Appends changes to the log.
+pub fn append(batch: &mut Batch, changes: impl IntoIterator<Item = Change>) {
     let mut row = Vec::new();
     for change in changes {
         let title = u8::from(change.field == Field::Title);
@@ -83,13 +83,8 @@ pub fn append(batch: &mut Batch, changes: impl IntoIterator<Item = Change>) -> R
         row.extend_from_slice(&change.content.to_be_bytes());
     }
     if !row.is_empty() {
-        let next = match batch.last(NEAR_LOG)? {
-            Some(last) => last.key()? + 1,
-            None => 0,
-        };
-        batch.put(NEAR_LOG, next, &row)?;
+        batch.append(NEAR_LOG, &row);
     }
-    Ok(())
 }
 
 /// Reads all entries: the first table of each field, and the log.

@@ -14,12 +14,11 @@ use async_channel::Sender;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
-use crate::corpus::dedup::{self, Looks, Placed, Placer};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
 use crate::corpus::documents::sent_content;
-use crate::corpus::keys;
 use crate::corpus::tables::{COPIES, EXACT};
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
-use crate::neardup::{Change, Finder};
+use crate::neardup::Finder;
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
@@ -59,8 +58,6 @@ pub(super) struct Committer<'a> {
     context: &'a Context,
     leases: Sender<Lease>,
     done: Receiver<Visit<Yield>>,
-    /// Fingerprints of the contents since the last commit.
-    changes: Vec<Change>,
     /// New documents of the open batch, if somebody is told of them.
     fresh: Vec<NewDocument>,
     /// Leases that wait for the next commit.
@@ -129,7 +126,6 @@ impl<'a> Committer<'a> {
             context,
             leases,
             done,
-            changes: Vec::new(),
             fresh: Vec::new(),
             held: Vec::new(),
             in_flight: 0,
@@ -234,7 +230,6 @@ impl<'a> Committer<'a> {
         if course == Course::Over && self.in_flight == self.held.len() {
             self.frontier.close(&mut batch)?;
         }
-        keys::append(&mut batch, self.changes.drain(..))?;
         self.boilerplate.flush(&mut batch)?;
         self.frontier.flush(&mut batch)?;
         self.context.live.queued.store(self.frontier.queued(), Ordering::Relaxed);
@@ -371,10 +366,7 @@ impl<'a> Committer<'a> {
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let mut changes = std::mem::take(&mut self.changes);
-        let placed = self.placer(batch, now).place(article, links, &mut changes);
-        self.changes = changes;
-        let placed = placed?;
+        let placed = self.placer(batch, now).place(article, links)?;
         if placed.judged.place == Place::New && self.context.on_document.is_some() {
             self.fresh.push(NewDocument::of(placed.joined.id, article, links));
         }
@@ -436,7 +428,9 @@ impl<'a> Committer<'a> {
             self.frontier.offer_feed(batch, &offer, now)?;
         }
         for (url, (document, links)) in risen {
-            let took_over = clusters::set_links(batch, document, url.as_str(), links, now)?;
+            let links = Popularity::Links(links);
+            let took_over =
+                self.placer(batch, now).set_popularity(document, url.as_str(), links)?;
             self.tally.takeovers += u64::from(took_over);
         }
         Ok(new)

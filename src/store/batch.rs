@@ -1,6 +1,7 @@
 //! The two ways to a store: a batch, whose writes are kept together or not at all, and a snapshot,
 //! which is one state of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use redb::{Database, ReadableDatabase as _, WriteTransaction};
@@ -8,7 +9,7 @@ use self_cell::self_cell;
 
 use super::raw::{Bytes, End, RawRows, Reading, Writing};
 use super::tables::{ReadTables, Tables};
-use super::{COUNTERS, Error, META, Name, Update as _, View as _, read_number};
+use super::{COUNTERS, Error, META, Name, Table, Update as _, View as _, read_number};
 
 self_cell!(
     struct Open {
@@ -22,13 +23,15 @@ self_cell!(
 /// a commit, it leaves the store as it was.
 pub struct Batch {
     open: Open,
+    /// What is appended to logs: one row for each.
+    logs: BTreeMap<Name, Vec<u8>>,
     after: Vec<Box<dyn FnOnce() + Send>>,
 }
 
 impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
         let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
-        Ok(Self { open, after: Vec::new() })
+        Ok(Self { open, logs: BTreeMap::new(), after: Vec::new() })
     }
 
     /// Has something done when the batch is on the disk, and not before.
@@ -36,8 +39,19 @@ impl Batch {
         self.after.push(Box::new(work));
     }
 
+    /// Appends to a log: all that one batch appends is one row, which is written with the commit.
+    /// No read of this batch sees it.
+    pub fn append(&mut self, log: Table<u64, Vec<u8>>, bytes: &[u8]) {
+        self.logs.entry(log.name()).or_default().extend_from_slice(bytes);
+    }
+
     /// Keeps all writes: when this returns, no crash undoes them.
-    pub fn commit(self) -> Result<(), Error> {
+    pub fn commit(mut self) -> Result<(), Error> {
+        for (name, row) in std::mem::take(&mut self.logs) {
+            let log = Table::<u64, Vec<u8>>::new(name);
+            let last = self.last(log)?.map(|last| last.key()).transpose()?;
+            self.put(log, last.map_or(0, |last| last + 1), &row)?;
+        }
         self.open.into_owner().commit()?;
         for work in self.after {
             work();

@@ -40,6 +40,11 @@ impl<K, R> Table<K, R> {
     pub const fn new(name: Name) -> Self {
         Self { name, types: PhantomData }
     }
+
+    /// Its name in the file.
+    pub(super) fn name(self) -> Name {
+        self.name
+    }
 }
 
 /// A type of keys. The order of its bytes is the order of the keys.

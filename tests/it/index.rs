@@ -20,8 +20,10 @@ fn change(field: Field, fingerprint: u64, content: u32, removed: bool) -> Change
 fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
     for (changes, fold) in batches {
         let mut batch = store.store.begin().unwrap();
-        keys::append(&mut batch, changes.iter().copied()).unwrap();
+        keys::append(&mut batch, changes.iter().copied());
         if *fold {
+            batch.commit().unwrap();
+            batch = store.store.begin().unwrap();
             let mut all = keys::load(&batch).unwrap();
             keys::fold(&mut batch, &mut all).unwrap();
             assert_eq!(keys::load(&batch).unwrap(), {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Match, Place};
-use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::dedup::Corpus as _;
 use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body};
 use uniqcrawl::corpus::export::{Format, Target, export};
 use uniqcrawl::corpus::keys;
@@ -260,14 +260,9 @@ proptest! {
                 }
                 Step::Leave(copy) if !held.is_empty() => {
                     let (document, address) = &held[usize::from(copy) % held.len()];
-                    let left = shelf.write(|snapshot| {
-                        let left = clusters::leave(snapshot, *document, address, now).unwrap();
-                        keys::append(snapshot, left.changes.clone()).unwrap();
-                        left
+                    shelf.write(|batch| {
+                        shelf.placer(batch, now).leave(*document, address).unwrap();
                     });
-                    for content in left.contents {
-                        dedup::lock(&shelf.finder).forget(content as u32);
-                    }
                 }
                 Step::Merge(from, into) if !held.is_empty() => {
                     let from = held[usize::from(from) % held.len()].0;

@@ -4,9 +4,8 @@ use std::sync::Mutex;
 
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{Article, Place};
-use uniqcrawl::corpus::dedup::{Placer, Range};
+use uniqcrawl::corpus::dedup::{Corpus as _, Placer, Range};
 use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
-use uniqcrawl::corpus::keys;
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
 use uniqcrawl::neardup::{Config, Finder};
 use uniqcrawl::store::{Batch, View as _};
@@ -108,17 +107,15 @@ impl Shelf {
             keys: page.keys(&self.fingerprinter),
         };
         self.write(|snapshot| {
-            let mut changes = Vec::new();
-            let placed = self.placer(snapshot, now).place(&article, 0, &mut changes).unwrap();
+            let placed = self.placer(snapshot, now).place(&article, 0).unwrap();
             if let Place::Tree(matched) = &placed.judged.place {
                 assert_eq!(matched.document, placed.joined.document);
             }
-            keys::append(snapshot, changes).unwrap();
             placed.document
         })
     }
 
-    fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
+    pub(crate) fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
         Placer { batch, finder: &self.finder, config: &self.config, now }
     }
 

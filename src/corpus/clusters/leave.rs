@@ -7,7 +7,6 @@
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{Copy, take_back_arrival, write_document};
 use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
-use crate::neardup::Change;
 use crate::store::{Batch, Error, Update as _, View as _};
 
 use super::moves::{recount, remove_content};
@@ -18,8 +17,6 @@ use super::{Arrival, Article, Joined, Place, add_content, join, must_read, note,
 pub struct Left {
     /// Contents that are removed, by their numbers.
     pub contents: Vec<u64>,
-    /// The same as changes of the index, which are not stored yet.
-    pub changes: Vec<Change>,
     /// Its document has no copy any more.
     pub gone: bool,
     /// The copy that is canonical in its place, if it was.
@@ -163,7 +160,7 @@ fn put_down(batch: &mut Batch, number: u64, document: u64, left: &mut Left) -> R
     let row = must_read(batch, document)?;
     // Of merged documents, texts may be packed against the root that one of them had.
     if number != row.root && row.merged.is_empty() {
-        left.changes.extend(remove_content(batch, number)?);
+        remove_content(batch, number)?;
         left.contents.push(number);
     }
     Ok(())

@@ -203,46 +203,35 @@ pub fn expire(batch: &mut Batch, before: Timestamp) -> Result<Ended, Error> {
 /// Does the same with some documents only, as far as they are still there.
 pub fn expire_some(batch: &mut Batch, numbers: &[u64], before: Timestamp) -> Result<Ended, Error> {
     let mut ended = Ended::default();
-    let mut changes = Vec::new();
     for number in numbers {
         let document = batch.get(DOCUMENTS, *number)?;
         let Some(document) = document.filter(|row| row.last_arrival < before) else { continue };
         for (address, _) in copies_of(batch, *number)? {
             ended.addresses.push(address);
         }
-        let (contents, removed) = end_one(batch, *number, &document)?;
-        ended.contents.extend(contents);
-        changes.extend(removed);
+        ended.contents.extend(end_one(batch, *number, &document)?);
         ended.documents += 1;
     }
-    keys::append(batch, changes)?;
     Ok(ended)
 }
 
 /// Ends a document that no URL carries any more, as if it had never been.
 pub fn end(batch: &mut Batch, number: u64, left: &mut Left) -> Result<(), Error> {
     let document = must_read(batch, number)?;
-    let (contents, changes) = end_one(batch, number, &document)?;
-    left.contents.extend(contents);
-    left.changes.extend(changes);
+    left.contents.extend(end_one(batch, number, &document)?);
     Ok(())
 }
 
 /// Removes a document with all its copies and contents, and tells the contents.
-fn end_one(
-    batch: &mut Batch,
-    number: u64,
-    document: &Document,
-) -> Result<(Vec<u64>, Vec<Change>), Error> {
+fn end_one(batch: &mut Batch, number: u64, document: &Document) -> Result<Vec<u64>, Error> {
     let mut carried = Vec::new();
     for (address, copy) in copies_of(batch, number)? {
         batch.remove(COPIES, (number, &address))?;
         carried.push(copy.content);
     }
     let contents = all_contents(batch, number, document, carried)?;
-    let mut changes = Vec::new();
     for content in &contents {
-        changes.extend(remove_content(batch, *content)?);
+        remove_content(batch, *content)?;
     }
     for id in ids_of(batch, number)? {
         batch.remove(DOC_IDS, id)?;
@@ -250,7 +239,7 @@ fn end_one(
     remove_document(batch, number)?;
     batch.remove(REVIEWS, number)?;
     forget_changes(batch, number)?;
-    Ok((contents, changes))
+    Ok(contents)
 }
 
 /// Returns every content of a document, of which some are carried by its copies.
@@ -275,10 +264,7 @@ fn all_contents(
     Ok(carried)
 }
 
-pub(super) fn remove_content(
-    batch: &mut Batch,
-    number: u64,
-) -> Result<impl Iterator<Item = Change> + use<>, Error> {
+pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error> {
     let content = must_content(batch, number)?;
     batch.remove(CONTENTS, number)?;
     batch.remove(BODIES, number)?;
@@ -292,7 +278,8 @@ pub(super) fn remove_content(
     };
     let text = change(Field::Content, content.fingerprint);
     let title = content.title_fingerprint.map(|title| change(Field::Title, title));
-    Ok(std::iter::once(text).chain(title))
+    keys::append(batch, std::iter::once(text).chain(title));
+    Ok(())
 }
 
 /// The identifier of a document, and those of the documents that were merged into it.

@@ -13,7 +13,7 @@ mod stored;
 pub use compare::{Comparison, Side, compare, compare_sides};
 pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
-pub use place::Placed;
+pub use place::{Corpus, Placed, Popularity};
 pub use stored::{Judged, begin, judge_stored, load, lock};
 
 /// Why the dedup stage of a store cannot work.

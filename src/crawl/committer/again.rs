@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Article, Left};
-use crate::corpus::dedup::{self, Looked, Range};
+use crate::corpus::dedup::{Corpus as _, Looked, Range};
 use crate::corpus::documents::Content;
 use crate::corpus::tables::{CONTENTS, COPIES};
 use crate::frontier::{Settled, Settlement, State, Visited};
@@ -82,10 +82,7 @@ impl Committer<'_> {
         }
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
-        let mut changes = std::mem::take(&mut self.changes);
-        let revised = self.placer(batch, now).revise(document, article, links, &mut changes);
-        self.changes = changes;
-        let (placed, left) = revised?;
+        let (placed, left) = self.placer(batch, now).revise(document, article, links)?;
         self.drop_left(batch, left, now)?;
         Ok((self.placed(&placed), true))
     }
@@ -125,8 +122,7 @@ impl Committer<'_> {
             self.tally.revisits.count(fate);
         }
         if let Some(document) = settled.left {
-            let left = clusters::leave(batch, document, url, now)?;
-            tracing::trace!(url, document, "left");
+            let left = self.placer(batch, now).leave(document, url)?;
             self.drop_left(batch, left, now)?;
         }
         Ok(())
@@ -138,10 +134,6 @@ impl Committer<'_> {
         left: Left,
         now: Timestamp,
     ) -> Result<(), Error> {
-        for content in left.contents {
-            dedup::lock(&self.finder).forget(content as u32);
-        }
-        self.changes.extend(left.changes);
         self.tally.revisits.documents_gone += u64::from(left.gone);
         if let Some(heir) = left.heir {
             self.frontier.hasten(batch, &heir, now)?;

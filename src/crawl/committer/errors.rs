@@ -2,7 +2,8 @@
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{Answer, is_probe, probe_of};
-use crate::corpus::clusters::{self, Article};
+use crate::corpus::clusters::Article;
+use crate::corpus::dedup::Corpus as _;
 use crate::corpus::tables::{CONTENTS, COPIES};
 use crate::frontier::{ADDRESSES, Lease, Offer, Rank, Reason, Settlement, State};
 use crate::store::{self, Batch, View as _};
@@ -135,12 +136,7 @@ impl Committer<'_> {
             }
             self.frontier.take_back(batch, &url, Reason::SoftNotFound)?;
             if let State::Stored(document) = state {
-                let mut left = clusters::leave(batch, document, &url, now)?;
-                if left.gone {
-                    // No page ever carried it, so that it is not gone either.
-                    clusters::end(batch, document, &mut left)?;
-                    left.gone = false;
-                }
+                let left = self.placer(batch, now).retract(document, &url)?;
                 self.drop_left(batch, left, now)?;
             }
         }

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::corpus::clusters::{self, Place};
-use crate::corpus::dedup::{self, Looks, Placer};
+use crate::corpus::clusters::Place;
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placer, Popularity};
 use crate::corpus::documents::{note_again, sent_content};
-use crate::corpus::keys;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
 use crate::frontier::{ADDRESSES, Address, State};
-use crate::neardup::{Change, Config, Finder};
+use crate::neardup::{Config, Finder};
 use crate::store::{self, Batch, Store, Update as _, View};
 
 use super::submission::{Fingerprinted, Ready};
@@ -111,7 +110,6 @@ impl Writer {
         let mut batch = dedup::begin(&self.store, &self.finder, &self.config)
             .map_err(|error| Error::Store(error.to_string()))?;
         let now = self.clock.now();
-        let mut changes = Vec::new();
         let mut receipts = Vec::new();
         for article in all.iter().flat_map(|delivery| &delivery.articles) {
             receipts.push(match &article.0 {
@@ -119,10 +117,9 @@ impl Writer {
                     renew(&mut batch, receipt, now)?;
                     receipt.clone()
                 }
-                Ready::Unknown(article) => self.keep(&mut batch, &mut changes, article, now)?,
+                Ready::Unknown(article) => self.keep(&mut batch, article, now)?,
             });
         }
-        keys::append(&mut batch, changes.drain(..))?;
         looks.step(&mut self.placer(&mut batch, now))?;
         batch.commit()?;
         Ok(receipts)
@@ -132,7 +129,6 @@ impl Writer {
     fn keep(
         &self,
         batch: &mut Batch,
-        changes: &mut Vec<Change>,
         sent: &Fingerprinted,
         now: Timestamp,
     ) -> Result<Receipt, store::Error> {
@@ -145,8 +141,9 @@ impl Writer {
         }
         let known = if url.is_empty() { None } else { known_content(batch, url)? };
         if let Some((content, document)) = known {
-            if let Some(popularity) = article.score {
-                clusters::set_score(batch, document, url, popularity, now)?;
+            if let Some(score) = article.score {
+                let score = Popularity::Score(score);
+                self.placer(batch, now).set_popularity(document, url, score)?;
             }
             note_again(batch, document, now)?;
             let sent = Sent {
@@ -159,7 +156,7 @@ impl Writer {
             };
             return write(batch, nid, name, &sent);
         }
-        let placed = self.placer(batch, now).place(article, 0, changes)?;
+        let placed = self.placer(batch, now).place(article, 0)?;
         let (place, joined) = (&placed.judged.place, &placed.joined);
         let content = match (joined.content, place) {
             (Some(content), _) => content,

@@ -69,7 +69,7 @@ fn main() {
                 removed: false,
             });
             let mut batch = store.begin().expect("one writer");
-            keys::append(&mut batch, changes).expect("room");
+            keys::append(&mut batch, changes);
             batch.commit().expect("room");
             next += BATCH;
         }
