@@ -11,14 +11,17 @@ use serde_json::{Value, json};
 use super::documents::answer;
 use super::problem::Problem;
 use super::query::{Params, segment};
+use super::route::{Route, route};
 use super::{Service, batch, body, guard};
 use crate::service::ingest::{Found, Receipt, WriterStanding, standing};
 
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/articles", post send "sendArticles"),
+    route!("/v1/articles/{nid}", get receipt "article"),
+];
+
 /// `POST /v1/articles`.
-pub(super) async fn send(
-    State(service): State<Arc<Service>>,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn send(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (head, content) = request.into_parts();
     Params::parse(head.uri.query(), &[])?;
     guard::same_origin(&head.headers)?;
@@ -52,10 +55,7 @@ pub(super) async fn send(
 }
 
 /// `GET /v1/articles/{nid}`: which document an article belongs to now.
-pub(super) async fn receipt(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn receipt(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let nid = segment(uri.path().split('/').nth(3).unwrap_or_default())?;
     let told =

@@ -16,11 +16,17 @@ use super::documents::answer;
 use super::jobs::may_change;
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, body, live};
 use crate::base::clock::Timestamp;
 use crate::crawl::{self, Begun, Context};
 use crate::urls::{Filter, PageUrl, Pattern};
 use crate::web::fetch::guard::{AddressClass, AddressGuard};
+
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/crawls", get list "listCrawls", post start "startCrawl"),
+    route!("/v1/crawls/{id}/stop", post stop "stopCrawl"),
+];
 
 /// Crawls that are remembered.
 const KEPT_MAX: usize = 100;
@@ -97,17 +103,14 @@ fn in_words(asked: &RequestedCrawl) -> Value {
 }
 
 /// `GET /v1/crawls`.
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn list(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let rows: Vec<Value> = service.requested_crawls.lock().iter().rev().map(in_words).collect();
     Ok(answer(&json!({ "enabled": service.config.crawls, "rows": rows })))
 }
 
 /// `POST /v1/crawls`.
-pub(super) async fn start(
+async fn start(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,
@@ -266,7 +269,7 @@ impl Drop for CrawlEnd<'_> {
 }
 
 /// `POST /v1/crawls/{id}/stop`.
-pub(super) async fn stop(
+async fn stop(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,

@@ -14,14 +14,15 @@ use serde::Serialize;
 use super::config::Senders;
 use super::problem::Problem;
 use super::query::{Params, pairs, unescape};
+use super::route::{Route, route};
 use super::{Service, body, guard};
 use crate::service::ingest::{Found, Receipt};
 
+pub(super) const ROUTES: &[Route] =
+    &[route!("/docId/getDocId", get ask "getDocId", post ask "postDocId")];
+
 /// `GET` and `POST /docId/getDocId`.
-pub(super) async fn ask(
-    State(service): State<Arc<Service>>,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn ask(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (head, content) = request.into_parts();
     let query = Params::parse(head.uri.query(), &["json"])?;
     may_send(service.config.doc_id_senders, &head)?;

@@ -13,12 +13,20 @@ use serde_json::{Value, json};
 use super::articles::rounded;
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, cursor};
 use crate::corpus::documents::{Copy, DocId, Document, changes_of, read_body};
 use crate::corpus::export;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::store::{Snapshot, View as _};
 use crate::urls::PageUrl;
+
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/documents/{docId}", get document "getDocument"),
+    route!("/v1/documents/{docId}/copies", get copies "listCopies"),
+    route!("/v1/documents/{docId}/copy", get copy "getCopy"),
+    route!("/v1/documents/{docId}/similar", get similar "listSimilar"),
+];
 
 /// Most rows of an answer.
 pub(super) const ROWS_MAX: usize = 500;
@@ -85,10 +93,7 @@ fn shown(
 }
 
 /// `GET /v1/documents/{docId}`.
-pub(super) async fn document(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn document(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let told = service.read(move |service, snapshot| {
         let (number, document, hidden) = shown(service, snapshot, &uri)?;
@@ -111,10 +116,7 @@ pub(super) async fn document(
 }
 
 /// `GET /v1/documents/{docId}/copies`.
-pub(super) async fn copies(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn copies(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit", "cursor"])?;
     let limit = params.number("limit", 100, ROWS_MAX)?;
     let told = service.read(move |service, snapshot| {
@@ -156,10 +158,7 @@ pub(super) async fn copies(
 }
 
 /// `GET /v1/documents/{docId}/copy?url=`: one copy with its text.
-pub(super) async fn copy(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn copy(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["url"])?;
     let Some(address) = params.text("url").filter(|url| !url.is_empty()).map(str::to_owned) else {
         return Err(Problem::bad("missing_parameter", "`url`, the URL of a copy, is missing"));
@@ -223,10 +222,7 @@ fn count_media(snapshot: &Snapshot, document: u64) -> Result<(Value, bool), Prob
 }
 
 /// `GET /v1/documents/{docId}/similar`.
-pub(super) async fn similar(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn similar(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit"])?;
     let limit = params.number("limit", 20, 100)?;
     let told = service.read(move |service, snapshot| {

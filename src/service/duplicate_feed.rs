@@ -12,10 +12,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
 use crate::corpus::export::{Changes, FeedPlace, changes};
 use crate::frontier::duplicate_feed::{Addresses, FeedWriter, Header};
+
+pub(super) const ROUTES: &[Route] =
+    &[route!("/v1/duplicate-feed", get duplicates "getDuplicateFeed")];
 
 /// Duplicates of one answer at most.
 const VERDICTS_MAX: usize = 10_000;
@@ -24,7 +28,7 @@ const VERDICTS_MAX: usize = 10_000;
 const LIST: &str = "verdicts";
 
 /// `GET /v1/duplicate-feed`.
-pub(super) async fn duplicates(
+async fn duplicates(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,

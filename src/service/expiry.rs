@@ -12,9 +12,12 @@ use serde_json::json;
 use super::documents::answer;
 use super::jobs::may_change;
 use super::problem::Problem;
+use super::route::{Route, route};
 use super::{Service, body};
 use crate::base::units::Time;
 use crate::corpus::dedup::{self, Expiry};
+
+pub(super) const ROUTES: &[Route] = &[route!("/v1/expire", post expire "expire")];
 
 /// Most bytes of a request.
 const BODY_BYTES_MAX: usize = 1 << 12;
@@ -32,7 +35,7 @@ struct ExpiryParameters {
 }
 
 /// `POST /v1/expire`.
-pub(super) async fn expire(
+async fn expire(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,

@@ -10,14 +10,19 @@ use serde_json::{Value, json};
 use super::documents::{ROWS_MAX, answer};
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, body, guard};
 use crate::crawl::jobs::{JobRow, JobsHandle, Refusal, Run};
 
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/jobs", get list "listJobs"),
+    route!("/v1/jobs/{name}/runs", get runs "listRuns"),
+    route!("/v1/jobs/{name}/start", post start "startJob"),
+    route!("/v1/jobs/{name}/stop", post stop "stopJob"),
+];
+
 /// `GET /v1/jobs`.
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn list(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let rows: Vec<Value> =
         service.jobs.get().map(JobsHandle::rows).iter().flatten().map(in_words).collect();
@@ -25,10 +30,7 @@ pub(super) async fn list(
 }
 
 /// `GET /v1/jobs/{name}/runs`.
-pub(super) async fn runs(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn runs(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit"])?;
     let limit = params.number("limit", 50, ROWS_MAX)?;
     let (handle, name) = (handle(&service)?.clone(), name(&uri)?);
@@ -45,7 +47,7 @@ pub(super) async fn runs(
 }
 
 /// `POST /v1/jobs/{name}/start`.
-pub(super) async fn start(
+async fn start(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,
@@ -56,7 +58,7 @@ pub(super) async fn start(
 }
 
 /// `POST /v1/jobs/{name}/stop`.
-pub(super) async fn stop(
+async fn stop(
     State(service): State<Arc<Service>>,
     uri: Uri,
     headers: HeaderMap,

@@ -17,12 +17,18 @@ use serde_json::{Value, json};
 use super::documents::{ROWS_MAX, answer, in_words, media as media_of};
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{CopiesPlace, Document, by_copies};
 use crate::corpus::export;
 use crate::corpus::tables::DOCUMENTS;
 use crate::store::{Error, Snapshot, View as _};
+
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/documents", get documents "listDocuments"),
+    route!("/v1/facets", get facets "facets"),
+];
 
 /// Documents that one request looks at.
 const LOOKED_AT_MAX: usize = 5_000;
@@ -55,10 +61,7 @@ impl ListFilter {
 }
 
 /// `GET /v1/documents`.
-pub(super) async fn documents(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn documents(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let known = ["sort", "limit", "cursor", "media", "language", "since", "until"];
     let params = Params::parse(uri.query(), &known)?;
     let sort = params.word("sort", &["newest", "oldest", "copies", "fewest"])?;
@@ -102,10 +105,7 @@ pub(super) async fn documents(
 }
 
 /// `GET /v1/facets`: what a list can be filtered by.
-pub(super) async fn facets(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn facets(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let told = service.read(move |service, snapshot| {
         let (mut media, mut languages) = (FacetCounts::new(), FacetCounts::new());

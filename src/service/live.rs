@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::documents::{ROWS_MAX, answer};
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, cursor};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::DUPLICATES;
@@ -20,14 +21,17 @@ use crate::crawl::{Live, Report, Running};
 use crate::frontier::{self, HOST_NUMBERS, HOSTS, Host, Reason};
 use crate::store::{COUNTERS, Snapshot, View as _};
 
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/live", get live "liveCrawls"),
+    route!("/v1/hosts", get hosts "listHosts"),
+    route!("/v1/reasons", get reasons "countReasons"),
+];
+
 /// Hosts that one request looks at.
 const HOSTS_LOOKED_AT_MAX: usize = 200_000;
 
 /// `GET /v1/live`.
-pub(super) async fn live(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn live(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let crawls: Vec<Value> = service.crawls.running().iter().map(in_words).collect();
     Ok(answer(&json!({ "now": service.clock.now().to_string(), "crawls": crawls })))
@@ -68,10 +72,7 @@ pub(super) fn counts(live: &Live) -> Value {
 }
 
 /// `GET /v1/hosts`.
-pub(super) async fn hosts(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn hosts(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["sort", "limit", "cursor"])?;
     let sort = params.word("sort", &["queued", "answered", "failed", "name"])?;
     let limit = params.number("limit", 50, ROWS_MAX)?;
@@ -179,10 +180,7 @@ fn row_of(pace: &frontier::Config, host: &Host, now: Timestamp) -> Value {
 }
 
 /// `GET /v1/reasons`.
-pub(super) async fn reasons(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn reasons(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let told = service.read(|_, snapshot| {
         let mut duplicates: BTreeMap<String, u64> = BTreeMap::new();

@@ -26,7 +26,7 @@ struct RequestLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
+struct RouteLabel {
     route: &'static str,
 }
 
@@ -35,7 +35,7 @@ struct ArticleLabels {
     verdict: &'static str,
 }
 
-type Seconds = Family<Route, Histogram, fn() -> Histogram>;
+type Seconds = Family<RouteLabel, Histogram, fn() -> Histogram>;
 
 /// Sizes of a store, as a scrape finds them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,7 +147,7 @@ impl Metrics {
 
     pub(super) fn answered(&self, route: &'static str, status: u16, time: Duration) {
         self.requests.get_or_create(&RequestLabels { route, status }).inc();
-        self.seconds.get_or_create(&Route { route }).observe(time.as_secs_f64());
+        self.seconds.get_or_create(&RouteLabel { route }).observe(time.as_secs_f64());
     }
 
     pub(super) fn article(&self, verdict: &'static str) {

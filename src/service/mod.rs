@@ -28,6 +28,7 @@ mod metrics;
 mod page;
 mod problem;
 mod query;
+mod route;
 mod routes;
 mod search;
 mod server;
@@ -60,11 +61,9 @@ use metrics::Metrics;
 use problem::Problem;
 
 pub use config::{Config, Senders};
-pub use routes::ROUTES;
+pub use route::Route;
+pub use routes::{openapi, routes};
 pub use server::serve;
-
-/// The description of the service, as it is served.
-pub const OPENAPI: &str = include_str!("openapi.json");
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Which request is answered by what, and what all requests have in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use axum::Router;
@@ -8,46 +8,30 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::get;
 
 use super::guard::Peer;
 use super::problem::Problem;
+use super::route::Route;
 use super::{
     Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
     search, status, times,
 };
 
-/// Paths with their methods.
-pub const ROUTES: [(&str, &[&str]); 29] = [
-    ("/docId/getDocId", &["get", "post"]),
-    ("/v1/articles", &["post"]),
-    ("/v1/articles/{nid}", &["get"]),
-    ("/v1/documents", &["get"]),
-    ("/v1/documents/{docId}", &["get"]),
-    ("/v1/documents/{docId}/copies", &["get"]),
-    ("/v1/documents/{docId}/copy", &["get"]),
-    ("/v1/documents/{docId}/similar", &["get"]),
-    ("/v1/facets", &["get"]),
-    ("/v1/counts", &["get"]),
-    ("/v1/trending", &["get"]),
-    ("/v1/search", &["get", "post"]),
-    ("/v1/explain", &["get"]),
-    ("/v1/duplicate-feed", &["get"]),
-    ("/v1/stats", &["get"]),
-    ("/v1/live", &["get"]),
-    ("/v1/hosts", &["get"]),
-    ("/v1/reasons", &["get"]),
-    ("/v1/jobs", &["get"]),
-    ("/v1/jobs/{name}/runs", &["get"]),
-    ("/v1/jobs/{name}/start", &["post"]),
-    ("/v1/jobs/{name}/stop", &["post"]),
-    ("/v1/crawls", &["get", "post"]),
-    ("/v1/crawls/{id}/stop", &["post"]),
-    ("/v1/expire", &["post"]),
-    ("/healthz", &["get"]),
-    ("/readyz", &["get"]),
-    ("/metrics", &["get"]),
-    ("/openapi.json", &["get"]),
+/// The routes of each file.
+const FILES: [&[Route]; 12] = [
+    doc_id::ROUTES,
+    articles::ROUTES,
+    lists::ROUTES,
+    documents::ROUTES,
+    times::ROUTES,
+    search::ROUTES,
+    duplicate_feed::ROUTES,
+    live::ROUTES,
+    jobs::ROUTES,
+    crawls::ROUTES,
+    expiry::ROUTES,
+    status::ROUTES,
 ];
 
 /// What browsers are told with every answer: there is nothing here for them to run or to frame.
@@ -63,47 +47,37 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-fn handler(path: &str) -> MethodRouter<Arc<Service>> {
-    match path {
-        "/docId/getDocId" => get(doc_id::ask).post(doc_id::ask),
-        "/v1/articles" => post(articles::send),
-        "/v1/articles/{nid}" => get(articles::receipt),
-        "/v1/documents" => get(lists::documents),
-        "/v1/documents/{docId}" => get(documents::document),
-        "/v1/documents/{docId}/copies" => get(documents::copies),
-        "/v1/documents/{docId}/copy" => get(documents::copy),
-        "/v1/documents/{docId}/similar" => get(documents::similar),
-        "/v1/facets" => get(lists::facets),
-        "/v1/counts" => get(times::counts),
-        "/v1/trending" => get(times::trending),
-        "/v1/search" => get(search::search).post(search::search),
-        "/v1/explain" => get(status::explain),
-        "/v1/duplicate-feed" => get(duplicate_feed::duplicates),
-        "/v1/stats" => get(status::stats),
-        "/v1/live" => get(live::live),
-        "/v1/hosts" => get(live::hosts),
-        "/v1/reasons" => get(live::reasons),
-        "/v1/jobs" => get(jobs::list),
-        "/v1/jobs/{name}/runs" => get(jobs::runs),
-        "/v1/jobs/{name}/start" => post(jobs::start),
-        "/v1/jobs/{name}/stop" => post(jobs::stop),
-        "/v1/crawls" => get(crawls::list).post(crawls::start),
-        "/v1/crawls/{id}/stop" => post(crawls::stop),
-        "/v1/expire" => post(expiry::expire),
-        "/healthz" => get(status::healthz),
-        "/readyz" => get(status::readyz),
-        "/metrics" => get(status::metrics),
-        "/openapi.json" => get(status::openapi),
-        other => unreachable!("{other} has no handler"),
-    }
+/// Returns every route.
+pub fn routes() -> impl Iterator<Item = &'static Route> {
+    FILES.into_iter().flatten()
+}
+
+/// Returns the description of the service, as it is served: `openapi.json` with the operations of
+/// all routes.
+#[must_use]
+pub fn openapi() -> &'static str {
+    static WHOLE: LazyLock<String> = LazyLock::new(|| {
+        let paths = routes().map(|route| {
+            let operations = route.methods.iter().map(|(method, operation)| {
+                // No string of JSON has a line break in it.
+                let operation = operation.trim_end().replace('\n', "\n      ");
+                format!("      \"{method}\": {operation}")
+            });
+            let operations = operations.collect::<Vec<_>>().join(",\n");
+            format!("    \"{}\": {{\n{operations}\n    }}", route.path)
+        });
+        let paths = paths.collect::<Vec<_>>().join(",\n");
+        let whole = format!("\"paths\": {{\n{paths}\n  }}");
+        include_str!("openapi.json").replacen("\"paths\": {}", &whole, 1)
+    });
+    &WHOLE
 }
 
 pub(super) fn router(service: Arc<Service>) -> Router {
-    let router = ROUTES
-        .iter()
-        .fold(Router::new(), |router, (path, _)| router.route(path, handler(path)))
+    let router = routes()
+        .fold(Router::new(), |router, route| router.route(route.path, (route.router)()))
         // The path of the version before.
-        .route("/v1/verdicts", handler("/v1/duplicate-feed"))
+        .route("/v1/verdicts", (duplicate_feed::ROUTES[0].router)())
         .route(page::PATHS[0], get(page::html))
         .route(page::PATHS[1], get(page::script))
         .route(page::PATHS[2], get(page::style))
@@ -121,8 +95,8 @@ pub(super) fn router(service: Arc<Service>) -> Router {
 async fn around(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let route = ROUTES.iter().find(|(path, _)| matched.as_deref() == Some(path));
-    let route = route.map_or("other", |(path, _)| path);
+    let route = routes().find(|route| matched.as_deref() == Some(route.path));
+    let route = route.map_or("other", |route| route.path);
     let of_page = matched.as_deref().is_some_and(|path| page::PATHS.contains(&path));
     let in_paper_form = request.uri().path().starts_with("/docId/");
     let peer = request.extensions().get::<Peer>().copied();

@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 use super::documents::{answer, media};
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use super::{Service, body};
 use crate::corpus::documents::DocId;
 use crate::corpus::export;
 use crate::corpus::search::{Error, ORDERED_MAX, Order, Search};
 use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
 use crate::store::{Snapshot, View as _};
+
+pub(super) const ROUTES: &[Route] =
+    &[route!("/v1/search", get search "search", post search "searchText")];
 
 /// Most bytes of a text that is searched for.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -49,7 +53,7 @@ struct Posted {
 }
 
 /// `GET|POST /v1/search`.
-pub(super) async fn search(
+async fn search(
     State(service): State<Arc<Service>>,
     request: Request,
 ) -> Result<Response, Problem> {

@@ -11,18 +11,25 @@ use super::documents::answer;
 use super::metrics::Sizes;
 use super::problem::Problem;
 use super::query::Params;
-use super::{OPENAPI, Service};
+use super::route::{Route, route};
+use super::{Service, routes};
 use crate::corpus::explain::{self, Language};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, RANKING, SEARCH_CHANGES, SENT};
 use crate::frontier::{ADDRESSES, HOSTS};
 use crate::store::{COUNTERS, Snapshot, View as _};
 use crate::urls::{Normalize, PageUrl};
 
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/explain", get explain "explainAddress"),
+    route!("/v1/stats", get stats "getStats"),
+    route!("/healthz", get healthz "getHealth"),
+    route!("/readyz", get readyz "getReadiness"),
+    route!("/metrics", get metrics "getMetrics"),
+    route!("/openapi.json", get openapi "getDescription"),
+];
+
 /// `GET /v1/explain?url=&language=`.
-pub(super) async fn explain(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn explain(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["url", "language"])?;
     let language = params.word("language", &Language::ALL.map(|(code, _)| code))?;
     let language = Language::ALL.into_iter().find(|(code, _)| *code == language);
@@ -64,10 +71,7 @@ fn sizes(service: &Service, snapshot: &Snapshot) -> Result<Sizes, Problem> {
 }
 
 /// `GET /v1/stats`.
-pub(super) async fn stats(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn stats(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
     let told = service.read(|service, snapshot| {
         let sizes = sizes(service, snapshot)?;
@@ -94,12 +98,12 @@ pub(super) async fn stats(
 }
 
 /// `GET /healthz`: the process answers.
-pub(super) async fn healthz() -> Response {
+async fn healthz() -> Response {
     answer(&json!({ "status": "ok" }))
 }
 
 /// `GET /readyz`: the store answers, and what is sent can be stored.
-pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
+async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
     let look = service.apart(&service.readers, |service| service.store.check_writable());
     look.await?.map_err(|error| Problem::unwritable(error.to_string()))?;
     let documents = service.read(|_, snapshot| Ok(snapshot.len(DOCUMENTS)?)).await?;
@@ -107,7 +111,7 @@ pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Result<Respon
 }
 
 /// `GET /metrics`.
-pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
+async fn metrics(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
     let text = service.read(|service, snapshot| {
         Ok(service.metrics.text(sizes(service, snapshot)?, &service.crawls))
     });
@@ -116,6 +120,6 @@ pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Result<Respo
 }
 
 /// `GET /openapi.json`.
-pub(super) async fn openapi() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], routes::openapi()).into_response()
 }

@@ -13,11 +13,17 @@ use super::Service;
 use super::documents::{answer, in_words};
 use super::problem::Problem;
 use super::query::Params;
+use super::route::{Route, route};
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{Arrivals, GROWTH_KEPT, HOUR, growth_since};
 use crate::corpus::export;
 use crate::corpus::tables::{ARRIVALS, DOCUMENTS};
 use crate::store::View as _;
+
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/counts", get counts "countArrivals"),
+    route!("/v1/trending", get trending "listTrending"),
+];
 
 /// Most hours that one request adds up.
 const HOURS_MAX: u64 = 24 * 366 * 2;
@@ -34,10 +40,7 @@ fn start_of(hour: u64) -> String {
 }
 
 /// `GET /v1/counts`.
-pub(super) async fn counts(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn counts(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["by", "since", "until"])?;
     let by = params.word("by", &["hour", "day"])?;
     let (step, usual) = if by == "day" { (24, 24 * 30) } else { (1, 48) };
@@ -79,10 +82,7 @@ pub(super) async fn counts(
 }
 
 /// `GET /v1/trending`.
-pub(super) async fn trending(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Problem> {
+async fn trending(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["window", "limit"])?;
     let most = Duration::from_secs(GROWTH_KEPT * 3600);
     let window = params.length("window", Duration::from_hours(24), most)?;

@@ -1,15 +1,17 @@
-//! The reference of the HTTP API in the documents is made from its description. `UPDATE_DOCS=1
-//! cargo test --test it reference::` writes it anew.
+//! What the documents say of the HTTP API is made from its description. `UPDATE_DOCS=1 cargo test
+//! --test it reference::` writes it anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
+use uniqcrawl::service::{openapi, routes};
+
 fn table() -> String {
-    let text = fs::read_to_string(file("src/service/openapi.json")).unwrap();
-    let description: Value = serde_json::from_str(&text).unwrap();
+    let description: Value = serde_json::from_str(openapi()).unwrap();
     let mut page =
         "# HTTP API\n\nMade from `/openapi.json` of the service, which has the shapes of all \
         bodies. Errors are `application/problem+json` with a stable `code`.\n"
@@ -45,12 +47,55 @@ fn file(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// The list of all routes, in their order.
+fn list() -> String {
+    let mut list = "| | |\n|---|---|\n".to_owned();
+    for route in routes() {
+        for (method, operation) in route.methods {
+            let operation: Value = serde_json::from_str(operation).unwrap();
+            let (method, summary) = (method.to_uppercase(), operation["summary"].as_str().unwrap());
+            writeln!(list, "| `{method} {}` | {summary} |", route.path).unwrap();
+        }
+    }
+    list
+}
+
+/// Compares a document with what it is to be, or writes it.
+fn check(path: &str, whole: impl Fn(&str) -> String) {
+    let path = file(path);
+    let stored = fs::read_to_string(&path).unwrap();
+    let made = whole(&stored);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, made).unwrap();
+    } else {
+        assert!(stored == made, "{} is old: UPDATE_DOCS=1 writes it anew", path.display());
+    }
+}
+
 #[test]
 fn the_reference_of_the_api_is_made_from_its_description() {
-    let (path, page) = (file("docs/src/reference/api.md"), table());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &page).unwrap();
-    }
-    let stored = fs::read_to_string(&path).unwrap();
-    assert!(stored == page, "{} is old: UPDATE_DOCS=1 writes it anew", path.display());
+    check("docs/src/reference/api.md", |_| table());
+}
+
+#[test]
+fn the_list_of_routes_in_the_guide_is_made_from_them() {
+    let marks = ["<!-- routes -->\n", "<!-- end of routes -->\n"];
+    check("docs/src/guide/service.md", |stored| {
+        let (before, rest) = stored.split_once(marks[0]).unwrap();
+        let (_, after) = rest.split_once(marks[1]).unwrap();
+        [before, marks[0], &list(), marks[1], after].concat()
+    });
+}
+
+/// A description that no route names is one that nobody reads.
+#[test]
+fn every_description_is_of_a_route_and_named_by_its_operation() {
+    let described = routes().flat_map(|route| route.methods).map(|(_, operation)| {
+        let operation: Value = serde_json::from_str(operation).unwrap();
+        format!("{}.json", operation["operationId"].as_str().unwrap())
+    });
+    let described: BTreeSet<String> = described.collect();
+    let folder = fs::read_dir(file("src/service/openapi")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(described, files.collect());
 }

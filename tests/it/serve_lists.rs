@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use uniqcrawl::corpus::clusters;
-use uniqcrawl::service::ROUTES;
+use uniqcrawl::service::routes;
 
 use crate::service::{Server, article, escaped};
 use crate::support::prose;
@@ -193,16 +193,15 @@ fn the_description_names_every_path_and_metrics_count_the_requests() {
             item.as_object().unwrap().keys().map(|m| (path.clone(), m.clone()))
         })
         .collect();
-    let routes = ROUTES.iter().flat_map(|(path, methods)| {
-        methods.iter().map(|method| ((*path).to_owned(), (*method).to_owned()))
+    let known = routes().flat_map(|route| {
+        route.methods.iter().map(|(method, _)| (route.path.to_owned(), (*method).to_owned()))
     });
-    assert_eq!(described, routes.collect());
-    for (path, methods) in ROUTES {
-        let path = path.replace("{docId}", "0000000000000000-0000000000000000");
+    assert_eq!(described, known.collect());
+    for route in routes() {
+        let has = |wanted: &str| route.methods.iter().any(|(method, _)| *method == wanted);
+        let path = route.path.replace("{docId}", "0000000000000000-0000000000000000");
         let path = path.replace("{name}", "none").replace("{id}", "1");
-        for (method, known) in
-            ["GET", "POST", "PUT"].map(|m| (m, methods.contains(&&*m.to_lowercase())))
-        {
+        for (method, known) in ["GET", "POST", "PUT"].map(|m| (m, has(&m.to_lowercase()))) {
             let text = format!(
                 "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
             );

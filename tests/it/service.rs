@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::service::{self, OPENAPI, Service, ServiceSettings};
+use uniqcrawl::service::{self, Service, ServiceSettings};
 use uniqcrawl::store::Store;
 
 use crate::support::{check_clean, prose};
@@ -137,7 +137,7 @@ impl Answer {
         assert_eq!(self.headers["content-type"], "application/problem+json");
         let problem = self.json();
         assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)));
-        let told: Value = serde_json::from_str(OPENAPI).unwrap();
+        let told: Value = serde_json::from_str(service::openapi()).unwrap();
         let codes = &told["components"]["schemas"]["Problem"]["properties"]["code"]["enum"];
         assert!(codes.as_array().unwrap().contains(&json!(code)), "{code} is not described");
     }
