@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::base::units::Time;
+use crate::corpus::export::{FORMATS, Format};
 use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
 use crate::urls::{Pattern, ScopeKind};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -277,8 +279,8 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub store: StoreArg,
     /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
-    pub format: FormatArg,
+    #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
+    pub format: &'static Format,
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -291,12 +293,9 @@ pub(crate) struct ExportArgs {
     pub config: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FormatArg {
-    /// One JSON object a line
-    Jsonl,
-    /// Comma-separated values with a header line
-    Csv,
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let values = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
+    PossibleValuesParser::new(values).try_map(|name| Format::named(&name))
 }
 
 #[derive(Debug, ClapArgs)]

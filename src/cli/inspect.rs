@@ -3,7 +3,7 @@
 use crate::base::clock::Clock;
 use crate::config::Config;
 use crate::corpus::documents::DocId;
-use crate::corpus::export::{self, Format, Target, Unsettled};
+use crate::corpus::export::{self, Target, Unsettled};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::corpus::{check, explain};
 use crate::crawl::stored_rules;
@@ -12,7 +12,7 @@ use crate::store::{COUNTERS, Snapshot, Store, View as _};
 use crate::urls::{Normalize, PageUrl, Typed};
 use anyhow::Result;
 
-use super::args::{ExplainArgs, ExportArgs, FormatArg, InspectArgs, StoreArg};
+use super::args::{ExplainArgs, ExportArgs, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
 use super::screen::{self, bytes, number, shown};
 use super::settings;
@@ -26,15 +26,11 @@ fn open(arg: &StoreArg) -> Result<Store> {
 
 /// `crawl export`.
 pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
-    let format = match args.format {
-        FormatArg::Jsonl => Format::Jsonl,
-        FormatArg::Csv => Format::Csv,
-    };
     let config = settings::read(args.config.as_deref())?.config.export;
-    let target = Target { format: config.form(format), folder: &args.out };
+    let target = Target { format: args.format, folder: &args.out };
     let now = Clock::System.now();
     let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
-    let summary = export::export_with(&open(&args.store)?, target, &config.honour, now, unsettled)?;
+    let summary = export::export_with(&open(&args.store)?, target, &config, now, unsettled)?;
     if json {
         return screen::json(&summary);
     }

@@ -5,13 +5,13 @@ use uniqcrawl::corpus::clusters::{self, Article};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::Facts;
 use uniqcrawl::corpus::explain::Explanation;
-use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::export::{Config, JSONL, Target, export};
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::{self, Finder, Question};
 use uniqcrawl::store::View as _;
 use uniqcrawl::text::features::{Fingerprinter, Input};
-use uniqcrawl::web::robots::meta::{Honour, Terms};
+use uniqcrawl::web::robots::meta::Terms;
 
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, clusters as stored, config, page, prose};
@@ -59,8 +59,8 @@ fn a_copy_defers_to_the_one_that_it_names_whichever_comes_first() {
         assert_eq!(fact(&crawled.explain(&named)), "", "it names itself");
         // The list of duplicates says what each of them names.
         let folder = tempfile::tempdir().unwrap();
-        let form = Target { format: Format::Jsonl, folder: folder.path() };
-        export(&crawled.store, form, &Honour::default(), Timestamp(0)).unwrap();
+        let form = Target { format: &JSONL, folder: folder.path() };
+        export(&crawled.store, form, &Config::default(), Timestamp(0)).unwrap();
         let lost = std::fs::read_to_string(folder.path().join("duplicates.jsonl")).unwrap();
         let lost: serde_json::Value = serde_json::from_str(&lost).unwrap();
         assert_eq!(lost["declaredCanonical"], named.as_str());

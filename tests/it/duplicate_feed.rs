@@ -10,7 +10,7 @@ use std::time::Duration;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
-use uniqcrawl::corpus::export::{Format, Target, export, write_duplicate_feed};
+use uniqcrawl::corpus::export::{self, JSONL, Target, export, write_duplicate_feed};
 use uniqcrawl::frontier::State;
 use uniqcrawl::frontier::duplicate_feed::{
     Addresses, Duplicate, FeedItem, FeedWriter, Header, Known, Reader,
@@ -167,8 +167,8 @@ fn a_feed_spares_the_downloads_of_copies_and_loses_no_document() {
         assert!(facts.contains_key("docId of the feed"), "{facts:?}");
         // What is not fetched stands in the list of dropped copies.
         let out = tempfile::tempdir().unwrap();
-        let form = Target { format: Format::Jsonl, folder: out.path() };
-        export(&reader.store, form, &Honour::default(), Timestamp(0)).unwrap();
+        let form = Target { format: &JSONL, folder: out.path() };
+        export(&reader.store, form, &export::Config::default(), Timestamp(0)).unwrap();
         let dropped = fs::read_to_string(out.path().join("duplicates.jsonl")).unwrap();
         let by_feed = dropped.lines().filter(|line| line.contains("\"skipped_by_feed\""));
         assert_eq!(by_feed.count() as u64, 2 * ARTICLES - fetched);

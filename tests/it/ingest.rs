@@ -8,7 +8,7 @@ use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::{DocId, Document, by_copies, growth_since};
 use uniqcrawl::corpus::explain::explain;
-use uniqcrawl::corpus::export::{self, Format};
+use uniqcrawl::corpus::export::{self, JSONL};
 use uniqcrawl::corpus::tables::{ARRIVALS, DOC_IDS, DOCUMENTS};
 use uniqcrawl::neardup::Config;
 use uniqcrawl::neardup::Key;
@@ -18,7 +18,6 @@ use uniqcrawl::service::ingest::{
 use uniqcrawl::store::Store;
 use uniqcrawl::store::View as _;
 use uniqcrawl::urls::{Normalize, PageUrl};
-use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{check_clean, prose};
 
@@ -217,8 +216,9 @@ fn exports_and_explanations_know_what_was_sent() {
     harness.send(article("1", "a"));
     harness.send(article("2", "longer"));
     let out = harness.folder.path().join("out");
-    let target = export::Target { format: Format::Jsonl, folder: &out };
-    export::export(&harness.store, target, &Honour::default(), harness.clock.now()).unwrap();
+    let target = export::Target { format: &JSONL, folder: &out };
+    export::export(&harness.store, target, &export::Config::default(), harness.clock.now())
+        .unwrap();
     let row = std::fs::read_to_string(out.join("documents.jsonl")).unwrap();
     let row: serde_json::Value = serde_json::from_str(&row).unwrap();
     assert_eq!((&row["category"], &row["images"]), (&json!("sports"), &json!(4)));

@@ -7,14 +7,13 @@ use std::time::Duration;
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::documents::Document;
-use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::export::{self, JSONL, Target, export};
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::crawl::{self, Context, Report};
 use uniqcrawl::frontier::{ADDRESSES, Address, State};
 use uniqcrawl::localweb::{Page, SeenRequest, Site};
 use uniqcrawl::store::View as _;
 use uniqcrawl::urls::PageUrl;
-use uniqcrawl::web::robots::meta::Honour;
 
 use crate::support::{self, Crawled, Web, page, prose};
 
@@ -124,8 +123,8 @@ impl Lab {
     /// The exported documents: address and text.
     pub(crate) fn exported(&self) -> BTreeMap<String, String> {
         let folder = tempfile::tempdir().unwrap();
-        let form = Target { format: Format::Jsonl, folder: folder.path() };
-        export(&self.crawled.store, form, &Honour::default(), self.clock.now()).unwrap();
+        let form = Target { format: &JSONL, folder: folder.path() };
+        export(&self.crawled.store, form, &export::Config::default(), self.clock.now()).unwrap();
         let text = std::fs::read_to_string(folder.path().join("documents.jsonl")).unwrap();
         let rows =
             text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());

@@ -7,12 +7,11 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Match, Place};
 use uniqcrawl::corpus::dedup::Corpus as _;
 use uniqcrawl::corpus::documents::{changes_of, copies_of, read_body};
-use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::export::{Config, JSONL, Target, export};
 use uniqcrawl::corpus::keys;
 use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS, UNSURE};
 use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Batch, Name, Reading as _, Update as _, View as _};
-use uniqcrawl::web::robots::meta::Honour;
 
 use crate::shelf::Shelf;
 use crate::support::{clusters, prose};
@@ -279,8 +278,8 @@ proptest! {
         }
         // What is exported is flat: a dropped copy names a kept page, and no kept page is dropped.
         let folder = tempfile::tempdir().unwrap();
-        let form = Target { format: Format::Jsonl, folder: folder.path() };
-        export(&shelf.crawled.store, form, &Honour::default(), Timestamp(9)).unwrap();
+        let form = Target { format: &JSONL, folder: folder.path() };
+        export(&shelf.crawled.store, form, &Config::default(), Timestamp(9)).unwrap();
         let rows = |file: &str, field: &str| -> Vec<String> {
             let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
             let row = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();

@@ -1,4 +1,4 @@
-//! What the documents say of the HTTP API is made from its description. `UPDATE_DOCS=1 cargo test
+//! What the documents say of routes and formats is made from their descriptions. `UPDATE_DOCS=1 cargo test
 //! --test it reference::` writes it anew.
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use uniqcrawl::corpus::export::FORMATS;
 use uniqcrawl::service::{openapi, routes};
 
 fn table() -> String {
@@ -77,14 +78,28 @@ fn the_reference_of_the_api_is_made_from_its_description() {
     check("docs/src/reference/api.md", |_| table());
 }
 
+/// Compares what stands in a document between the marks of a list.
+fn check_list(path: &str, name: &str, list: &str) {
+    let marks = [format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n")];
+    check(path, |stored| {
+        let (before, rest) = stored.split_once(&marks[0]).unwrap();
+        let (_, after) = rest.split_once(&marks[1]).unwrap();
+        [before, &marks[0], list, &marks[1], after].concat()
+    });
+}
+
 #[test]
 fn the_list_of_routes_in_the_guide_is_made_from_them() {
-    let marks = ["<!-- routes -->\n", "<!-- end of routes -->\n"];
-    check("docs/src/guide/service.md", |stored| {
-        let (before, rest) = stored.split_once(marks[0]).unwrap();
-        let (_, after) = rest.split_once(marks[1]).unwrap();
-        [before, marks[0], &list(), marks[1], after].concat()
-    });
+    check_list("docs/src/guide/service.md", "routes", &list());
+}
+
+#[test]
+fn the_list_of_formats_in_the_guide_is_made_from_them() {
+    let mut list = "| `--format` | file | |\n|---|---|---|\n".to_owned();
+    for format in FORMATS {
+        writeln!(list, "| `{}` | `{}` | {} |", format.name, format.file, format.about).unwrap();
+    }
+    check_list("docs/src/guide/crawl.md", "formats", &list);
 }
 
 /// A description that no route names is one that nobody reads.

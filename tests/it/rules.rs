@@ -6,7 +6,7 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::documents::DocId;
-use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::export::{self, JSONL, Target, export};
 use uniqcrawl::corpus::tables::{DOC_IDS, DOCUMENTS, UNSURE};
 use uniqcrawl::frontier::rules::UrlRule;
 use uniqcrawl::frontier::{Address, RULES, Reason, State};
@@ -120,8 +120,9 @@ fn a_session_is_learned_and_its_addresses_are_linked_unfetched() {
 /// The list of duplicates of an export.
 fn duplicates(crawled: &Crawled, honour: &Honour) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();
-    let form = Target { format: Format::Jsonl, folder: folder.path() };
-    let summary = export(&crawled.store, form, honour, Timestamp(0)).unwrap();
+    let form = Target { format: &JSONL, folder: folder.path() };
+    let config = export::Config { honour: honour.clone(), ..export::Config::default() };
+    let summary = export(&crawled.store, form, &config, Timestamp(0)).unwrap();
     let text = std::fs::read_to_string(folder.path().join("duplicates.jsonl")).unwrap();
     let rows: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::corpus::export::{Format, Target, export};
+use uniqcrawl::corpus::export::{CSV, Config, JSONL, Target, export};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::page::{Limits, RawPage, page as extract_page};
 use uniqcrawl::web::robots::meta::Honour;
@@ -98,11 +98,12 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
 
     let folder = tempfile::tempdir().unwrap();
     let now = Clock::System.now();
-    let export = |format, honour: &Honour| {
+    let export = |format, honour: Honour| {
         let to = folder.path().join("out");
-        export(&crawled.store, Target { format, folder: &to }, honour, now).unwrap()
+        let config = Config { honour, ..Config::default() };
+        export(&crawled.store, Target { format, folder: &to }, &config, now).unwrap()
     };
-    let summary = export(Format::Jsonl, &Honour::default());
+    let summary = export(&JSONL, Honour::default());
     assert_eq!((summary.documents, summary.duplicates), (7, 1));
     let counts: Vec<_> = summary.withheld.into_iter().collect();
     assert_eq!(counts, [("noai", 1), ("noarchive", 2), ("tdm_reservation", 2)]);
@@ -129,19 +130,19 @@ fn pages_that_ask_for_it_stay_out_of_the_corpus_or_their_text_does() {
 
     let off =
         Honour { noarchive: false, noai: false, tdm_reservation: false, unavailable_after: false };
-    assert!(export(Format::Jsonl, &off).withheld.is_empty());
+    assert!(export(&JSONL, off).withheld.is_empty());
     let all = rows(&out, "documents.jsonl", "text");
     assert_eq!(all.len(), 10);
     assert!(all.iter().all(|(_, text)| !text.is_empty()));
     assert_eq!(rows(&out, "withheld.jsonl", "reason"), []);
-    export(Format::Csv, &Honour::default());
+    export(&CSV, Honour::default());
     assert!(fs::read_to_string(out.join("documents.csv")).unwrap().contains(",noarchive,false,\n"));
     // The time comes while the page is in the store.
     let far = Timestamp(i64::MAX);
     let summary = uniqcrawl::corpus::export::export(
         &crawled.store,
-        Target { format: Format::Jsonl, folder: &out },
-        &Honour::default(),
+        Target { format: &JSONL, folder: &out },
+        &Config::default(),
         far,
     );
     assert_eq!(summary.unwrap().withheld["unavailable_after"], 1);

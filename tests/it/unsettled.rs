@@ -8,13 +8,13 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Joined, Match, Place};
 use uniqcrawl::corpus::documents::{DocId, Facts};
 use uniqcrawl::corpus::export::{
-    Format, Summary, Target, Unsettled, dropped_of, export, export_with,
+    CSV, Config, JSONL, Summary, Target, Unsettled, dropped_of, export, export_with,
 };
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS, UNSURE};
 use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
 use uniqcrawl::text::features::{Fingerprinter, Input};
-use uniqcrawl::web::robots::meta::{Honour, Terms};
+use uniqcrawl::web::robots::meta::Terms;
 
 use crate::support::{check_clean, crawl, prose};
 
@@ -86,9 +86,9 @@ impl Shelf {
 
     fn export(&self, unsettled: Unsettled) -> Exported {
         let folder = tempfile::tempdir().unwrap();
-        let form = Target { format: Format::Jsonl, folder: folder.path() };
-        let (store, honour) = (&self.store, Honour::default());
-        let summary = export_with(store, form, &honour, Timestamp(0), unsettled).unwrap();
+        let form = Target { format: &JSONL, folder: folder.path() };
+        let (store, config) = (&self.store, Config::default());
+        let summary = export_with(store, form, &config, Timestamp(0), unsettled).unwrap();
         let rows = |name: &str| -> Vec<Value> {
             let text = fs::read_to_string(folder.path().join(name)).unwrap();
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -227,8 +227,8 @@ fn csv_has_the_mark_in_two_columns_and_the_command_counts_them() {
     let document = shelf.add("http://a", &prose(1, 80), &Place::New);
     shelf.add("http://b/near", &prose(2, 80), &near(document.document, false));
     let folder = tempfile::tempdir().unwrap();
-    let form = Target { format: Format::Csv, folder: folder.path() };
-    export(&shelf.store, form, &Honour::default(), Timestamp(0)).unwrap();
+    let form = Target { format: &CSV, folder: folder.path() };
+    export(&shelf.store, form, &Config::default(), Timestamp(0)).unwrap();
     let mut csv = csv::Reader::from_path(folder.path().join("documents.csv")).unwrap();
     let headers = csv.headers().unwrap().clone();
     assert_eq!((&headers[0], &headers[headers.len() - 2]), ("docId", "unsettled"));

@@ -185,8 +185,8 @@ fn exported(
     context: &Context,
 ) -> Result<String> {
     let now = context.clock.now();
-    let target = export::Target { format: config.export.form(to.format), folder: &to.folder };
-    let written = export::export(store, target, &config.export.honour, now)
+    let target = export::Target { format: to.format, folder: &to.folder };
+    let written = export::export(store, target, &config.export, now)
         .with_context(|| format!("cannot write to {}", to.folder.display()))?;
     Ok(format!("{} documents in {}", written.documents, to.folder.display()))
 }

@@ -1,20 +1,76 @@
-//! The form of an export, and what keeps its cells from being run.
+//! In which ways documents are exported, and by what settings.
+
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::Row;
+use crate::base::outputs::Output;
 use crate::web::robots::meta::Honour;
 
-/// Form of the exported documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON object a line.
-    Jsonl,
-    /// Comma-separated values with a header line (RFC 4180). A cell that begins like a formula gets
-    /// an apostrophe before it, so that a spreadsheet shows it and does not run it.
-    Csv,
-    /// The same with all cells as they are.
-    CsvAsIs,
+use super::{Row, csv, jsonl};
+
+/// All formats, the usual one first. The values of the command line and of jobs, their help, their
+/// errors and the documents are made from it.
+pub static FORMATS: [&Format; 2] = [&jsonl::JSONL, &csv::CSV];
+
+/// A way to write the documents of an export.
+pub struct Format {
+    /// Its name for the command line and for jobs.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Name of the file.
+    pub file: &'static str,
+    /// Begins the file; what stands in it before the first document is written here.
+    pub(super) begin: fn(Output, &Config) -> io::Result<Box<dyn DocumentWriter>>,
+}
+
+impl Format {
+    /// Returns the format of a name.
+    ///
+    /// # Errors
+    ///
+    /// Tells which names there are.
+    pub fn named(name: &str) -> Result<&'static Self, String> {
+        let found = FORMATS.into_iter().find(|format| format.name == name);
+        found.ok_or_else(|| {
+            let names = FORMATS.map(|format| format.name);
+            let [others @ .., last] = &names;
+            format!("must be {} or {last}", others.join(", "))
+        })
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
+/// A file of documents on its way.
+pub(super) trait DocumentWriter {
+    fn write(&mut self, row: &Row, unsettled: &Mark) -> io::Result<()>;
+
+    /// Writes what stands after the last document, and gives the file back.
+    fn end(self: Box<Self>) -> io::Result<Output>;
+}
+
+/// What is said of copies whose match waits for its second look.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Mark {
+    /// They may turn out to be copies of another document.
+    pub unsettled: bool,
+    /// Identifier of that document, or empty.
+    pub unsettled_with: String,
 }
 
 /// Settings of exports.
@@ -26,55 +82,4 @@ pub struct Config {
     pub honour: Honour,
     /// Cells of CSV that begin like a formula are written as they are.
     pub csv_formulas: bool,
-}
-
-impl Config {
-    /// Returns the form that these settings make of one.
-    #[must_use]
-    pub fn form(&self, format: Format) -> Format {
-        match format {
-            Format::Csv if self.csv_formulas => Format::CsvAsIs,
-            format => format,
-        }
-    }
-}
-
-impl Format {
-    /// Returns the name of the file of documents.
-    pub(super) fn documents(self) -> &'static str {
-        match self {
-            Self::Jsonl => "documents.jsonl",
-            Self::Csv | Self::CsvAsIs => "documents.csv",
-        }
-    }
-}
-
-/// Characters with which a spreadsheet takes a cell for a formula: those of ASCII, what it skips
-/// before them, and the wide ones of East Asian keyboards.
-const FORMULA_STARTS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
-
-impl Row {
-    /// Puts an apostrophe before every cell that begins like a formula.
-    pub(super) fn without_formulas(&self) -> Self {
-        let mut row = self.clone();
-        let cells = [
-            &mut row.doc_id,
-            &mut row.url,
-            &mut row.title,
-            &mut row.text,
-            &mut row.language,
-            &mut row.author,
-            &mut row.published,
-            &mut row.modified,
-            &mut row.site,
-            &mut row.description,
-            &mut row.category,
-            &mut row.first_seen,
-            &mut row.last_seen,
-        ];
-        for cell in cells.into_iter().filter(|cell| cell.starts_with(FORMULA_STARTS)) {
-            cell.insert(0, '\'');
-        }
-        row
-    }
 }

@@ -1,8 +1,9 @@
 //! The deduplicated corpus as files, with every dropped copy listed beside it.
 
+mod csv;
 mod duplicate_feed;
-mod files;
 mod form;
+mod jsonl;
 mod skipped;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,12 +19,15 @@ use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::store::{self, BadRow, Snapshot, Store, View as _};
 use crate::web::robots::meta::Honour;
 
-use files::{FormatWriter, Mark};
+use form::{DocumentWriter, Mark};
+use jsonl::JsonLines;
 
+pub use csv::CSV;
 pub use duplicate_feed::{
     Changes, FeedPlace, WriteError, changes, duplicates, write_duplicate_feed,
 };
-pub use form::{Config, Format};
+pub use form::{Config, FORMATS, Format};
+pub use jsonl::JSONL;
 
 /// The file of dropped copies.
 const DUPLICATES: &str = "duplicates.jsonl";
@@ -44,7 +48,7 @@ pub enum Unsettled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
     /// Output format.
-    pub format: Format,
+    pub format: &'static Format,
     /// Folder of the files.
     pub folder: &'a Path,
 }
@@ -179,10 +183,10 @@ impl Error {
     }
 }
 
-/// Writes `documents.jsonl` (or `.csv`), `duplicates.jsonl` and `withheld.jsonl` into a folder.
+/// Writes the file of documents of a format, `duplicates.jsonl` and `withheld.jsonl` into a folder.
 ///
 /// Of each document the best copy is written whose page allows it at the moment `now`, as far as
-/// `honour` asks for that; without its text if no page allows that, and not at all if none allows
+/// `config` asks for that; without its text if no page allows that, and not at all if none allows
 /// anything. Documents stand in the order of their numbers. The files are one set with a manifest:
 /// see [`crate::base::outputs`].
 ///
@@ -192,17 +196,17 @@ impl Error {
 pub fn export(
     store: &Store,
     to: Target<'_>,
-    honour: &Honour,
+    config: &Config,
     now: Timestamp,
 ) -> Result<Summary, Error> {
-    export_with(store, to, honour, now, Unsettled::Apart)
+    export_with(store, to, config, now, Unsettled::Apart)
 }
 
 /// Does the same, with a choice of what becomes of unsettled copies.
 pub fn export_with(
     store: &Store,
     to: Target<'_>,
-    honour: &Honour,
+    config: &Config,
     now: Timestamp,
     unsettled: Unsettled,
 ) -> Result<Summary, Error> {
@@ -211,7 +215,7 @@ pub fn export_with(
         Unsettled::Apart => clusters::settled(&snapshot)?,
         Unsettled::Trusted => u64::MAX,
     };
-    let mut corpus = Corpus::create(&snapshot, to, honour, now)?;
+    let mut corpus = Corpus::create(&snapshot, to, config, now)?;
     for entry in snapshot.rows(DOCUMENTS)? {
         let entry = entry?;
         let number = entry.key().map_err(store::Error::from)?;
@@ -230,9 +234,9 @@ struct Corpus<'a> {
     snapshot: &'a Snapshot,
     honour: &'a Honour,
     now: Timestamp,
-    kept: FormatWriter,
-    dropped: FormatWriter,
-    withheld: FormatWriter,
+    kept: Box<dyn DocumentWriter>,
+    dropped: JsonLines,
+    withheld: JsonLines,
     shown: Shown,
     summary: Summary,
 }
@@ -252,7 +256,7 @@ impl<'a> Corpus<'a> {
     fn create(
         snapshot: &'a Snapshot,
         to: Target<'_>,
-        honour: &'a Honour,
+        config: &'a Config,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let Target { format, folder } = to;
@@ -262,15 +266,16 @@ impl<'a> Corpus<'a> {
             skipped: 0,
             unsettled: 0,
             withheld: BTreeMap::new(),
-            path: folder.join(format.documents()),
+            path: folder.join(format.file),
             duplicates_path: folder.join(DUPLICATES),
             withheld_path: folder.join(WITHHELD),
         };
         let mut outputs = Outputs::begin(folder)?;
-        let kept = FormatWriter::new(outputs.create(format.documents())?, format);
-        let dropped = FormatWriter::new(outputs.create(DUPLICATES)?, Format::Jsonl);
-        let withheld = FormatWriter::new(outputs.create(WITHHELD)?, Format::Jsonl);
-        let shown = Shown::default();
+        let begun = (format.begin)(outputs.create(format.file)?, config);
+        let kept = begun.map_err(Error::io(&summary.path))?;
+        let dropped = JsonLines(outputs.create(DUPLICATES)?);
+        let withheld = JsonLines(outputs.create(WITHHELD)?);
+        let (honour, shown) = (&config.honour, Shown::default());
         Ok(Self { outputs, snapshot, honour, now, kept, dropped, withheld, shown, summary })
     }
 
@@ -308,7 +313,7 @@ impl<'a> Corpus<'a> {
             unsettled_with: with.to_string(),
         });
         let path = &self.summary.path;
-        self.kept.write_document(&row, &mark).map_err(Error::io(path))?;
+        self.kept.write(&row, &mark).map_err(Error::io(path))?;
         self.summary.documents += 1;
         self.summary.unsettled += u64::from(mark.unsettled);
         tracing::trace!(url = document.canonical, "exported");
@@ -336,8 +341,9 @@ impl<'a> Corpus<'a> {
             self.summary.duplicates += 1;
             self.summary.skipped += 1;
         }
-        for file in [self.kept, self.dropped, self.withheld] {
-            file.finish(&mut self.outputs)?;
+        let kept = self.kept.end().map_err(Error::io(&self.summary.path))?;
+        for file in [kept, self.dropped.0, self.withheld.0] {
+            self.outputs.add(file)?;
         }
         self.outputs.publish()?;
         Ok(self.summary)

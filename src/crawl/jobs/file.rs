@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use crate::base::units::Time;
-use crate::corpus::export::Format;
+use crate::corpus::export::{FORMATS, Format};
 use crate::urls::{Normalize, Typed};
 
 use super::plan::{CatchUp, CronRule};
@@ -415,14 +415,11 @@ fn expire(table: &mut JobsReader) -> Option<Expire> {
 
 fn export(table: &mut JobsReader) -> Option<Export> {
     table.known(&["folder", "format"]);
-    let format = match table.text("format").as_deref() {
-        None | Some("jsonl") => Format::Jsonl,
-        Some("csv") => Format::Csv,
-        Some(_) => {
-            table.fault("format", "must be jsonl or csv");
-            Format::Jsonl
-        }
-    };
+    let named = table.text("format").map(|name| Format::named(&name));
+    let format = named.unwrap_or(Ok(FORMATS[0])).unwrap_or_else(|detail| {
+        table.fault("format", detail);
+        FORMATS[0]
+    });
     Some(Export { folder: PathBuf::from(table.needed("folder")?), format })
 }
 

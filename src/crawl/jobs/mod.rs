@@ -100,7 +100,7 @@ pub struct Export {
     /// Folder to write to.
     pub folder: PathBuf,
     /// Output format.
-    pub format: Format,
+    pub format: &'static Format,
 }
 
 /// A request that tells how a run ended.
