@@ -367,14 +367,21 @@ impl<'a> Committer<'a> {
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
         let placed = self.placer(batch, now).place(article, links)?;
-        if placed.judged.place == Place::New && self.context.on_document.is_some() {
-            self.fresh.push(NewDocument::of(placed.joined.id, article, links));
+        if placed.judged.place == Place::New {
+            self.tell_of(&placed, article, links);
         }
         Ok((self.placed(&placed), true))
     }
 
     fn placer<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Placer<'b> {
         Placer { batch, finder: &self.finder, config: &self.settings.dedup, now }
+    }
+
+    /// Notes a new document for whoever is told of them.
+    fn tell_of(&mut self, placed: &Placed, article: &Article, links: u64) {
+        if self.context.on_document.is_some() {
+            self.fresh.push(NewDocument::of(placed.joined.id, article, links));
+        }
     }
 
     /// Counts a page that was stored. Returns what became of it.

@@ -51,12 +51,14 @@ fn a_changed_page_without_copies_keeps_its_identifier_and_leaves_nothing_behind(
     lab.html(0, "/a", story(2));
     lab.run();
     let before = lab.document(0, "/a");
+    assert_eq!(lab.told.lock().unwrap().len(), 2);
     for seed in 3..6 {
         lab.html(0, "/a", story(seed));
         let report = lab.next_day();
         assert_eq!((report.revisits.changed, report.documents, report.copies), (1, 2, 2));
     }
     assert_eq!(lab.document(0, "/a").id, before.id);
+    assert_eq!(lab.told.lock().unwrap().len(), 2, "a document that follows its page is not new");
     assert!(lab.exported()[lab.url(0, "/a").as_str()].contains(&prose(5, 120)[..200]));
     let snapshot = lab.crawled.store.snapshot().unwrap();
     let contents = snapshot.len(CONTENTS).unwrap();
@@ -72,8 +74,10 @@ fn a_canonical_copy_that_says_something_else_parts_from_its_cluster() {
     assert_eq!((whole.copies, whole.canonical.as_str()), (3, lab.url(0, "/story").as_str()));
 
     lab.html(0, "/story", page("The price of tea", &prose(9, 200), &[]));
+    lab.told.lock().unwrap().clear();
     let report = lab.next_day();
     assert_eq!((report.revisits.changed, report.new), (1, 1));
+    assert_eq!(*lab.told.lock().unwrap(), [lab.url(0, "/story").as_str()], "it is told as new");
     let (apart, rest) = (lab.document(0, "/story"), lab.document(1, "/story"));
     assert_ne!(apart.id, rest.id);
     assert_eq!((rest.id, rest.copies), (whole.id, 2), "the cluster keeps its identifier");

@@ -9,7 +9,7 @@ use uniqcrawl::config::Config;
 use uniqcrawl::corpus::documents::Document;
 use uniqcrawl::corpus::export::{self, JSONL, Target, export};
 use uniqcrawl::corpus::tables::DOCUMENTS;
-use uniqcrawl::crawl::{self, Context, Report};
+use uniqcrawl::crawl::{self, Context, OnDocument, Report};
 use uniqcrawl::frontier::{ADDRESSES, Address, State};
 use uniqcrawl::localweb::{Page, SeenRequest, Site};
 use uniqcrawl::store::View as _;
@@ -33,6 +33,8 @@ pub(crate) struct Lab {
     pub crawled: Crawled,
     pub clock: Clock,
     pub config: Config,
+    /// URLs of the new documents that the runs have told of.
+    pub told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Lab {
@@ -53,7 +55,7 @@ impl Lab {
         config.frontier.retries_max = 0;
         config.frontier.busy_retries_max = 0;
         let clock = Clock::hand(START);
-        Self { web, pages, crawled: Crawled::new(), clock, config }
+        Self { web, pages, crawled: Crawled::new(), clock, config, told: Arc::default() }
     }
 
     pub(crate) fn put(&self, host: usize, path: &str, page: Page) {
@@ -72,7 +74,10 @@ impl Lab {
     #[track_caller]
     pub(crate) fn run(&self) -> Report {
         self.web.web.forget();
-        let context = Context { clock: self.clock.clone(), ..Context::default() };
+        let told = Arc::clone(&self.told);
+        let on_document = OnDocument::new(move |new| told.lock().unwrap().push(new.url));
+        let (clock, on_document) = (self.clock.clone(), Some(on_document));
+        let context = Context { clock, on_document, ..Context::default() };
         let seeds = self.web.seeds();
         let settings = self.config.settings();
         let report = crawl::run(&self.crawled.store, &settings, &seeds, &context).unwrap();

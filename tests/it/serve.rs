@@ -42,6 +42,10 @@ fn the_samples_of_the_paper_come_out_as_it_shows() {
         server.post("/docId/getDocId", kind, SECOND.as_bytes()).body,
         shown("nid duplicate", "duplicate")
     );
+    // The text may be named as in files of JSON lines.
+    let named = FIRST.replace(r#""content""#, r#""text""#).replace("simhash.com", "other.com");
+    let named = server.get(&format!("/docId/getDocId?json={}", escaped(&named)));
+    assert_eq!(named.body, shown("content duplicate", "duplicate"));
     let bare = r#"{"nid":"7","url":"http://www.simhash.com","title":"x","content":"y"}"#;
     let url = server.get(&format!("/docId/getDocId?json={}", escaped(bare)));
     assert_eq!(url.body, shown("url duplicate", "duplicate"));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::corpus::clusters::{self, Article, Left};
+use crate::corpus::clusters::{self, Article, Left, Place};
 use crate::corpus::dedup::{Corpus as _, Looked, Range};
 use crate::corpus::documents::Content;
 use crate::corpus::tables::{CONTENTS, COPIES};
@@ -83,6 +83,9 @@ impl Committer<'_> {
         let article = article_of(batch, page)?;
         self.tally.left_out(article);
         let (placed, left) = self.placer(batch, now).revise(document, article, links)?;
+        if placed.judged.place == Place::New && placed.joined.document != document {
+            self.tell_of(&placed, article, links);
+        }
         self.drop_left(batch, left, now)?;
         Ok((self.placed(&placed), true))
     }

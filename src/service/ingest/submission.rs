@@ -49,7 +49,7 @@ pub struct Submission {
     #[serde(deserialize_with = "text")]
     pub title: String,
     /// Text.
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "text", alias = "text")]
     pub content: String,
     /// The sender's category.
     #[serde(deserialize_with = "text")]
