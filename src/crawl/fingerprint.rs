@@ -11,6 +11,7 @@ use crate::corpus::boilerplate::KnownBlocks;
 use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement};
+use crate::neardup;
 use crate::page::{self, Metadata, Moment, Stated};
 use crate::text::features::{ArticleField, Fingerprinter, Input, Standing};
 use crate::urls::{Normalize, PageUrl};
@@ -244,7 +245,7 @@ fn page(
     let (title, url) = (&found.title, &address);
     let keys_of = |text: &str| {
         let input = Input { title, text, language: &language, url, fields: &fields };
-        let mut keys = fingerprinter.article_keys_of(&input);
+        let mut keys = neardup::article_keys(fingerprinter, &input);
         keys.standing = Standing {
             shown: found.shown.clone(),
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,

@@ -332,9 +332,8 @@ impl Report {
     }
 
     /// Returns the words for the keys that recognise duplicates.
-    #[must_use]
-    pub fn keys() -> [&'static str; 5] {
-        [Key::Exact, Key::Title, Key::Near, Key::Sentence, Key::Shingles].map(Key::as_str)
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        Key::ALL.iter().filter(|key| key.finds()).map(|key| key.as_str())
     }
 }
 

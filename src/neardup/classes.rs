@@ -22,7 +22,7 @@ pub(super) struct Classes {
 impl Classes {
     /// Makes an empty one, if fingerprints are all that is asked for.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, Error> {
-        let alone = !config.titles && !config.sentences && config.bands == 0;
+        let alone = Key::asked(config).all(|(key, _)| key == Key::Near);
         if config.rule.confirm || !alone {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use super::classes::Classes;
 use super::memory::{DistinctText, JudgedPage, MemoryTrees, TextPlace};
 use super::{
     Attachment, Config, Error, Finder, Judgement, LOOKS_MAX, Likeness, Question, SiteRelation,
-    judge, loose_leaves, site_allows, takes_place, texts_of,
+    article_keys, judge, loose_leaves, site_allows, takes_place, texts_of,
 };
 
 /// A document to be judged.
@@ -128,8 +128,8 @@ impl Deduplicator {
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
     pub fn judge(&mut self, document: InputDocument<'_>) -> Verdict {
         let InputDocument { title, text, language, url, fields, popularity } = document;
-        let keys =
-            self.fingerprinter.article_keys_of(&Input { title, text, language, url, fields });
+        let input = Input { title, text, language, url, fields };
+        let keys = article_keys(&self.fingerprinter, &input);
         self.judge_keys(keys, popularity)
     }
 

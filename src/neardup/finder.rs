@@ -10,14 +10,13 @@ use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 use crate::text::sketch::{SLOTS, Sketch};
 
+use super::key::KeyMaker;
 use super::{Change, Config, Error, Field, Key};
 
 /// The keys of all contents, in memory.
 pub struct Finder {
-    near: Box<dyn Layout>,
-    titles: Box<dyn Layout>,
-    sentences: KeyIndex,
-    bands: KeyIndex,
+    near: Vec<NearTable>,
+    equal: Vec<EqualTable>,
     tails: Tails,
     config: Config,
     /// Contents that were removed from the store since.
@@ -39,9 +38,31 @@ pub struct Candidate {
     pub votes: u32,
 }
 
-/// Votes of each kind of key: a near fingerprint or a long sentence tells more than a band.
-const VOTES: [(Key, u32); 4] =
-    [(Key::Title, 2), (Key::Near, 6), (Key::Sentence, 3), (Key::Shingles, 1)];
+/// The fingerprints of a kind of key.
+struct NearTable {
+    key: Key,
+    field: Field,
+    of: fn(&ArticleKeys) -> Option<Fingerprint>,
+    /// Largest distance.
+    k: u32,
+    layout: Box<dyn Layout>,
+}
+
+/// The hashes of a kind of key.
+struct EqualTable {
+    key: Key,
+    made: KeyMaker,
+    index: KeyIndex,
+}
+
+impl EqualTable {
+    fn hashes(&self, config: &Config, keys: &ArticleKeys) -> Vec<u32> {
+        match self.made {
+            KeyMaker::Equal(of) => of(config, keys),
+            _ => keys.text.others.of(self.key as u8).collect(),
+        }
+    }
+}
 
 impl std::fmt::Debug for Finder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -53,11 +74,18 @@ impl Finder {
     /// Makes an empty one.
     pub fn new(config: &Config) -> Result<Self, Error> {
         config.check()?;
+        let (mut near, mut equal) = (Vec::new(), Vec::new());
+        for (key, search) in Key::asked(config) {
+            if let KeyMaker::Near { field, of, k_max } = search.made {
+                let layout = build(config.layout, config.k)?;
+                near.push(NearTable { key, field, of, k: config.k.min(k_max), layout });
+            } else {
+                equal.push(EqualTable { key, made: search.made, index: KeyIndex::default() });
+            }
+        }
         Ok(Self {
-            near: build(config.layout, config.k)?,
-            titles: build(config.layout, config.k)?,
-            sentences: KeyIndex::default(),
-            bands: KeyIndex::default(),
+            near,
+            equal,
             tails: Tails::default(),
             config: config.clone(),
             removed: HashSet::new(),
@@ -69,9 +97,8 @@ impl Finder {
     pub fn insert(&mut self, content: u32, keys: &ArticleKeys) {
         self.ahead = true;
         for Change { field, fingerprint, .. } in self.changes(content, keys) {
-            match field {
-                Field::Content => self.near.insert(fingerprint, content),
-                Field::Title => self.titles.insert(fingerprint, content),
+            for table in self.near.iter_mut().filter(|table| table.field == field) {
+                table.layout.insert(fingerprint, content);
             }
         }
         let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, keys))));
@@ -102,18 +129,22 @@ impl Finder {
             return Vec::new();
         }
         let add = |field, fingerprint| Change { field, fingerprint, content, removed: false };
-        let title = keys.title.filter(|_| self.config.titles);
-        let title = title.map(|title| add(Field::Title, title));
-        std::iter::once(add(Field::Content, keys.text.fingerprint)).chain(title).collect()
+        let made = self.near.iter().filter_map(|table| Some(add(table.field, (table.of)(keys)?)));
+        let mut changes: Vec<Change> = made.collect();
+        changes.sort_by_key(|change| change.field);
+        changes
     }
 
     /// Adds fingerprints that were stored.
     pub(crate) fn insert_fingerprints(&mut self, field: Field, entries: &[(Fingerprint, u32)]) {
-        match field {
-            Field::Content => self.near.insert_all(entries),
-            Field::Title if self.config.titles => self.titles.insert_all(entries),
-            Field::Title => {}
+        for table in self.near.iter_mut().filter(|table| table.field == field) {
+            table.layout.insert_all(entries);
         }
+    }
+
+    /// Tells whether contents have equality keys here, which are read from their rows.
+    pub(crate) fn has_equality_keys(&self) -> bool {
+        !self.equal.is_empty()
     }
 
     /// Adds the equality keys of contents.
@@ -121,26 +152,33 @@ impl Finder {
         &mut self,
         contents: impl Iterator<Item = Result<(u32, impl Borrow<ArticleKeys>), E>>,
     ) -> Result<(), E> {
-        let (mut sentences, mut bands) = (Vec::new(), Vec::new());
+        let mut waiting = vec![Vec::new(); self.equal.len()];
+        let has_tails = self.equal.iter().any(|table| table.key.is_weak());
         for content in contents {
             let (content, keys) = content?;
             let keys = keys.borrow();
             if !self.is_long_enough(keys) {
                 continue;
             }
-            if self.config.bands > 0 {
+            if has_tails {
                 self.tails.insert(content, &keys.text.sketch);
             }
-            sentences.extend(self.sentence_keys(keys).into_iter().map(|key| (key, content)));
-            bands.extend(self.band_keys(keys).into_iter().map(|key| (key, content)));
-            if bands.len().max(sentences.len()) >= KEYS_AT_A_TIME {
-                self.sentences.insert_all(&mut sentences);
-                self.bands.insert_all(&mut bands);
+            for (table, waiting) in self.equal.iter().zip(&mut waiting) {
+                let hashes = table.hashes(&self.config, keys);
+                waiting.extend(hashes.into_iter().map(|hash| (hash, content)));
+            }
+            if waiting.iter().any(|waiting| waiting.len() >= KEYS_AT_A_TIME) {
+                self.insert_waiting(&mut waiting);
             }
         }
-        self.sentences.insert_all(&mut sentences);
-        self.bands.insert_all(&mut bands);
+        self.insert_waiting(&mut waiting);
         Ok(())
+    }
+
+    fn insert_waiting(&mut self, waiting: &mut [Vec<(u32, u32)>]) {
+        for (table, waiting) in self.equal.iter_mut().zip(waiting) {
+            table.index.insert_all(waiting);
+        }
     }
 
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
@@ -148,16 +186,8 @@ impl Finder {
         keys.text.words >= self.config.rule.words_min.max(1)
     }
 
-    fn sentence_keys(&self, keys: &ArticleKeys) -> Vec<u32> {
-        if self.config.sentences { keys.text.sentences.clone() } else { Vec::new() }
-    }
-
-    fn band_keys(&self, keys: &ArticleKeys) -> Vec<u32> {
-        keys.text.sketch.bands(self.config.bands, self.config.band_rows).collect()
-    }
-
     /// Returns the contents that share a key with an article, those for which most speaks first,
-    /// then older ones. Those that share bands alone, and otherwise little as the ends of their
+    /// then older ones. Those that share weak keys alone, and otherwise little as the ends of their
     /// sketches tell, are left out: in a large corpus they are most of all, and each costs two
     /// look-ups.
     #[must_use]
@@ -165,20 +195,18 @@ impl Finder {
         let mut hits = self.hits(keys);
         hits.sort_unstable();
         let groups = hits.chunk_by(|a, b| a.0 == b.0);
+        let sketch = &keys.text.sketch;
+        let groups = groups.filter(|group| {
+            !group.iter().all(|(_, key)| key.is_weak()) || self.tails.resembles(group[0].0, sketch)
+        });
         let mut found: Vec<Candidate> = groups
             .map(|group| Candidate {
                 content: group[0].0,
-                key: VOTES[group[0].1].0,
-                titled: group[0].1 == 0,
-                votes: group.iter().map(|(_, kind)| VOTES[*kind].1).sum(),
+                key: group[0].1,
+                titled: group.iter().any(|(_, key)| key.is_of_title()),
+                votes: group.iter().map(|(_, key)| key.votes()).sum(),
             })
             .collect();
-        let sketch = &keys.text.sketch;
-        found.retain(|found| {
-            found.key != Key::Shingles
-                || found.titled
-                || self.tails.resembles(found.content, sketch)
-        });
         found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
         found
     }
@@ -186,35 +214,33 @@ impl Finder {
     /// Returns every key by which `content` is found from an article.
     #[must_use]
     pub fn keys_of(&self, content: u32, keys: &ArticleKeys) -> Vec<Key> {
-        let mut kinds: Vec<usize> = self
+        let mut kinds: Vec<Key> = self
             .hits(keys)
             .into_iter()
             .filter(|(other, _)| *other == content)
-            .map(|(_, kind)| kind)
+            .map(|(_, key)| key)
             .collect();
         kinds.sort_unstable();
         kinds.dedup();
-        kinds.into_iter().map(|kind| VOTES[kind].0).collect()
+        kinds
     }
 
-    /// Contents with the places in [`VOTES`] of the keys that lead to them.
-    fn hits(&self, keys: &ArticleKeys) -> Vec<(u32, usize)> {
-        let mut hits: Vec<(u32, usize)> = Vec::new();
+    /// Contents with the keys that lead to them.
+    fn hits(&self, keys: &ArticleKeys) -> Vec<(u32, Key)> {
+        let mut hits: Vec<(u32, Key)> = Vec::new();
         if !self.is_long_enough(keys) {
             return hits;
         }
         let mut near: Vec<Near> = Vec::new();
-        if let Some(title) = keys.title.filter(|_| self.config.titles) {
-            self.titles.probe(title, self.config.k.min(TITLE_K), &mut near);
-            hits.extend(nearest(&mut near).map(|number| (number, 0)));
+        for table in &self.near {
+            let Some(fingerprint) = (table.of)(keys) else { continue };
+            table.layout.probe(fingerprint, table.k, &mut near);
+            hits.extend(nearest(&mut near).map(|number| (number, table.key)));
         }
-        self.near.probe(keys.text.fingerprint, self.config.k, &mut near);
-        hits.extend(nearest(&mut near).map(|number| (number, 1)));
-        for key in self.sentence_keys(keys) {
-            self.sentences.get(key, |content| hits.push((content, 2)));
-        }
-        for key in self.band_keys(keys) {
-            self.bands.get(key, |content| hits.push((content, 3)));
+        for table in &self.equal {
+            for hash in table.hashes(&self.config, keys) {
+                table.index.get(hash, |content| hits.push((content, table.key)));
+            }
         }
         if !self.removed.is_empty() {
             hits.retain(|(content, _)| !self.removed.contains(content));
@@ -225,20 +251,21 @@ impl Finder {
     /// Returns the number of contents in the index.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.near.len()
+        self.near.iter().find(|table| table.key == Key::Near).map_or(0, |table| table.layout.len())
     }
 
     /// Returns whether no content is in the index.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.near.is_empty()
+        self.len() == 0
     }
 
     /// Returns the memory of the index in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let keys = self.sentences.bytes() + self.bands.bytes();
-        self.near.bytes() + self.titles.bytes() + keys + self.tails.bytes()
+        let near: usize = self.near.iter().map(|table| table.layout.bytes()).sum();
+        let equal: usize = self.equal.iter().map(|table| table.index.bytes()).sum();
+        near + equal + self.tails.bytes()
     }
 }
 
@@ -291,13 +318,10 @@ fn nearest(near: &mut Vec<Near>) -> impl Iterator<Item = u32> + '_ {
     near.drain(..).map(|near| near.number)
 }
 
-/// Largest distance of titles: they are short, so that a few more bits are another title.
-const TITLE_K: u32 = 3;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::features::{Standing, TextKeys};
+    use crate::text::features::{KindHashes, Standing, TextKeys};
     use crate::text::simhash::Fingerprint;
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
@@ -307,10 +331,27 @@ mod tests {
             sketch.0[*first..*end].fill(1);
         }
         let fingerprint = Fingerprint(u64::from(own).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let (shingles, words, sentences) = (100, 100, vec![u32::from(own)]);
+        let (shingles, words, sentences) = (100, 100, Box::from([u32::from(own)]));
         let hash = u128::from(own);
-        let text = TextKeys { hash, fingerprint, sketch, shingles, words, sentences };
+        let others = KindHashes::default();
+        let text = TextKeys { hash, fingerprint, sketch, shingles, words, sentences, others };
         ArticleKeys { text, title: None, standing: Standing::default() }
+    }
+
+    #[test]
+    fn a_hash_that_is_kept_with_the_text_leads_to_it() {
+        let mut finder = Finder::new(&Config::default()).unwrap();
+        let (key, made) = (Key::Merged, KeyMaker::Text(|_| None));
+        finder.equal.push(EqualTable { key, made, index: KeyIndex::default() });
+        let with = |own, hash| {
+            let mut keys = text(own, &[]);
+            keys.text.others = [(key as u8, hash), (0, 7)].into_iter().collect();
+            keys
+        };
+        finder.insert(5, &with(10, 3));
+        assert_eq!(finder.keys_of(5, &with(11, 3)), [key]);
+        assert_eq!(finder.keys_of(5, &with(11, 4)), []);
+        assert_eq!(finder.candidates(&with(11, 3))[0].content, 5);
     }
 
     #[test]
@@ -337,7 +378,7 @@ mod tests {
         assert_eq!(found(&finder, &article), [700]);
         // Another key is enough by itself.
         let mut sentence = article.clone();
-        sentence.text.sentences = vec![10];
+        sentence.text.sentences = Box::from([10]);
         assert_eq!(found(&finder, &sentence), [0, 700]);
         // Loaded at once it is the same.
         let mut loaded = Finder::new(&Config::default()).unwrap();

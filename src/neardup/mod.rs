@@ -37,6 +37,7 @@ pub(crate) use judge::{
     Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
 };
 pub use key::Key;
+pub(crate) use key::article_keys;
 pub use known::Question;
 pub(crate) use known::{KnownText, KnownTree, Mate, Trees};
 pub(crate) use pair::ArticlePair;

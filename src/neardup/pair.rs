@@ -38,7 +38,7 @@ impl<'a> ArticlePair<'a> {
         finder.insert(0, one);
         let found_by = finder.keys_of(0, other);
         let similarity = one.text.sketch.similarity(&other.text.sketch);
-        let titled = found_by.contains(&Key::Title);
+        let titled = found_by.iter().any(|key| key.is_of_title());
         let bond = match (one.standing.site, other.standing.site) {
             (0, _) | (_, 0) => Bond::Unknown { titled },
             (here, there) if here != there => Bond::Abroad { titled },

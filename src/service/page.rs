@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
+use crate::neardup::Key;
+
 /// Paths of the page. They are served to everybody, also where a token is needed.
 pub(super) const PATHS: [&str; 3] = ["/", "/app.js", "/app.css"];
 
@@ -19,7 +21,13 @@ static HTML: LazyLock<String> = LazyLock::new(|| {
     include_str!("page/index.html").replace("{version}", env!("CARGO_PKG_VERSION"))
 });
 
-const SCRIPT: &str = concat!(
+/// The script, with the words of all kinds of keys.
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let words = Key::ALL.iter().map(|key| format!("{}: {:?},", key.as_str(), key.in_words()));
+    SCRIPTS.replace("/* Words of keys. */", &words.collect::<Vec<_>>().join(" "))
+});
+
+const SCRIPTS: &str = concat!(
     include_str!("page/words.js"),
     include_str!("page/base.js"),
     include_str!("page/diff.js"),
@@ -43,7 +51,7 @@ pub(super) async fn html() -> Response {
 
 /// `GET /app.js`.
 pub(super) async fn script() -> Response {
-    answer("text/javascript; charset=utf-8", SCRIPT)
+    answer("text/javascript; charset=utf-8", &SCRIPT)
 }
 
 /// `GET /app.css`.

@@ -119,6 +119,12 @@ impl<'a> Decoder<'a> {
         self.version
     }
 
+    /// Tells whether all of it has been read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Reads a number.
     pub fn number(&mut self) -> Result<u64, BadRow> {
         let mut number = 0u64;

@@ -31,8 +31,8 @@ pub use damage::damaged_tables;
 pub use raw::{Bytes, Reading, Writing};
 pub(crate) use row::row;
 pub use row::{
-    Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Shape,
-    Signed, Text, Wide,
+    Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Rest,
+    Shape, Signed, Text, Wide,
 };
 pub use runs::RunFile;
 pub use table::{Entry, FixedKey, Key, Row, Rows, Table, Update, View};

@@ -64,6 +64,10 @@ pub struct Code;
 /// How many there are, and each in turn.
 pub struct List<C>(C);
 
+/// Each in turn, to the end of the row: only for its last field, of which nothing is stored if
+/// there are none.
+pub struct Rest<C>(C);
+
 /// One after the other.
 impl<X, Y, A: Codec<X>, B: Codec<Y>> Codec<(X, Y)> for (A, B) {
     const SHAPE: &'static str = A::SHAPE;
@@ -234,6 +238,22 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         // What a damaged row names as length is not asked for as memory.
         let mut items = Vec::new();
         for _ in 0..count {
+            items.push(C::take(row)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T, C: Codec<T>> Codec<Vec<T>> for Rest<C> {
+    const SHAPE: &'static str = C::SHAPE;
+
+    fn put(field: &Vec<T>, row: Encoder) -> Encoder {
+        field.iter().fold(row, |row, item| C::put(item, row))
+    }
+
+    fn take(row: &mut Decoder<'_>) -> Result<Vec<T>, BadRow> {
+        let mut items = Vec::new();
+        while !row.is_at_end() {
             items.push(C::take(row)?);
         }
         Ok(items)

@@ -1,4 +1,4 @@
-//! What the documents say of routes and formats is made from their descriptions. `UPDATE_DOCS=1 cargo test
+//! What the documents say of routes, formats and keys is made from their descriptions. `UPDATE_DOCS=1 cargo test
 //! --test it reference::` writes it anew.
 
 use std::collections::BTreeSet;
@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::neardup::Key;
 use uniqcrawl::service::{openapi, routes};
 
 fn table() -> String {
@@ -91,6 +92,16 @@ fn check_list(path: &str, name: &str, list: &str) {
 #[test]
 fn the_list_of_routes_in_the_guide_is_made_from_them() {
     check_list("docs/src/guide/service.md", "routes", &list());
+}
+
+#[test]
+fn the_list_of_keys_is_made_from_their_kinds() {
+    let mut list = "| code | in output | what people read | |\n|---|---|---|---|\n".to_owned();
+    for (code, key) in Key::ALL.iter().enumerate() {
+        let [english, chinese] = key.in_words();
+        writeln!(list, "| {code} | `{}` | {english} | {chinese} |", key.as_str()).unwrap();
+    }
+    check_list("docs/src/reference/store-format.md", "keys", &list);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::text::features::{ArticleKeys, Fingerprinter, Input};
 use crate::text::{normalize, words};
 
 use super::stored::keys_at;
-use crate::neardup::{ArticlePair, Config, Error, InputDocument};
+use crate::neardup::{self, ArticlePair, Config, Error, InputDocument};
 
 /// A word that one text has more often, and how many times.
 type Surplus = (String, u32);
@@ -73,7 +73,7 @@ impl<'a> Side<'a> {
     pub fn of(fingerprinter: &Fingerprinter, article: InputDocument<'a>) -> Self {
         let InputDocument { title, text, language, url, fields, .. } = article;
         let input = Input { title, text, language, url, fields };
-        Self { keys: fingerprinter.article_keys_of(&input), text: text.into() }
+        Self { keys: neardup::article_keys(fingerprinter, &input), text: text.into() }
     }
 
     /// Reads the copy of a document of a store at a URL; none if it is not there.

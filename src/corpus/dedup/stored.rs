@@ -168,7 +168,7 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
     }
     finder.insert_fingerprints(Field::Content, &entries.contents);
     finder.insert_fingerprints(Field::Title, &entries.titles);
-    if config.sentences || config.bands > 0 {
+    if finder.has_equality_keys() {
         finder.insert_keys(snapshot.rows(CONTENTS)?.map(|entry| {
             let entry = entry?;
             Ok::<_, Error>((entry.key()? as u32, entry.row()?.keys()))

@@ -198,12 +198,21 @@ mod tests {
             edition: 9,
             sketch: Sketch(Box::new([10; SLOTS])),
             sentences: vec![11, 12],
+            others: Vec::new(),
         };
-        let row = Encoder::new(3).number(1u64).wide(2).fixed(3).number(0u64).fixed(0);
+        let row = Encoder::new(4).number(1u64).wide(2).fixed(3).number(0u64).fixed(0);
         let row = row.number(4u64).number(5u64).number(6u64).keys(7).fixed(8).number(9u64);
         let row = row.bytes(&[10; SLOTS]).number(2u64).number(11u64).number(12u64).finish();
         assert_eq!(*content.encode(), row);
         assert_eq!(Content::decode(&row).unwrap(), content);
+        // The version before had all but the last field, which takes nothing when it is empty.
+        let mut old = row.clone();
+        old[0] = 3;
+        assert_eq!(Content::decode(&old).unwrap(), content);
+        let more = Content { others: vec![(7, 300)], ..content.clone() };
+        let longer = [&row[..], &[7, 0xAC, 2]].concat();
+        assert_eq!(*more.encode(), longer);
+        assert_eq!(Content::decode(&longer).unwrap(), more);
         let titled = Content { title_fingerprint: Some(Fingerprint(0)), ..content };
         assert_eq!(Content::decode(&titled.encode()).unwrap(), titled);
     }
@@ -224,7 +233,8 @@ mod tests {
             assert_eq!(*sent.encode(), row);
             assert_eq!(Sent::decode(&row).unwrap(), sent);
         }
-        let unknown = Encoder::new(1).number(1u64).text("c").number(23u64).finish();
+        let unknown = Encoder::new(1).number(1u64).text("c").number(16 + Key::ALL.len() as u64);
+        let unknown = unknown.finish();
         assert!(Sent::decode(&unknown).is_err());
     }
 }

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::clock::Timestamp;
 use crate::neardup::Key;
 use crate::store::{
-    Blob, Code, Encoder, Fixed, Flag, List, Nested, Number, Signed, Text, Wide, row,
+    Blob, Code, Encoder, Fixed, Flag, List, Nested, Number, Rest, Signed, Text, Wide, row,
 };
 use crate::text::features::{self, Standing, TextKeys};
 use crate::text::simhash::Fingerprint;
@@ -130,7 +130,7 @@ impl Copy {
 row! {
     /// One distinct text: a node of the parent forest.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Content: "content", 2 to 3 {
+    pub struct Content: "content", 2 to 4 {
         /// Document it belongs to. The node is the root if the document's row says so.
         pub document: u64 = Number;
         /// 128-bit hash of the normalised text.
@@ -155,6 +155,8 @@ row! {
         pub sketch: Sketch = Blob;
         /// Keys of its longest sentences.
         pub sentences: Vec<u32> = List<Number>;
+        /// Hashes of the text by further kinds of keys, each with the code of its kind.
+        pub others: Vec<(u8, u32)> = Rest<(Number, Number)>, since 4;
     }
 }
 
@@ -169,7 +171,8 @@ impl Content {
             sketch: self.sketch,
             shingles: self.shingles,
             words: self.words,
-            sentences: self.sentences,
+            sentences: self.sentences.into(),
+            others: self.others.into_iter().collect(),
         };
         features::ArticleKeys { text, title: self.title_fingerprint, standing }
     }

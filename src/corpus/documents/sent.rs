@@ -26,7 +26,7 @@ impl Found {
             Self::New | Self::Key(Key::First) => "new",
             Self::Nid => "nid",
             Self::Url => "url",
-            Self::Key(Key::Title) => "title",
+            Self::Key(key) if key.is_of_title() => "title",
             Self::Key(_) => "content",
         }
     }

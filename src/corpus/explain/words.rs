@@ -239,15 +239,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
 }
 
 pub(super) fn key(key: Key) -> Said {
-    let zh = match key {
-        Key::First => "首个副本",
-        Key::Exact => "正文完全相同",
-        Key::Title => "标题相似",
-        Key::Near => "正文相似",
-        Key::Sentence => "长句相同",
-        Key::Shingles => "词串相同",
-        Key::Merged => "合并",
-    };
+    let [_, zh] = key.in_words();
     Said { en: key.as_str().to_owned(), zh: zh.to_owned() }
 }
 

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::outputs::{MANIFEST, Outputs};
 use crate::neardup::Key;
-use crate::neardup::{Cluster, Config, Deduplicator, Verdict};
+use crate::neardup::{self, Cluster, Config, Deduplicator, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 
 use super::lines::{Lines, spool};
@@ -214,13 +214,10 @@ fn fingerprint(
                     .map(|(name, value)| ArticleField { name, value })
                     .collect();
                 let Record { title, text, language, url, .. } = &record;
-                let keys = fingerprinter.article_keys_of(&Input {
-                    title,
-                    text,
-                    language,
-                    url,
-                    fields: &fields,
-                });
+                let keys = neardup::article_keys(
+                    fingerprinter,
+                    &Input { title, text, language, url, fields: &fields },
+                );
                 (id, keys, record.popularity)
             }));
             start = *end;

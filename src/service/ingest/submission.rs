@@ -7,6 +7,7 @@ use super::Receipt;
 use crate::base::units::Size;
 use crate::corpus::clusters::Article;
 use crate::corpus::documents::Facts;
+use crate::neardup;
 use crate::page::language_of;
 use crate::text::features::{ArticleField, Fingerprinter, Input};
 use crate::urls::{Normalize, PageUrl};
@@ -195,13 +196,16 @@ impl Checked {
             ArticleField { name: "category", value: &submission.category },
             ArticleField { name: "media", value: &submission.media },
         ];
-        let keys = fingerprinter.article_keys_of(&Input {
-            title: &submission.title,
-            text: &text,
-            language: &language,
-            url: &url,
-            fields: &fields,
-        });
+        let keys = neardup::article_keys(
+            fingerprinter,
+            &Input {
+                title: &submission.title,
+                text: &text,
+                language: &language,
+                url: &url,
+                fields: &fields,
+            },
+        );
         let article = Article {
             address: if url.is_empty() { name.clone() } else { url.clone() },
             title: submission.title,

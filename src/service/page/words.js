@@ -156,9 +156,9 @@ const CODES = {
   other_status: ['other status', '其他状态码'], binary: ['binary data', '二进制数据'],
   not_a_page: ['neither HTML nor text', '不是网页或文本'], no_text: ['no main text', '没有正文'], unreadable: ['reader failed', '无法读取'], expired: ['expired', '已过期'],
   gone: ['gone', '已不存在'], sitemap: ['a sitemap', '站点地图'], feed: ['a feed', '订阅源'], noindex: ['asks not to be indexed', '要求不被收录'],
-  first: ['first copy', '首个副本'], exact_content: ['equal text', '正文完全相同'], exact: ['equal text', '正文完全相同'],
-  near_title: ['similar title', '标题相似'], title: ['similar title', '标题相似'], near_content: ['similar text', '正文相似'], near: ['similar text', '正文相似'],
-  content: ['similar text', '正文相似'], long_sentence: ['long sentences', '长句相同'], sentence: ['long sentences', '长句相同'], shingles: ['runs of words', '词串相同'], merged: ['merged', '合并'],
+  /* Words of keys. */
+  exact: ['equal text', '正文完全相同'], title: ['similar title', '标题相似'], near: ['similar text', '正文相似'],
+  content: ['similar text', '正文相似'], sentence: ['long sentences', '长句相同'],
   skipped_by_rule: ['skipped by a learned rule', '按学得的规则跳过'], skipped_by_feed: ['skipped by a duplicate feed', '按信息源跳过'],
   nid: ['same nid', 'nid 相同'], url: ['same address', '地址相同'],
   running: ['running', '运行中'], done: ['done', '完成'], seeds_failed: ['seeds failed', '种子失败'], failed: ['failed', '失败'], stopped: ['stopped', '已停止'],

@@ -6,6 +6,7 @@ mod enums;
 mod extractor;
 mod fallback;
 mod input;
+mod kind_hashes;
 pub mod lecture;
 mod shingles;
 mod standing;
@@ -29,6 +30,7 @@ pub use extractor::{Extractor, Feature, UnknownExtractor};
 pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
 pub(crate) use input::ARTICLE_FIELDS;
 pub use input::{ArticleField, Input};
+pub use kind_hashes::KindHashes;
 use shingles::Shingles;
 pub use standing::{Standing, site_of};
 
@@ -46,7 +48,9 @@ pub struct TextKeys {
     /// Words of the text, repeated ones counted each time; three Chinese characters count as two.
     pub words: u32,
     /// Keys of the longest sentences, longest first.
-    pub sentences: Vec<u32>,
+    pub sentences: Box<[u32]>,
+    /// Hashes of kinds of keys that are made elsewhere.
+    pub others: KindHashes,
 }
 
 /// A fingerprinted article.
@@ -185,6 +189,14 @@ impl Fingerprinter {
     /// Fingerprints the text of an article, with its fields.
     #[must_use]
     pub fn text_keys_of(&self, input: &Input<'_>) -> TextKeys {
+        self.text_keys_with(input, |_| KindHashes::default())
+    }
+
+    fn text_keys_with(
+        &self,
+        input: &Input<'_>,
+        others: impl FnOnce(&str) -> KindHashes,
+    ) -> TextKeys {
         let text = normalize_as(input.text, self.normal());
         let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
         let words = self.votes(&tokens);
@@ -192,6 +204,7 @@ impl Fingerprinter {
             Fingerprint::of(words.chain(self.enums.votes(|field| input.value_of(field))));
         let shingles = Shingles::of(&tokens);
         TextKeys {
+            others: others(&text),
             hash: hash(text),
             fingerprint,
             sketch: Sketch::of(shingles.hashes),
@@ -213,13 +226,23 @@ impl Fingerprinter {
     /// them; with the extractor `enum` a title has no fingerprint.
     #[must_use]
     pub fn article_keys_of(&self, input: &Input<'_>) -> ArticleKeys {
+        self.article_keys_with(input, |_| KindHashes::default())
+    }
+
+    /// Does the same, with hashes that `others` makes of the normalised text.
+    #[must_use]
+    pub fn article_keys_with(
+        &self,
+        input: &Input<'_>,
+        others: impl FnOnce(&str) -> KindHashes,
+    ) -> ArticleKeys {
         let title = normalize_as(input.title, self.normal());
         let tokens = Tokens::of(&title);
         let told = self.config.extractor != Extractor::Enum
             && self.extract().words(&tokens) >= TITLE_WORDS_MIN;
         let title = told.then(|| Fingerprint::of(self.votes(&tokens)));
         ArticleKeys {
-            text: self.text_keys_of(input),
+            text: self.text_keys_with(input, others),
             title,
             standing: Standing::of(input.url, input.title, ""),
         }

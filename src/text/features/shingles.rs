@@ -22,7 +22,7 @@ pub(super) struct Shingles {
     pub distinct: u32,
     pub words: u32,
     /// Keys of the longest sentences, longest first.
-    pub sentences: Vec<u32>,
+    pub sentences: Box<[u32]>,
 }
 
 impl Shingles {
@@ -39,7 +39,7 @@ impl Shingles {
     }
 }
 
-fn longest(tokens: &Tokens<'_>) -> Vec<u32> {
+fn longest(tokens: &Tokens<'_>) -> Box<[u32]> {
     let mut found: Vec<(u32, &[Token])> = tokens
         .sentences()
         .map(|sentence| {
