@@ -8,9 +8,19 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use uniqcrawl::corpus::documents::{
+    Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
+};
 use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::crawl::jobs::{JobProgress, Run, RunCounts};
+use uniqcrawl::frontier::duplicate_feed::{Feed, FeedHost};
+use uniqcrawl::frontier::rules::UrlRule;
+use uniqcrawl::frontier::{
+    Address, Host, List, QueuePlace, Revisit, RobotsCopy, UrlPattern, Validators,
+};
 use uniqcrawl::neardup::Key;
 use uniqcrawl::service::{openapi, routes};
+use uniqcrawl::store::{Format, Part as _, Shape};
 
 fn table() -> String {
     let description: Value = serde_json::from_str(openapi()).unwrap();
@@ -102,6 +112,80 @@ fn the_list_of_keys_is_made_from_their_kinds() {
         writeln!(list, "| {code} | `{}` | {english} | {chinese} |", key.as_str()).unwrap();
     }
     check_list("docs/src/reference/store-format.md", "keys", &list);
+}
+
+/// A kind of rows: the file that declares it, its name, and what stands in the document.
+struct RowKind {
+    name: &'static str,
+    text: String,
+}
+
+fn row_kind<R: Format>() -> RowKind {
+    let head = format!("{}, version {}", R::KIND, R::VERSION);
+    RowKind { name: R::KIND, text: fields(&head, R::FIELDS) }
+}
+
+fn fields(head: &str, fields: &[Shape]) -> String {
+    let mut text = format!("\n### {head}\n\n");
+    text += "| field | how it is stored | since version |\n|---|---|---|\n";
+    for Shape { name, shape, since } in fields {
+        let since = if *since == 0 { String::new() } else { since.to_string() };
+        writeln!(text, "| `{name}` | {shape} | {since} |").unwrap();
+    }
+    text
+}
+
+#[test]
+fn the_rows_of_the_store_are_described_by_their_declarations() {
+    let kinds = [
+        row_kind::<Address>(),
+        row_kind::<Host>(),
+        row_kind::<RobotsCopy>(),
+        row_kind::<List>(),
+        row_kind::<UrlPattern>(),
+        row_kind::<UrlRule>(),
+        row_kind::<Feed>(),
+        row_kind::<FeedHost>(),
+        row_kind::<Document>(),
+        row_kind::<Copy>(),
+        row_kind::<Content>(),
+        row_kind::<StoredBody>(),
+        row_kind::<Sent>(),
+        row_kind::<CanonicalChange>(),
+        row_kind::<Arrivals>(),
+        row_kind::<JobProgress>(),
+        row_kind::<Run>(),
+    ];
+    let listed: BTreeSet<&str> = kinds.iter().map(|kind| kind.name).collect();
+    assert_eq!(listed, declared_rows(&file("src")).iter().map(String::as_str).collect());
+    let parts = [
+        fields("facts, in a copy", Facts::FIELDS),
+        fields("place, in a URL", QueuePlace::FIELDS),
+        fields("validators, in a URL", Validators::FIELDS),
+        fields("revisit, in a URL", Revisit::FIELDS),
+        fields("counts, in a run", RunCounts::FIELDS),
+    ];
+    let rows = kinds.iter().map(|kind| kind.text.as_str());
+    let all: String = rows.chain(parts.iter().map(String::as_str)).collect();
+    check_list("docs/src/reference/store-format.md", "rows", &all);
+}
+
+/// The names of all rows that the code declares.
+fn declared_rows(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(declared_rows(&path));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let code = text.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
+        // `pub struct Address: "address", 1 to 1 {`
+        let heads = code.filter(|line| line.contains("struct ") && line.contains(": \""));
+        found.extend(heads.filter_map(|line| Some(line.split('"').nth(1)?.to_owned())));
+    }
+    found
 }
 
 #[test]
