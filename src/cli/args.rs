@@ -17,7 +17,7 @@ use super::duplicate_feed::DuplicateFeedCommand;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
-use super::upkeep::{ExpireArgs, IdfArgs};
+use super::upkeep::{ExpireArgs, IdfArgs, MigrateArgs};
 
 /// Name of `duplicate-feed` in the version before; it is read for one version, with a note.
 pub(crate) const OLD_DUPLICATE_FEED: &str = "verdicts";
@@ -180,6 +180,8 @@ pub(crate) enum Command {
     Stats(StoreArg),
     /// Check every invariant of a store
     Check(StoreArg),
+    /// Bring a store of an older format to the present one, and check it
+    Migrate(MigrateArgs),
     /// Show the effective settings and where each comes from
     Config(Overrides),
     /// Run crawls on a schedule, and show their history

@@ -30,6 +30,7 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
         Some(Command::Explain(explain)) => &explain.store.store,
         Some(Command::Inspect(inspect)) => &inspect.store.store,
         Some(Command::Expire(expire)) => &expire.store.store,
+        Some(Command::Migrate(migrate)) => &migrate.store.store,
         Some(Command::Serve(serve)) => &serve.store.store,
         Some(Command::Stats(store) | Command::Check(store)) => &store.store,
         Some(Command::Rules { command }) => match command {
@@ -142,6 +143,8 @@ fn look(folder: &Path) -> Option<String> {
     }));
     let tables = match checked {
         Ok(Ok(findings)) => findings.tables().collect::<Vec<_>>().join(", "),
+        // What its migration said of it is all that can be told.
+        Ok(Err(store::Error::OlderFormat { .. })) => return None,
         Ok(Err(error)) => return Some(error.to_string()),
         Err(_) => return Some("its tables do not fit together".to_owned()),
     };

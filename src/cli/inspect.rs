@@ -8,7 +8,7 @@ use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::corpus::{check, explain};
 use crate::crawl::stored_rules;
 use crate::frontier::{ADDRESSES, Address, HOSTS, INLINKS, REVISITS, Reason, State};
-use crate::store::{COUNTERS, Snapshot, Store, View as _};
+use crate::store::{COUNTERS, META, STORE_NUMBER, Snapshot, Store, View as _, read_number};
 use crate::urls::{Normalize, PageUrl, Typed};
 use anyhow::Result;
 
@@ -186,6 +186,8 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
         }
     }
     facts.push(("file bytes".to_owned(), size));
+    let own = snapshot.bytes(META, STORE_NUMBER)?.map(|row| read_number(&row)).transpose()?;
+    facts.extend(own.map(|number| (STORE_NUMBER.replace('_', " "), number)));
     if json {
         let facts = facts.into_iter().map(|(name, count)| (screen::key(&name), count.into()));
         let map: serde_json::Map<_, _> = facts.collect();
@@ -193,7 +195,11 @@ pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
     }
     println!("{}", store.path().display());
     screen::facts(facts.iter().map(|(name, count)| {
-        let value = if name == "file bytes" { bytes(*count) } else { number(*count) };
+        let value = match name.as_str() {
+            "file bytes" => bytes(*count),
+            "store number" => count.to_string(),
+            _ => number(*count),
+        };
         (name.trim_end_matches(" bytes"), value)
     }))?;
     Ok(Exit::Done)

@@ -122,6 +122,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Search(search)) => search::search(&search, json),
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
+        Some(Command::Migrate(migrate)) => upkeep::migrate(&migrate, json),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::DuplicateFeed { command }) => duplicate_feed::run(command, json),

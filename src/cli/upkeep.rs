@@ -1,22 +1,24 @@
-//! Commands on a store or a corpus that run now and then: expire, idf.
+//! Commands on a store or a corpus that run now and then: expire, idf, migrate.
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::base::clock::Clock;
 use crate::base::outputs;
 use crate::base::units::Time;
 use crate::config::Config;
 use crate::corpus::dedup::{self, Expiry};
+use crate::corpus::migrate;
 use crate::neardup::files::{Lines, Record};
-use crate::store::Store;
+use crate::store::{FORMAT, Store};
 use crate::text::{DocumentFrequencies, Normal, Segmenter};
 use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
 
 use super::args::StoreArg;
 use super::exit::{Exit, Usage};
-use super::screen::{self, number};
+use super::screen::{self, bytes, number};
 use super::settings;
 
 #[derive(Debug, ClapArgs)]
@@ -50,6 +52,15 @@ pub(crate) struct IdfArgs {
     pub config: Option<PathBuf>,
 }
 
+#[derive(Debug, ClapArgs)]
+pub(crate) struct MigrateArgs {
+    #[command(flatten)]
+    pub store: StoreArg,
+    /// Remove the old file when the new one is in its place; without this it is kept beside it
+    #[arg(long)]
+    pub remove_old: bool,
+}
+
 /// `crawl expire --older-than TIME`.
 pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
     let before = Clock::System.now().before(args.older_than.duration());
@@ -78,6 +89,36 @@ pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
     let (documents, of) = (number(done.documents), number(done.of));
     println!("{documents} of {of} documents had no new copy since {before} and {what}");
     screen::facts([("copies of them", number(done.copies))])?;
+    Ok(Exit::Done)
+}
+
+/// `crawl migrate`.
+pub(super) fn migrate(args: &MigrateArgs, json: bool) -> Result<Exit> {
+    let began = Instant::now();
+    let (folder, cache) = (&args.store.store, Config::default().cache_bytes());
+    let done = migrate::migrate(folder, cache, !args.remove_old)?;
+    if json {
+        let done = done.map(|done| serde_json::json!(done));
+        return screen::json(&serde_json::json!({ "format": FORMAT, "migrated": done }));
+    }
+    let Some(done) = done else {
+        println!("the store in {} has format {FORMAT}: nothing to do", folder.display());
+        return Ok(Exit::Done);
+    };
+    let (from, path) = (done.from_format, folder.display());
+    println!("the store in {path} has format {FORMAT} now, and is checked: every invariant holds");
+    let kept = match &done.kept {
+        Some(kept) => format!("{} ({})", kept.display(), bytes(done.old_bytes)),
+        None => "removed".to_owned(),
+    };
+    screen::facts([
+        ("store number", done.store_number.to_string()),
+        ("documents", number(done.documents)),
+        ("rows", number(done.rows)),
+        ("size", bytes(done.new_bytes)),
+        ("seconds", format!("{:.1}", began.elapsed().as_secs_f64())),
+        (&format!("store of format {from}"), kept),
+    ])?;
     Ok(Exit::Done)
 }
 

@@ -1,16 +1,16 @@
 //! The fingerprints of a store: a log, and the rotated tables into which it is folded.
 //!
-//! Each commit appends its fingerprints as one row of the log, 13 bytes each. When the log has
+//! Each commit appends its fingerprints as one row of the log, 17 bytes each. When the log has
 //! outgrown the tables, they are written anew with all entries: each entry is rewritten about once
 //! per doubling of the store, instead of four random rows of a B-tree being changed for each.
 //!
 //! Row of `near`: key: number of the table (1 byte: 0-3 content, 4-7 title), top 12 bits of the
-//! rotated fingerprint (2 bytes); value: entries of 12 bytes in increasing order, rotated
+//! rotated fingerprint (2 bytes); value: entries of 16 bytes in increasing order, rotated
 //! fingerprint and content number, all big-endian. Table `t` holds every fingerprint rotated
 //! left by `16 * t`, so that fingerprints that differ in at most three bits agree in the first
 //! 16 bits of one table.
 //!
-//! Row of `near_log`: entries of 13 bytes: 1 for a title plus 2 for a removal, fingerprint, content
+//! Row of `near_log`: entries of 17 bytes: 1 for a title plus 2 for a removal, fingerprint, content
 //! number.
 //!
 //! Source: Manku et al., "Detecting Near-Duplicates for Web Crawling", WWW 2007; the row key is
@@ -24,7 +24,6 @@ use crate::corpus::tables::{NEAR, NEAR_LOG};
 use crate::store::{BadRow, Batch, Error, Update as _, View};
 use crate::text::simhash::Fingerprint;
 
-use crate::neardup::index::layout::Near;
 use crate::neardup::{Change, Field};
 
 /// Largest distance that [`probe`] finds without fail.
@@ -40,8 +39,8 @@ const BLOCK: u32 = 16;
 const PREFIX: u32 = 12;
 
 /// Bytes of an entry in the tables, and in the log.
-const ENTRY: usize = 12;
-const LOGGED: usize = 13;
+const ENTRY: usize = 16;
+const LOGGED: usize = 17;
 
 /// The log is not folded before it has this many entries.
 const FOLD_MIN: usize = 1 << 16;
@@ -50,15 +49,15 @@ const FOLD_MIN: usize = 1 << 16;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entries {
     /// Fingerprints of texts with the numbers of their contents.
-    pub contents: Vec<(Fingerprint, u32)>,
+    pub contents: Vec<(Fingerprint, u64)>,
     /// Fingerprints of titles with the numbers of their contents.
-    pub titles: Vec<(Fingerprint, u32)>,
+    pub titles: Vec<(Fingerprint, u64)>,
     /// Entries of the log among them, removals counted too.
     logged: usize,
 }
 
 impl Entries {
-    fn of(&mut self, field: Field) -> &mut Vec<(Fingerprint, u32)> {
+    fn of(&mut self, field: Field) -> &mut Vec<(Fingerprint, u64)> {
         match field {
             Field::Content => &mut self.contents,
             Field::Title => &mut self.titles,
@@ -139,7 +138,7 @@ pub fn fold(batch: &mut Batch, entries: &mut Entries) -> Result<(), Error> {
     for (first, all) in [(0, &entries.contents), (TABLES, &entries.titles)] {
         for table in 0..TABLES {
             let turn = BLOCK * u32::from(table);
-            let mut rotated: Vec<(u64, u32)> =
+            let mut rotated: Vec<(u64, u64)> =
                 all.iter().map(|(print, content)| (print.0.rotate_left(turn), *content)).collect();
             rotated.sort_unstable();
             for row in rotated.chunk_by(|a, b| a.0 >> (64 - PREFIX) == b.0 >> (64 - PREFIX)) {
@@ -156,8 +155,9 @@ pub fn fold(batch: &mut Batch, entries: &mut Entries) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns every stored fingerprint within `k` bits of `query`, nearest first, then in the order of
-/// the content numbers, straight from the store: for a single look-up without the index in memory.
+/// Returns every content with a stored fingerprint within `k` bits of `query`, each behind its
+/// distance, nearest first, then in the order of the content numbers, straight from the store: for
+/// a single look-up without the index in memory.
 ///
 /// `k` is inclusive and at most [`K_MAX`]. Reads four rows and the whole log.
 pub fn probe(
@@ -165,10 +165,10 @@ pub fn probe(
     field: Field,
     query: Fingerprint,
     k: u32,
-) -> Result<Vec<Near>, Error> {
+) -> Result<Vec<(u32, u64)>, Error> {
     assert!(k <= K_MAX, "four tables find at most {K_MAX} differing bits");
     let mut found = BTreeSet::new();
-    let mut meet = |fingerprint: Fingerprint, number: u32| {
+    let mut meet = |fingerprint: Fingerprint, number: u64| {
         let distance = fingerprint.distance(query);
         if distance <= k {
             found.insert((distance, number, fingerprint));
@@ -198,9 +198,9 @@ pub fn probe(
         }
     }
     found.retain(|(_, number, fingerprint)| !removed.contains(&(*fingerprint, *number)));
-    let near = |(distance, number, fingerprint)| Near { number, fingerprint, distance };
-    let mut all: Vec<Near> = found.into_iter().map(near).collect();
-    all.dedup_by_key(|near| (near.distance, near.number));
+    let mut all: Vec<(u32, u64)> =
+        found.into_iter().map(|(distance, number, _)| (distance, number)).collect();
+    all.dedup();
     Ok(all)
 }
 
@@ -224,7 +224,7 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
             continue;
         };
         let turn = BLOCK * u32::from(table % TABLES);
-        let entries: Vec<(Fingerprint, u32)> = match split(row.bytes()) {
+        let entries: Vec<(Fingerprint, u64)> = match split(row.bytes()) {
             Ok(entries) => entries.collect(),
             Err(bad) => {
                 faults.push(("near", format!("row {prefix} of table {table}: {bad}")));
@@ -240,7 +240,7 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
         *count += entries.len() as u64;
         for (print, content) in entries {
             let straight = print.0.rotate_right(turn);
-            *sum = sum.wrapping_add(crate::text::sketch::mix(straight ^ u64::from(content) << 7));
+            *sum = sum.wrapping_add(crate::text::sketch::mix(straight ^ content << 7));
         }
     }
     for tables in sums.chunks_exact(TABLES as usize) {
@@ -256,11 +256,11 @@ fn key(table: u8, rotated: u64) -> (u8, u16) {
     (table, (rotated >> (64 - PREFIX)) as u16)
 }
 
-fn split(row: &[u8]) -> Result<impl Iterator<Item = (Fingerprint, u32)> + '_, BadRow> {
+fn split(row: &[u8]) -> Result<impl Iterator<Item = (Fingerprint, u64)> + '_, BadRow> {
     if !row.len().is_multiple_of(ENTRY) {
         return Err(BadRow { kind: "rotated", detail: "an entry is cut short" });
     }
-    Ok(row.chunks_exact(ENTRY).map(|entry| (Fingerprint(wide(entry)), narrow(&entry[8..]))))
+    Ok(row.chunks_exact(ENTRY).map(|entry| (Fingerprint(wide(entry)), wide(&entry[8..]))))
 }
 
 fn changes(row: &[u8]) -> Result<impl Iterator<Item = Change> + '_, BadRow> {
@@ -273,15 +273,11 @@ fn changes(row: &[u8]) -> Result<impl Iterator<Item = Change> + '_, BadRow> {
     Ok(row.chunks_exact(LOGGED).map(|entry| Change {
         field: if entry[0] & 1 == 1 { Field::Title } else { Field::Content },
         fingerprint: Fingerprint(wide(&entry[1..])),
-        content: narrow(&entry[9..]),
+        content: wide(&entry[9..]),
         removed: entry[0] & 2 == 2,
     }))
 }
 
 fn wide(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(*bytes.first_chunk().expect("eight bytes"))
-}
-
-fn narrow(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes(*bytes.first_chunk().expect("four bytes"))
 }

@@ -11,6 +11,7 @@ pub mod documents;
 pub mod explain;
 pub mod export;
 pub mod keys;
+pub mod migrate;
 #[cfg(feature = "search")]
 pub mod search;
 pub mod tables;

@@ -2,7 +2,7 @@
 //!
 //! The list stands below the modules of the room, which read and write by it; it names their rows.
 
-use crate::store::{Name, Table};
+use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{
@@ -10,25 +10,25 @@ use super::documents::{
 };
 
 /// Document number -> document.
-pub const DOCUMENTS: Table<u64, Document> = Table::new(Name::Documents);
+pub const DOCUMENTS: Table<DocumentNumber, Document> = Table::new(Name::Documents);
 
 /// Identifier -> document number; of several if documents were merged.
-pub const DOC_IDS: Table<DocId, u64> = Table::new(Name::DocIds);
+pub const DOC_IDS: Table<DocId, DocumentNumber> = Table::new(Name::DocIds);
 
 /// Document number, URL -> copy.
-pub const COPIES: Table<(u64, &str), Copy> = Table::new(Name::Copies);
+pub const COPIES: Table<(DocumentNumber, &str), Copy> = Table::new(Name::Copies);
 
 /// Content number -> content: the nodes of the parent forest.
-pub const CONTENTS: Table<u64, Content> = Table::new(Name::Contents);
+pub const CONTENTS: Table<ContentNumber, Content> = Table::new(Name::Contents);
 
 /// Content number -> its text.
-pub const BODIES: Table<u64, StoredBody> = Table::new(Name::Bodies);
+pub const BODIES: Table<ContentNumber, StoredBody> = Table::new(Name::Bodies);
 
 /// Hash of a normalised text -> number of the first content that has it.
-pub const EXACT: Table<u128, u64> = Table::new(Name::Exact);
+pub const EXACT: Table<u128, ContentNumber> = Table::new(Name::Exact);
 
 /// Hash of a normalised text, number of a further content that has it.
-pub const TWINS: Table<(u128, u64), ()> = Table::new(Name::Twins);
+pub const TWINS: Table<(u128, ContentNumber), ()> = Table::new(Name::Twins);
 
 /// Number of a rotated table, prefix of a fingerprint -> packed entries.
 pub const NEAR: Table<(u8, u16), Vec<u8>> = Table::new(Name::Near);
@@ -37,37 +37,37 @@ pub const NEAR: Table<(u8, u16), Vec<u8>> = Table::new(Name::Near);
 pub const NEAR_LOG: Table<u64, Vec<u8>> = Table::new(Name::NearLog);
 
 /// Content number -> URL of its first copy: contents whose matches get a second look.
-pub const UNSURE: Table<u64, String> = Table::new(Name::Unsure);
+pub const UNSURE: Table<ContentNumber, String> = Table::new(Name::Unsure);
 
 /// Document number: documents whose canonical copy has another text than before.
-pub const REVIEWS: Table<u64, ()> = Table::new(Name::Reviews);
+pub const REVIEWS: Table<DocumentNumber, ()> = Table::new(Name::Reviews);
 
 /// Document number, sequence -> change of the canonical copy.
-pub const HISTORY: Table<(u64, u64), CanonicalChange> = Table::new(Name::History);
+pub const HISTORY: Table<(DocumentNumber, u64), CanonicalChange> = Table::new(Name::History);
 
 /// Identifier that a sender gave -> what became of the article.
 pub const SENT: Table<&str, Sent> = Table::new(Name::Sent);
 
 /// URL of an article that was sent -> number of its content.
-pub const SENT_URLS: Table<&str, u64> = Table::new(Name::SentUrls);
+pub const SENT_URLS: Table<&str, ContentNumber> = Table::new(Name::SentUrls);
 
 /// Copies, document number: documents of two copies and more.
-pub const RANKING: Table<(u64, u64), ()> = Table::new(Name::Ranking);
+pub const RANKING: Table<(u64, DocumentNumber), ()> = Table::new(Name::Ranking);
 
 /// Hours since 1970 -> what came in that hour.
 pub const ARRIVALS: Table<u64, Arrivals> = Table::new(Name::Arrivals);
 
 /// Hours since 1970, document number -> copies that joined the document in that hour.
-pub const GROWTH: Table<(u64, u64), u64> = Table::new(Name::Growth);
+pub const GROWTH: Table<(u64, DocumentNumber), u64> = Table::new(Name::Growth);
 
 /// Sequence -> number of a document of several copies whose copies changed then for the last time.
-pub const VERDICT_LOG: Table<u64, u64> = Table::new(Name::VerdictLog);
+pub const VERDICT_LOG: Table<u64, DocumentNumber> = Table::new(Name::VerdictLog);
 
 /// Document number -> its sequence in that log.
-pub const VERDICT_PLACES: Table<u64, u64> = Table::new(Name::VerdictPlaces);
+pub const VERDICT_PLACES: Table<DocumentNumber, u64> = Table::new(Name::VerdictPlaces);
 
 /// Document number -> hash of what similarity search shows of it, 0 if nothing.
-pub const SEARCH_CHANGES: Table<u64, u64> = Table::new(Name::SearchChanges);
+pub const SEARCH_CHANGES: Table<DocumentNumber, u64> = Table::new(Name::SearchChanges);
 
 /// Host number -> how often its blocks of text were seen.
 pub const BOILERPLATE: Table<u32, Counts> = Table::new(Name::Boilerplate);

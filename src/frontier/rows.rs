@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::base::clock::Timestamp;
 use crate::store::{
     BadRow, Batch, Code, Codec, Coded, Decoder, Encoder, Error, Flag, MaybeNumber, Nested, Number,
-    Row, Signed, Text, Update as _, View as _, row,
+    Renumber, Row, Signed, Text, Update as _, View as _, row,
 };
 use crate::urls::HostKey;
 
@@ -117,6 +117,12 @@ impl Codec<State> for StateCodec {
             5 => State::Known { feed: number, of: text.to_owned() },
             _ => return Err(row.bad("its state is unknown")),
         })
+    }
+
+    fn renumber(state: &mut State, numbers: &mut dyn Renumber) {
+        if let State::Stored(document) = state {
+            *document = numbers.document(*document);
+        }
     }
 }
 
@@ -403,4 +409,6 @@ impl Row for Request {
         };
         Ok(Self { purpose, url })
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }

@@ -19,7 +19,7 @@ pub struct Change {
     /// The fingerprint.
     pub fingerprint: Fingerprint,
     /// Number of its content.
-    pub content: u32,
+    pub content: u64,
     /// It is removed, not added.
     pub removed: bool,
 }

@@ -160,7 +160,7 @@ impl Deduplicator {
             self.twins.entry(keys.text.hash).or_default().push(content);
         }
         if self.classes.is_none() {
-            self.finder.insert(content, &keys);
+            self.finder.insert(u64::from(content), &keys);
         }
         let page = page(content);
         if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
@@ -185,7 +185,7 @@ impl Deduplicator {
 
     /// Finds a content that has the very text of a document, if both may be one; and contents that
     /// cannot stay beside it.
-    fn equal(&self, keys: &ArticleKeys) -> Option<(u32, Vec<u32>)> {
+    fn equal(&self, keys: &ArticleKeys) -> Option<(u32, Vec<u64>)> {
         // No two documents are the same because both are empty.
         let hash = &keys.text.hash;
         let known = self.exact.get(hash).filter(|_| keys.text.words > 0)?;
@@ -214,11 +214,12 @@ impl Deduplicator {
     }
 
     /// Looks for another place for texts whose pages on a site are in the way of another one.
-    fn evict(&mut self, contents: &[u32], site: u64) {
+    fn evict(&mut self, contents: &[u64], site: u64) {
         for content in contents {
-            let page = self.forest.carrier_on(*content, site);
-            let (_, also) = self.look_at(*content, page, None);
-            let tree = self.forest.nodes[*content as usize].place.tree;
+            let content = *content as u32;
+            let page = self.forest.carrier_on(content, site);
+            let (_, also) = self.look_at(content, page, None);
+            let tree = self.forest.nodes[content as usize].place.tree;
             self.unite(tree, &also.unwrap_or_default());
         }
     }
@@ -233,7 +234,7 @@ impl Deduplicator {
     /// Finds the tree of a text.
     fn place(&self, question: &Question<'_>) -> Judgement {
         let mut candidates = self.finder.candidates(question.keys);
-        candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
+        candidates.retain(|candidate| Some(candidate.content) != question.content);
         match judge(&self.forest, &candidates, question, &self.config) {
             Ok(judgement) => judgement,
             Err(never) => match never {},

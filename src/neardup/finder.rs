@@ -11,10 +11,12 @@ use crate::text::simhash::Fingerprint;
 use crate::text::sketch::{SLOTS, Sketch};
 
 use super::key::KeyMaker;
+use super::places::Places;
 use super::{Change, Config, Error, Field, Key};
 
-/// The keys of all contents, in memory.
+/// The keys of all contents, in memory. Inside, a content is its place among them, of 32 bits.
 pub struct Finder {
+    places: Places,
     near: Vec<NearTable>,
     equal: Vec<EqualTable>,
     tails: Tails,
@@ -29,7 +31,7 @@ pub struct Finder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     /// Its number.
-    pub content: u32,
+    pub content: u64,
     /// The first key, in the order of [`Key`], by which it was found.
     pub key: Key,
     /// The title is among the keys by which it was found.
@@ -84,6 +86,7 @@ impl Finder {
             }
         }
         Ok(Self {
+            places: Places::default(),
             near,
             equal,
             tails: Tails::default(),
@@ -94,20 +97,20 @@ impl Finder {
     }
 
     /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
-    pub fn insert(&mut self, content: u32, keys: &ArticleKeys) {
+    pub fn insert(&mut self, content: u64, keys: &ArticleKeys) {
         self.ahead = true;
         for Change { field, fingerprint, .. } in self.changes(content, keys) {
             for table in self.near.iter_mut().filter(|table| table.field == field) {
-                table.layout.insert(fingerprint, content);
+                table.layout.insert(fingerprint, self.places.of(content));
             }
         }
         let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, keys))));
     }
 
     /// Names a content no more: it was removed from the store.
-    pub fn forget(&mut self, content: u32) {
+    pub fn forget(&mut self, content: u64) {
         self.ahead = true;
-        self.removed.insert(content);
+        self.removed.extend(self.places.find(content));
     }
 
     /// Notes that all it was told of is committed.
@@ -124,7 +127,7 @@ impl Finder {
 
     /// Returns the fingerprints by which a content is found, as changes of a stored index.
     #[must_use]
-    pub fn changes(&self, content: u32, keys: &ArticleKeys) -> Vec<Change> {
+    pub fn changes(&self, content: u64, keys: &ArticleKeys) -> Vec<Change> {
         if !self.is_long_enough(keys) {
             return Vec::new();
         }
@@ -136,9 +139,16 @@ impl Finder {
     }
 
     /// Adds fingerprints that were stored.
-    pub(crate) fn insert_fingerprints(&mut self, field: Field, entries: &[(Fingerprint, u32)]) {
+    pub(crate) fn insert_fingerprints(&mut self, field: Field, entries: Vec<(Fingerprint, u64)>) {
+        if !self.near.iter().any(|table| table.field == field) {
+            return;
+        }
+        self.places.add_all(entries.iter().map(|(_, content)| *content));
+        // In the memory of the entries.
+        let entries: Vec<(Fingerprint, u32)> =
+            entries.into_iter().map(|(print, content)| (print, self.places.of(content))).collect();
         for table in self.near.iter_mut().filter(|table| table.field == field) {
-            table.layout.insert_all(entries);
+            table.layout.insert_all(&entries);
         }
     }
 
@@ -150,7 +160,7 @@ impl Finder {
     /// Adds the equality keys of contents.
     pub(crate) fn insert_keys<E>(
         &mut self,
-        contents: impl Iterator<Item = Result<(u32, impl Borrow<ArticleKeys>), E>>,
+        contents: impl Iterator<Item = Result<(u64, impl Borrow<ArticleKeys>), E>>,
     ) -> Result<(), E> {
         let mut waiting = vec![Vec::new(); self.equal.len()];
         let has_tails = self.equal.iter().any(|table| table.key.is_weak());
@@ -160,12 +170,13 @@ impl Finder {
             if !self.is_long_enough(keys) {
                 continue;
             }
+            let place = self.places.of(content);
             if has_tails {
-                self.tails.insert(content, &keys.text.sketch);
+                self.tails.insert(place, &keys.text.sketch);
             }
             for (table, waiting) in self.equal.iter().zip(&mut waiting) {
                 let hashes = table.hashes(&self.config, keys);
-                waiting.extend(hashes.into_iter().map(|hash| (hash, content)));
+                waiting.extend(hashes.into_iter().map(|hash| (hash, place)));
             }
             if waiting.iter().any(|waiting| waiting.len() >= KEYS_AT_A_TIME) {
                 self.insert_waiting(&mut waiting);
@@ -193,7 +204,7 @@ impl Finder {
     #[must_use]
     pub fn candidates(&self, keys: &ArticleKeys) -> Vec<Candidate> {
         let mut hits = self.hits(keys);
-        hits.sort_unstable();
+        hits.sort_unstable_by_key(|(place, key)| (self.places.age(*place), *key));
         let groups = hits.chunk_by(|a, b| a.0 == b.0);
         let sketch = &keys.text.sketch;
         let groups = groups.filter(|group| {
@@ -201,7 +212,7 @@ impl Finder {
         });
         let mut found: Vec<Candidate> = groups
             .map(|group| Candidate {
-                content: group[0].0,
+                content: self.places.content(group[0].0),
                 key: group[0].1,
                 titled: group.iter().any(|(_, key)| key.is_of_title()),
                 votes: group.iter().map(|(_, key)| key.votes()).sum(),
@@ -213,11 +224,12 @@ impl Finder {
 
     /// Returns every key by which `content` is found from an article.
     #[must_use]
-    pub fn keys_of(&self, content: u32, keys: &ArticleKeys) -> Vec<Key> {
+    pub fn keys_of(&self, content: u64, keys: &ArticleKeys) -> Vec<Key> {
+        let place = self.places.find(content);
         let mut kinds: Vec<Key> = self
             .hits(keys)
             .into_iter()
-            .filter(|(other, _)| *other == content)
+            .filter(|(other, _)| Some(*other) == place)
             .map(|(_, key)| key)
             .collect();
         kinds.sort_unstable();
@@ -225,7 +237,7 @@ impl Finder {
         kinds
     }
 
-    /// Contents with the keys that lead to them.
+    /// Places of contents with the keys that lead to them.
     fn hits(&self, keys: &ArticleKeys) -> Vec<(u32, Key)> {
         let mut hits: Vec<(u32, Key)> = Vec::new();
         if !self.is_long_enough(keys) {
@@ -235,17 +247,27 @@ impl Finder {
         for table in &self.near {
             let Some(fingerprint) = (table.of)(keys) else { continue };
             table.layout.probe(fingerprint, table.k, &mut near);
-            hits.extend(nearest(&mut near).map(|number| (number, table.key)));
+            hits.extend(self.nearest(&mut near).map(|place| (place, table.key)));
         }
         for table in &self.equal {
             for hash in table.hashes(&self.config, keys) {
-                table.index.get(hash, |content| hits.push((content, table.key)));
+                table.index.get(hash, |place| hits.push((place, table.key)));
             }
         }
         if !self.removed.is_empty() {
-            hits.retain(|(content, _)| !self.removed.contains(content));
+            hits.retain(|(place, _)| !self.removed.contains(place));
         }
         hits
+    }
+
+    /// Takes the nearest entries, older ones first among equals: as many as a key may have.
+    fn nearest<'a>(&self, near: &'a mut Vec<Near>) -> impl Iterator<Item = u32> + use<'a> {
+        let order = |near: &Near| (near.distance, self.places.age(near.number));
+        if near.len() > KeyIndex::PER_KEY_MAX {
+            near.select_nth_unstable_by_key(KeyIndex::PER_KEY_MAX, order);
+            near.truncate(KeyIndex::PER_KEY_MAX);
+        }
+        near.drain(..).map(|near| near.number)
     }
 
     /// Returns the number of contents in the index.
@@ -265,7 +287,7 @@ impl Finder {
     pub fn bytes(&self) -> usize {
         let near: usize = self.near.iter().map(|table| table.layout.bytes()).sum();
         let equal: usize = self.equal.iter().map(|table| table.index.bytes()).sum();
-        near + equal + self.tails.bytes()
+        near + equal + self.tails.bytes() + self.places.bytes()
     }
 }
 
@@ -282,13 +304,13 @@ const TAIL_EQUAL_MIN: usize = 7;
 /// Contents that lie together.
 const CHUNK: usize = 1024;
 
-/// The ends of the sketches of all contents, by their numbers.
+/// The ends of the sketches of all contents, by their places.
 #[derive(Default)]
 struct Tails(Vec<Option<Box<[[u8; TAIL]]>>>);
 
 impl Tails {
-    fn insert(&mut self, content: u32, sketch: &Sketch) {
-        let (chunk, at) = (content as usize / CHUNK, content as usize % CHUNK);
+    fn insert(&mut self, place: u32, sketch: &Sketch) {
+        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
         if self.0.len() <= chunk {
             self.0.resize_with(chunk + 1, || None);
         }
@@ -297,25 +319,15 @@ impl Tails {
     }
 
     /// Tells whether a content has more in common with an article than chance has it.
-    fn resembles(&self, content: u32, sketch: &Sketch) -> bool {
-        let Some(Some(chunk)) = self.0.get(content as usize / CHUNK) else { return true };
-        let pairs = chunk[content as usize % CHUNK].iter().zip(&sketch.0[SLOTS - TAIL..]);
+    fn resembles(&self, place: u32, sketch: &Sketch) -> bool {
+        let Some(Some(chunk)) = self.0.get(place as usize / CHUNK) else { return true };
+        let pairs = chunk[place as usize % CHUNK].iter().zip(&sketch.0[SLOTS - TAIL..]);
         pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
     }
 
     fn bytes(&self) -> usize {
         self.0.iter().flatten().count() * CHUNK * TAIL
     }
-}
-
-/// Takes the nearest entries, older ones first among equals: as many as a key may have.
-fn nearest(near: &mut Vec<Near>) -> impl Iterator<Item = u32> + '_ {
-    let order = |near: &Near| (near.distance, near.number);
-    if near.len() > KeyIndex::PER_KEY_MAX {
-        near.select_nth_unstable_by_key(KeyIndex::PER_KEY_MAX, order);
-        near.truncate(KeyIndex::PER_KEY_MAX);
-    }
-    near.drain(..).map(|near| near.number)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) struct Attachment {
     pub sure: bool,
     /// Contents that cannot stay in its document beside it: pages of its site that resemble the
     /// others less than it does.
-    pub evicts: Vec<u32>,
+    pub evicts: Vec<u64>,
 }
 
 /// What the judge says of an article.
@@ -149,8 +149,8 @@ pub(crate) fn takes_place(question: &Question<'_>, same: &ArticleKeys, mates: &[
 /// Returns the contents of pages, each once, in the order in which they first came: they are looked
 /// at in that order however the pages are kept, and the first one may change the place of the next.
 #[must_use]
-pub(crate) fn texts_of(mates: &[Mate<'_>]) -> Vec<u32> {
-    let contents: BTreeSet<u32> = mates.iter().map(|mate| mate.content).collect();
+pub(crate) fn texts_of(mates: &[Mate<'_>]) -> Vec<u64> {
+    let contents: BTreeSet<u64> = mates.iter().map(|mate| mate.content).collect();
     contents.into_iter().collect()
 }
 
@@ -435,7 +435,7 @@ impl<'a> Case<'a> {
         let two_sites = matches!(bond, Bond::Abroad { .. });
         let mut own = [true; SLOTS];
         for other in self.related.iter().filter(|other| other.similarity >= RELATED) {
-            if self.question.content == Some(u64::from(other.tree.root_content)) {
+            if self.question.content == Some(other.tree.root_content) {
                 // The article itself, judged again.
                 continue;
             }

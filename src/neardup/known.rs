@@ -11,7 +11,7 @@ pub(crate) trait Trees {
     type Error;
 
     /// Returns a content.
-    fn text(&self, content: u32) -> Result<KnownText<'_>, Self::Error>;
+    fn text(&self, content: u64) -> Result<KnownText<'_>, Self::Error>;
 
     /// Returns the tree of a content.
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Self::Error>;
@@ -25,7 +25,7 @@ pub(crate) trait Trees {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownText<'a> {
     /// Its number.
-    pub content: u32,
+    pub content: u64,
     /// Number of its document.
     pub document: u64,
     /// Its keys, and where it stood first: site and edition.
@@ -38,7 +38,7 @@ pub(crate) struct KnownTree<'a> {
     /// Number of its document.
     pub document: u64,
     /// Number of the content at its root.
-    pub root_content: u32,
+    pub root_content: u64,
     /// The text there.
     pub root: Cow<'a, ArticleKeys>,
     /// The text of its canonical copy, if that is another one.
@@ -55,7 +55,7 @@ pub(crate) struct KnownTree<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mate<'a> {
     /// Number of its content.
-    pub content: u32,
+    pub content: u64,
     /// Where it stands.
     pub standing: Standing,
     /// Its text.

@@ -104,7 +104,7 @@ impl TextPlace {
 impl Trees for MemoryTrees {
     type Error = Infallible;
 
-    fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
+    fn text(&self, content: u64) -> Result<KnownText<'_>, Infallible> {
         let node = &self.nodes[content as usize];
         let (document, keys) = (u64::from(node.place.tree), Cow::Borrowed(&*node.keys));
         Ok(KnownText { content, document, keys })
@@ -115,12 +115,13 @@ impl Trees for MemoryTrees {
         let keys = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].keys);
         let canonical = self.documents.get(tree.cluster.canonical as usize);
         let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
+        let root_content = u64::from(tree.root);
         Ok(KnownTree {
             document: text.document,
-            root_content: tree.root,
+            root_content,
             root: keys(tree.root),
             canonical: canonical.map(keys),
-            leaf: (text.content != tree.root).then_some(text.keys),
+            leaf: (text.content != root_content).then_some(text.keys),
             copies: u64::from(tree.cluster.copies),
             first_arrival: Timestamp(i64::from(tree.cluster.first)),
         })
@@ -149,7 +150,7 @@ impl MemoryTrees {
 
     fn mate(&self, page: &JudgedPage) -> Mate<'_> {
         let text = &self.nodes[page.content as usize].keys.text;
-        let (content, standing) = (page.content, page.standing());
+        let (content, standing) = (u64::from(page.content), page.standing());
         Mate { content, standing, text: Cow::Borrowed(text) }
     }
 

@@ -25,6 +25,7 @@ mod key;
 mod known;
 mod memory;
 mod pair;
+mod places;
 mod rule;
 mod second_look;
 mod site;
@@ -36,8 +37,7 @@ pub use finder::{Candidate, Finder};
 pub(crate) use judge::{
     Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
 };
-pub use key::Key;
-pub(crate) use key::article_keys;
+pub use key::{Key, article_keys};
 pub use known::Question;
 pub(crate) use known::{KnownText, KnownTree, Mate, Trees};
 pub(crate) use pair::ArticlePair;

@@ -163,7 +163,7 @@ impl<'a> ArticlePair<'a> {
 impl Trees for ArticlePair<'_> {
     type Error = Infallible;
 
-    fn text(&self, content: u32) -> Result<KnownText<'_>, Infallible> {
+    fn text(&self, content: u64) -> Result<KnownText<'_>, Infallible> {
         Ok(KnownText { content, document: 0, keys: Cow::Borrowed(self.one) })
     }
 

@@ -239,7 +239,7 @@ async fn similar(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respon
         let mut best: BTreeMap<u64, (f32, u32)> = BTreeMap::new();
         for candidate in candidates.into_iter().take(COMPARED_MAX) {
             // What is not committed yet is found, and cannot be read.
-            let Some(other) = snapshot.get(CONTENTS, u64::from(candidate.content))? else {
+            let Some(other) = snapshot.get(CONTENTS, candidate.content)? else {
                 continue;
             };
             let similarity = keys.text.sketch.similarity(&other.sketch);

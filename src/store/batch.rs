@@ -7,9 +7,13 @@ use std::fmt;
 use redb::{Database, ReadableDatabase as _, WriteTransaction};
 use self_cell::self_cell;
 
+use super::number::{SEQUENCE_MAX, sequence_of};
 use super::raw::{Bytes, End, RawRows, Reading, Writing};
 use super::tables::{ReadTables, Tables};
-use super::{COUNTERS, Error, META, Name, Table, Update as _, View as _, read_number};
+use super::{
+    BadRow, COUNTERS, Error, META, Name, STORE_NUMBER, Table, Update as _, View as _, read_number,
+    unique_number,
+};
 
 self_cell!(
     struct Open {
@@ -59,12 +63,37 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes the next number of the sequence `name`, starting at 1.
+    /// Takes the next number of the sequence `name`, starting at 1. Other stores give the same
+    /// numbers.
     pub fn next_number(&mut self, name: &'static str) -> Result<u64, Error> {
+        self.next_after(name, 0)
+    }
+
+    /// Takes the next number of the sequence `name`, with that of the store in front: no other
+    /// store gives it.
+    pub fn next_unique_number(&mut self, name: &'static str) -> Result<u64, Error> {
+        let first = match self.bytes(META, name)? {
+            Some(row) if sequence_of(read_number(&row)?) >= SEQUENCE_MAX => {
+                return Err(Error::Full(name));
+            }
+            Some(_) => 0,
+            None => self.first_number()?,
+        };
+        self.next_after(name, first)
+    }
+
+    /// Returns the number before the first one that the store gives.
+    fn first_number(&self) -> Result<u64, Error> {
+        let missing = BadRow { kind: "meta", detail: "the store has no number" };
+        let row = self.bytes(META, STORE_NUMBER)?.ok_or(missing.clone())?;
+        Ok(unique_number(read_number(&row)?, 0).ok_or(missing)?)
+    }
+
+    fn next_after(&mut self, name: &'static str, first: u64) -> Result<u64, Error> {
         let last = match self.bytes(META, name)? {
             // To start anew would give the same numbers a second time.
             Some(row) => read_number(&row)?,
-            None => 0,
+            None => first,
         };
         self.put(META, name, &(last + 1).to_be_bytes().to_vec())?;
         Ok(last + 1)

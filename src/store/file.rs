@@ -56,13 +56,13 @@ pub(super) fn make(
 }
 
 /// Returns `path` with `ending` added to its name.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != ErrorKind::NotFound => {
             Err(Error::Io { path: path.to_owned(), source })

@@ -10,6 +10,8 @@ mod codec;
 mod damage;
 mod file;
 mod mend;
+mod migration;
+mod number;
 mod overlay;
 mod raw;
 mod row;
@@ -28,6 +30,10 @@ use redb::{Database, ReadableDatabase};
 pub use batch::{Batch, Snapshot};
 pub use codec::{BadRow, Decoder, Encoder};
 pub use damage::damaged_tables;
+pub use migration::{Ending, Migration};
+pub use number::{
+    ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, sequence_of, unique_number,
+};
 pub use raw::{Bytes, Reading, Writing};
 pub(crate) use row::row;
 pub use row::{
@@ -35,8 +41,8 @@ pub use row::{
     Shape, Signed, Text, Wide,
 };
 pub use runs::RunFile;
-pub use table::{Entry, FixedKey, Key, Row, Rows, Table, Update, View};
-pub use tables::{COUNTERS, META, Name, read_number};
+pub use table::{Entry, FixedKey, Key, Row, Rows, Table, TableRow, Update, View};
+pub use tables::{COUNTERS, META, Name, STORE_NUMBER, read_number};
 pub use turns::Turn;
 
 use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
@@ -44,9 +50,12 @@ use mend::Health;
 use tables::{Tables, in_file};
 use turns::Turns;
 
-/// Number of the format of all rows. A store of a higher number is refused; one of format 5 is
-/// brought to this one when it is opened.
-pub const FORMAT: u64 = 6;
+/// Number of the format of all rows. A store of another number is refused; one of an older format
+/// is brought to this one by `crawl migrate`.
+pub const FORMAT: u64 = 7;
+
+/// The oldest format that can be brought to the present one.
+const OLDEST: u64 = 5;
 
 /// What the database says of a read or write that failed.
 #[derive(Debug, thiserror::Error)]
@@ -80,12 +89,7 @@ pub enum Error {
         found: u64,
     },
     /// Made by an older version of this program.
-    #[error(
-        "the store {} has format {found}, and only formats from {} on can be opened: crawl into \
-         another folder",
-        path.display(),
-        upgrade::OLDEST
-    )]
+    #[error("the store {} has format {found}, {}", path.display(), way_out(path, *found))]
     OlderFormat {
         /// The file.
         path: PathBuf,
@@ -100,6 +104,9 @@ pub enum Error {
         /// What is wrong.
         detail: String,
     },
+    /// It has made as many documents or contents as it can number.
+    #[error("the store has no numbers left for {0}: crawl into another folder")]
+    Full(&'static str),
     /// A setting that is fixed when a store is made differs.
     #[error("the store was made with {name} = {stored}, not {given}: name another store")]
     Setting {
@@ -155,8 +162,8 @@ pub struct Store {
 /// What a store is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// To write to it; it is made if it is not there.
-    Create,
+    /// To write to it; it is made, with this number, if it is not there.
+    Create(u64),
     /// To write to it.
     Write,
     /// To read it. Its file stays as it is: what must be written to read it, such as the repair
@@ -171,12 +178,21 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Names the file. A file that is damaged, foreign, of a newer format or of one older than 5 is
-    /// left as it is.
+    /// Names the file. A file that is damaged, foreign or of another format is left as it is.
     pub fn open_or_create(folder: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        Self::open_or_create_as(folder, cache_bytes, number::draw())
+    }
+
+    /// Does the same; a store that is not there gets a number that is chosen, not drawn: tests know
+    /// then what numbers it gives.
+    pub fn open_or_create_as(
+        folder: &Path,
+        cache_bytes: usize,
+        number: u64,
+    ) -> Result<Self, Error> {
         fs::create_dir_all(folder)
             .map_err(|source| Error::Io { path: folder.to_owned(), source })?;
-        Self::open_file(folder, cache_bytes, Mode::Create)
+        Self::open_file(folder, cache_bytes, Mode::Create(number))
     }
 
     /// Opens the store in `folder`, which must be there.
@@ -193,36 +209,33 @@ impl Store {
     fn open_file(folder: &Path, cache_bytes: usize, mode: Mode) -> Result<Self, Error> {
         let path = folder.join("store.redb");
         let exists = path.try_exists().map_err(|e| Error::Io { path: path.clone(), source: e })?;
-        if !exists && mode != Mode::Create {
-            return Err(Error::Missing(folder.to_owned()));
-        }
-        if !exists {
-            make(&path, cache_bytes, |db| {
-                let txn = db.begin_write()?;
-                Tables::open(&txn)?.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
-                Ok(txn.commit()?)
-            })?;
+        match mode {
+            Mode::Create(number) if !exists => make(&path, cache_bytes, |db| start(db, number))?,
+            Mode::Write | Mode::Read if !exists => return Err(Error::Missing(folder.to_owned())),
+            _ => {}
         }
         check_magic(&path)?;
         let db = match mode {
-            Mode::Create | Mode::Write => open_database(&path, cache_bytes)?,
+            Mode::Create(_) | Mode::Write => open_database(&path, cache_bytes)?,
             Mode::Read => open_overlay(&path, cache_bytes)?.0,
         };
-        let store = Self {
+        let store = Self::of(db, path, cache_bytes);
+        let found = store.format()?;
+        if found < FORMAT {
+            return Err(Error::OlderFormat { path: store.path.clone(), found });
+        }
+        store.add_tables()?;
+        Ok(store)
+    }
+
+    fn of(db: Database, path: PathBuf, cache_bytes: usize) -> Self {
+        Self {
             db: RwLock::new(Some(Arc::new(db))),
             path,
             cache_bytes,
             turns: Turns::default(),
             health: Health::default(),
-        };
-        if store.check_format()? < FORMAT {
-            upgrade::upgrade(&store.db())?;
-            if mode != Mode::Read {
-                tracing::info!(store = %store.path.display(), "brought to format {FORMAT}");
-            }
         }
-        store.add_tables()?;
-        Ok(store)
     }
 
     #[must_use]
@@ -308,8 +321,8 @@ impl Store {
         Ok(txn.commit()?)
     }
 
-    /// Returns the number of the format, if such a store can be opened.
-    fn check_format(&self) -> Result<u64, Error> {
+    /// Returns the number of the format, unless it is newer than the present one.
+    fn format(&self) -> Result<u64, Error> {
         let txn = self.db().begin_read()?;
         let corrupt =
             |detail: &str| Error::Corrupt { path: self.path.clone(), detail: detail.to_owned() };
@@ -320,14 +333,31 @@ impl Store {
         let row = meta.get("format")?.ok_or_else(|| corrupt("it has no format number"))?;
         let bytes = row.value().try_into().map_err(|_| corrupt("its format number is odd"))?;
         let found = u64::from_be_bytes(bytes);
-        if found < upgrade::OLDEST {
-            return Err(Error::OlderFormat { path: self.path.clone(), found });
-        }
         if found > FORMAT {
             return Err(Error::NewerFormat { path: self.path.clone(), found });
         }
         Ok(found)
     }
+}
+
+/// Makes the tables of a new store of a number.
+fn start(db: &Database, number: u64) -> Result<(), Error> {
+    let txn = db.begin_write()?;
+    let mut tables = Tables::open(&txn)?;
+    for (name, value) in [("format", FORMAT), (STORE_NUMBER, number)] {
+        tables.meta.insert(name, value.to_be_bytes().as_slice())?;
+    }
+    drop(tables);
+    Ok(txn.commit()?)
+}
+
+/// Says what to do with a store of an older format.
+fn way_out(path: &Path, found: u64) -> String {
+    if found < OLDEST {
+        return format!("and only formats from {OLDEST} on can be used: crawl into another folder");
+    }
+    let folder = path.parent().unwrap_or(path).display();
+    format!("this version needs format {FORMAT}: run `crawl migrate --store {folder}`")
 }
 
 impl Drop for Store {

@@ -20,7 +20,7 @@
 
 use crate::base::clock::Timestamp;
 
-use super::{BadRow, Decoder, Encoder};
+use super::{BadRow, Decoder, Encoder, Renumber};
 
 /// How a field of type `T` is stored.
 pub trait Codec<T> {
@@ -32,9 +32,13 @@ pub trait Codec<T> {
 
     /// Reads the field.
     fn take(row: &mut Decoder<'_>) -> Result<T, BadRow>;
+
+    /// Gives the numbers of documents and contents in the field their new numbers. Whoever stores
+    /// such numbers, or other fields, says how.
+    fn renumber(_: &mut T, _: &mut dyn Renumber) {}
 }
 
-/// A number.
+/// A number, but for those of documents and contents, which have codecs of their own.
 pub struct Number;
 
 /// A number + 1, or 0 for none.
@@ -78,6 +82,11 @@ impl<X, Y, A: Codec<X>, B: Codec<Y>> Codec<(X, Y)> for (A, B) {
 
     fn take(row: &mut Decoder<'_>) -> Result<(X, Y), BadRow> {
         Ok((A::take(row)?, B::take(row)?))
+    }
+
+    fn renumber((x, y): &mut (X, Y), numbers: &mut dyn Renumber) {
+        A::renumber(x, numbers);
+        B::renumber(y, numbers);
     }
 }
 
@@ -242,6 +251,12 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         }
         Ok(items)
     }
+
+    fn renumber(field: &mut Vec<T>, numbers: &mut dyn Renumber) {
+        for item in field {
+            C::renumber(item, numbers);
+        }
+    }
 }
 
 impl<T, C: Codec<T>> Codec<Vec<T>> for Rest<C> {
@@ -270,6 +285,9 @@ pub trait Part: Sized {
 
     /// Reads the fields.
     fn take(row: &mut Decoder<'_>) -> Result<Self, BadRow>;
+
+    /// Gives the documents and contents that they name their new numbers.
+    fn renumber(&mut self, numbers: &mut dyn Renumber);
 }
 
 impl<T: Part> Codec<T> for Nested {
@@ -281,6 +299,10 @@ impl<T: Part> Codec<T> for Nested {
 
     fn take(row: &mut Decoder<'_>) -> Result<T, BadRow> {
         T::take(row)
+    }
+
+    fn renumber(field: &mut T, numbers: &mut dyn Renumber) {
+        field.renumber(numbers);
     }
 }
 
@@ -330,6 +352,10 @@ macro_rules! row {
                 let mut row = $crate::store::Decoder::of($kind, $oldest..=$newest, bytes)?;
                 Ok(Self { $($field: $crate::store::row!(@take row, $codec, $type $(, $since)?),)* })
             }
+
+            fn renumber(&mut self, numbers: &mut dyn $crate::store::Renumber) {
+                $(<$codec as $crate::store::Codec<$type>>::renumber(&mut self.$field, numbers);)*
+            }
         }
 
         impl $crate::store::Format for $name {
@@ -364,6 +390,10 @@ macro_rules! row {
                 row: &mut $crate::store::Decoder<'_>,
             ) -> Result<Self, $crate::store::BadRow> {
                 Ok(Self { $($field: $crate::store::row!(@take row, $codec, $type $(, $since)?),)* })
+            }
+
+            fn renumber(&mut self, numbers: &mut dyn $crate::store::Renumber) {
+                $(<$codec as $crate::store::Codec<$type>>::renumber(&mut self.$field, numbers);)*
             }
         }
     };

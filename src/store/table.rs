@@ -18,7 +18,7 @@ use std::ops::{Bound, RangeBounds};
 use crate::base::clock::Timestamp;
 
 use super::raw::{Bytes, RawRows, Reading, Writing};
-use super::{BadRow, Error, Name};
+use super::{BadRow, Error, Name, Renumber};
 
 /// A table with keys of type `K` and rows of type `R`.
 pub struct Table<K, R> {
@@ -41,8 +41,9 @@ impl<K, R> Table<K, R> {
         Self { name, types: PhantomData }
     }
 
-    /// Its name in the file.
-    pub(super) fn name(self) -> Name {
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> Name {
         self.name
     }
 }
@@ -57,6 +58,12 @@ pub trait Key {
 
     /// Reads a key.
     fn decode(bytes: &[u8]) -> Result<Self::Ref<'_>, BadRow>;
+
+    /// Returns a key with new numbers of documents and contents. Keys that have such numbers, or
+    /// other keys, say how.
+    fn renumber<'a>(key: Self::Ref<'a>, _: &mut dyn Renumber) -> Self::Ref<'a> {
+        key
+    }
 }
 
 /// A key of always as many bytes, which may have another one behind it.
@@ -130,6 +137,11 @@ impl<A: FixedKey, B: Key> Key for (A, B) {
         let (first, second) = bytes.split_at_checked(A::SIZE).ok_or(bad)?;
         Ok((A::decode(first)?, B::decode(second)?))
     }
+
+    fn renumber<'a>((first, second): Self::Ref<'a>, numbers: &mut dyn Renumber) -> Self::Ref<'a> {
+        let first = A::renumber(first, numbers);
+        (first, B::renumber(second, numbers))
+    }
 }
 
 impl<A: FixedKey, B: FixedKey> FixedKey for (A, B) {
@@ -147,6 +159,10 @@ impl<K: Key> Key for Option<K> {
     fn decode(bytes: &[u8]) -> Result<Self::Ref<'_>, BadRow> {
         if bytes.is_empty() { Ok(None) } else { K::decode(bytes).map(Some) }
     }
+
+    fn renumber<'a>(key: Self::Ref<'a>, numbers: &mut dyn Renumber) -> Self::Ref<'a> {
+        key.map(|key| K::renumber(key, numbers))
+    }
 }
 
 /// What lies in a table under a key.
@@ -156,6 +172,26 @@ pub trait Row: Sized {
 
     /// Reads a row.
     fn decode(bytes: &[u8]) -> Result<Self, BadRow>;
+
+    /// Gives the documents and contents that the row names their new numbers.
+    fn renumber(&mut self, numbers: &mut dyn Renumber);
+}
+
+/// What a table says of its rows: a type of rows, or what kind of number they are.
+pub trait TableRow {
+    /// A row as it is read and written.
+    type Value: Row;
+
+    /// Gives the documents and contents that a row names their new numbers.
+    fn renumber(row: &mut Self::Value, numbers: &mut dyn Renumber);
+}
+
+impl<R: Row> TableRow for R {
+    type Value = R;
+
+    fn renumber(row: &mut R, numbers: &mut dyn Renumber) {
+        row.renumber(numbers);
+    }
 }
 
 impl Row for () {
@@ -166,6 +202,8 @@ impl Row for () {
     fn decode(_: &[u8]) -> Result<Self, BadRow> {
         Ok(())
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }
 
 impl Row for String {
@@ -177,6 +215,8 @@ impl Row for String {
         let bad = BadRow { kind: "text", detail: "it is not UTF-8" };
         String::from_utf8(bytes.to_vec()).map_err(|_| bad)
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }
 
 impl Row for Vec<u8> {
@@ -187,6 +227,8 @@ impl Row for Vec<u8> {
     fn decode(bytes: &[u8]) -> Result<Self, BadRow> {
         Ok(bytes.to_vec())
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }
 
 macro_rules! number_rows {
@@ -199,6 +241,8 @@ macro_rules! number_rows {
             fn decode(bytes: &[u8]) -> Result<Self, BadRow> {
                 <Self as Key>::decode(bytes)
             }
+
+            fn renumber(&mut self, _: &mut dyn Renumber) {}
         }
     )*};
 }
@@ -211,15 +255,15 @@ pub struct Entry<'a, K, R> {
     types: PhantomData<fn() -> (K, R)>,
 }
 
-impl<K: Key, R: Row> Entry<'_, K, R> {
+impl<K: Key, R: TableRow> Entry<'_, K, R> {
     /// Reads the key.
     pub fn key(&self) -> Result<K::Ref<'_>, BadRow> {
         K::decode(&self.key)
     }
 
     /// Reads the row.
-    pub fn row(&self) -> Result<R, BadRow> {
-        R::decode(&self.row)
+    pub fn row(&self) -> Result<R::Value, BadRow> {
+        R::Value::decode(&self.row)
     }
 
     /// Returns the bytes of the key.
@@ -264,9 +308,13 @@ impl<K, R> DoubleEndedIterator for Rows<'_, K, R> {
 /// One state of the store, to be asked: a batch sees its own writes, a snapshot what was committed.
 pub trait View: Reading {
     /// Returns the row of a key.
-    fn get<K: Key, R: Row>(&self, table: Table<K, R>, key: K::Ref<'_>) -> Result<Option<R>, Error> {
+    fn get<K: Key, R: TableRow>(
+        &self,
+        table: Table<K, R>,
+        key: K::Ref<'_>,
+    ) -> Result<Option<R::Value>, Error> {
         let row = self.raw_get(table.name, &K::encode(key))?;
-        Ok(row.map(|row| R::decode(&row)).transpose()?)
+        Ok(row.map(|row| R::Value::decode(&row)).transpose()?)
     }
 
     /// Returns the bytes of the row of a key, where they lie.
@@ -332,25 +380,25 @@ impl<T: Reading + ?Sized> View for T {}
 /// A view whose writes are kept together, or not at all.
 pub trait Update: View + Writing {
     /// Writes the row of a key.
-    fn put<K: Key, R: Row>(
+    fn put<K: Key, R: TableRow>(
         &mut self,
         table: Table<K, R>,
         key: K::Ref<'_>,
-        row: &R,
+        row: &R::Value,
     ) -> Result<(), Error> {
         self.raw_put(table.name, &K::encode(key), &row.encode())?;
         Ok(())
     }
 
     /// Writes the row of a key. Returns the one that was there.
-    fn replace<K: Key, R: Row>(
+    fn replace<K: Key, R: TableRow>(
         &mut self,
         table: Table<K, R>,
         key: K::Ref<'_>,
-        row: &R,
-    ) -> Result<Option<R>, Error> {
+        row: &R::Value,
+    ) -> Result<Option<R::Value>, Error> {
         let was = self.raw_put(table.name, &K::encode(key), &row.encode())?;
-        Ok(was.map(|was| R::decode(&was)).transpose()?)
+        Ok(was.map(|was| R::Value::decode(&was)).transpose()?)
     }
 
     /// Removes the row of a key. Returns whether there was one.
@@ -359,13 +407,13 @@ pub trait Update: View + Writing {
     }
 
     /// Removes the row of a key. Returns it if it was there.
-    fn take<K: Key, R: Row>(
+    fn take<K: Key, R: TableRow>(
         &mut self,
         table: Table<K, R>,
         key: K::Ref<'_>,
-    ) -> Result<Option<R>, Error> {
+    ) -> Result<Option<R::Value>, Error> {
         let was = self.raw_remove(table.name, &K::encode(key))?;
-        Ok(was.map(|was| R::decode(&was)).transpose()?)
+        Ok(was.map(|was| R::Value::decode(&was)).transpose()?)
     }
 
     /// Removes the rows of a range of keys.

@@ -21,7 +21,7 @@ macro_rules! tables {
 
         impl Name {
             /// All of them.
-            pub(super) const ALL: &[Self] = &[$(Self::$name,)*];
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// Returns its name in messages.
             #[must_use]
@@ -31,6 +31,9 @@ macro_rules! tables {
                 }
             }
         }
+
+        /// Their names in the file.
+        pub(super) const IN_FILE: &[&str] = &[$($file,)*];
 
         /// The tables of a write transaction.
         pub(super) struct Tables<'txn> {
@@ -79,7 +82,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Small facts about the store: `format`, `features`, `urls`, `next_*` numbers.
+    /// Small facts about the store: `format`, `store_number`, `features`, `urls`, `next_*` numbers.
     meta: Meta = "meta", &'static str => &'static [u8];
     /// Host key -> host number.
     host_numbers: HostNumbers = "host_numbers", &'static str => u32;
@@ -199,6 +202,9 @@ fn opened<'a, K: Stored + redb::Key, V: Stored>(
 
 /// Small facts of the store, by name.
 pub const META: super::Table<&str, Vec<u8>> = super::Table::new(Name::Meta);
+
+/// Name of the number of the store in [`META`].
+pub const STORE_NUMBER: &str = "store_number";
 
 /// How often something has happened, by name.
 pub const COUNTERS: super::Table<&str, u64> = super::Table::new(Name::Counters);

@@ -1,22 +1,60 @@
-//! Stores of an older format, brought to the present one when they are opened.
+//! Stores of format 5, brought to format 6 in memory, as the first step of a migration; and a table
+//! that was given another name since.
 //!
 //! Rows that only have fewer fields stay as they are: whoever reads a row knows its older versions,
-//! and what is written is written anew. What is done here is done in one transaction with the new
-//! number of the format, so that a crash leaves the older store.
+//! and what is written is written anew.
 
 use std::collections::{BTreeMap, HashMap};
 
-use redb::{Database, ReadableDatabase as _, ReadableTable, TableDefinition, TableError};
+use redb::{
+    Database, ReadableDatabase as _, ReadableTable, ReadableTableMetadata as _, TableDefinition,
+    TableError, TableHandle as _,
+};
 
-use super::{BadRow, Decoder, Error, FORMAT, Tables};
-
-/// The oldest format that can be brought to the present one.
-pub(super) const OLDEST: u64 = 5;
+use super::tables::{IN_FILE, Tables};
+use super::{BadRow, Decoder, Error};
 
 /// Content number -> (): contents whose matches deserved a second look, in format 5.
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
-/// Brings a store of format 5 to the present one: each content whose match deserves a second look
+/// Hash of a kind of URLs -> what it has given.
+const URL_PATTERNS: TableDefinition<u64, &[u8]> = TableDefinition::new("url_patterns");
+
+/// What that table was called first.
+const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
+
+/// Gives the table of URL patterns its present name. If a later version has begun another one under
+/// that name, what it knows better stays.
+pub(super) fn rename_patterns(db: &Database) -> Result<(), Error> {
+    let txn = db.begin_write()?;
+    if !txn.list_tables()?.any(|table| table.name() == FAMILIES.name()) {
+        return Ok(txn.abort()?);
+    }
+    if txn.open_table(URL_PATTERNS)?.is_empty()? {
+        txn.delete_table(URL_PATTERNS)?;
+        txn.rename_table(FAMILIES, URL_PATTERNS)?;
+        return Ok(txn.commit()?);
+    }
+    let mut patterns = txn.open_table(URL_PATTERNS)?;
+    for row in txn.open_table(FAMILIES)?.iter()? {
+        let (pattern, row) = row?;
+        if patterns.get(pattern.value())?.is_none() {
+            patterns.insert(pattern.value(), row.value())?;
+        }
+    }
+    drop(patterns);
+    txn.delete_table(FAMILIES)?;
+    Ok(txn.commit()?)
+}
+
+/// Returns the tables of a file that the present format does not have.
+pub(super) fn unknown_tables(db: &Database) -> Result<Vec<String>, Error> {
+    let txn = db.begin_read()?;
+    let names = txn.list_tables()?.map(|table| table.name().to_owned());
+    Ok(names.filter(|name| !IN_FILE.contains(&name.as_str())).collect())
+}
+
+/// Brings a store of format 5 to format 6: each content whose match deserves a second look
 /// gets the URL of its first copy. All such looks are due again, because the rule is another
 /// one.
 ///
@@ -32,10 +70,9 @@ pub(super) fn upgrade(db: &Database) -> Result<(), Error> {
     for (content, (_, address)) in carriers(&tables, &unsure)? {
         tables.unsure.insert(content, address.as_str())?;
     }
-    tables.meta.insert("format", FORMAT.to_be_bytes().as_slice())?;
+    tables.meta.insert("format", 6u64.to_be_bytes().as_slice())?;
     drop(tables);
     txn.delete_table(UNSURE_5)?;
-    tracing::trace!("upgraded");
     Ok(txn.commit()?)
 }
 

@@ -230,11 +230,10 @@ fn the_order_of_arrival_decides_nothing() {
                     score: None,
                     terms: Terms::default(),
                     declared: named,
-                    keys: fingerprinter.article_keys_of(&Input {
-                        text: &text,
-                        url: &address(copy),
-                        ..Input::default()
-                    }),
+                    keys: neardup::article_keys(
+                        &fingerprinter,
+                        &Input { text: &text, url: &address(copy), ..Input::default() },
+                    ),
                 };
                 let config = neardup::Config::default();
                 let question = Question::new(&article.keys, &article.address);

@@ -2,12 +2,13 @@
 //! nothing.
 
 use std::fs;
+use std::ops::Bound::Unbounded;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::localweb::Site;
-use uniqcrawl::store::{Name, Store, Writing as _};
+use uniqcrawl::store::{Name, Reading as _, Store, Writing as _};
 
 use crate::support::{Web, crawl, page, prose};
 
@@ -161,8 +162,10 @@ fn a_row_that_makes_no_sense_is_told_with_its_table() {
     let (_, url) = made(path);
     let store = Store::open(&path.join("store"), 1 << 20).unwrap();
     let mut batch = store.begin().unwrap();
-    for number in 1..60_u64 {
-        batch.raw_put(Name::Documents, &number.to_be_bytes(), &[0xEE; 40]).unwrap();
+    let rows = batch.raw_range(Name::Documents, Unbounded, Unbounded).unwrap();
+    let keys: Vec<Vec<u8>> = rows.map(|row| row.unwrap().0.to_vec()).collect();
+    for key in keys {
+        batch.raw_put(Name::Documents, &key, &[0xEE; 40]).unwrap();
     }
     batch.commit().unwrap();
     drop(store);

@@ -5,7 +5,7 @@ use uniqcrawl::corpus::clusters::{self, Article, Joined, Place};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::{DocId, Facts, copies_of, read_body};
 use uniqcrawl::corpus::tables::DOCUMENTS;
-use uniqcrawl::neardup::Key;
+use uniqcrawl::neardup::{self, Key};
 use uniqcrawl::neardup::{Config, Deduplicator, Finder, InputDocument, Question, Verdict};
 use uniqcrawl::store::View as _;
 use uniqcrawl::text::features::{Fingerprinter, Input};
@@ -55,12 +55,10 @@ impl Judge {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            keys: self.fingerprinter.article_keys_of(&Input {
-                title,
-                text,
-                url: address,
-                ..Input::default()
-            }),
+            keys: neardup::article_keys(
+                &self.fingerprinter,
+                &Input { title, text, url: address, ..Input::default() },
+            ),
         }
     }
 
@@ -73,7 +71,7 @@ impl Judge {
         let now = Timestamp(self.time);
         let joined = clusters::join(&mut batch, article, &place, links, now).unwrap();
         if let Some(content) = joined.content {
-            self.finder.insert(content as u32, &article.keys);
+            self.finder.insert(content, &article.keys);
         }
         batch.commit().unwrap();
 

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use uniqcrawl::corpus::keys::{self, K_MAX};
 use uniqcrawl::corpus::tables::NEAR;
-use uniqcrawl::neardup::index::layout::Near;
 use uniqcrawl::neardup::{Change, Field};
 use uniqcrawl::store::Update as _;
 use uniqcrawl::text::simhash::Fingerprint;
 
 use crate::support::Crawled;
 
-fn change(field: Field, fingerprint: u64, content: u32, removed: bool) -> Change {
+fn change(field: Field, fingerprint: u64, content: u64, removed: bool) -> Change {
     Change { field, fingerprint: Fingerprint(fingerprint), content, removed }
 }
 
@@ -36,10 +35,9 @@ fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
     }
 }
 
-fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u32)> {
+fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u64)> {
     let snapshot = store.store.snapshot().unwrap();
-    let found = keys::probe(&snapshot, field, Fingerprint(query), k);
-    found.unwrap().iter().map(|Near { number, distance, .. }| (*distance, *number)).collect()
+    keys::probe(&snapshot, field, Fingerprint(query), k).unwrap()
 }
 
 fn faults(store: &Crawled) -> Vec<(&'static str, String)> {
@@ -52,7 +50,7 @@ fn three_bits_apart_is_found_and_four_is_not_in_the_log_and_in_the_tables() {
     for fold in [false, true] {
         let store = Crawled::new();
         let prints = [0b0111, 0b1111, 1 | 1 << 16 | 1 << 32, 1 | 1 << 16 | 1 << 32 | 1 << 48];
-        let add = |(at, print): (usize, &u64)| change(Field::Content, *print, at as u32, false);
+        let add = |(at, print): (usize, &u64)| change(Field::Content, *print, at as u64, false);
         write(&store, &[(prints.iter().enumerate().map(add).collect(), fold)]);
         assert_eq!(probe(&store, Field::Content, 0, 3), [(3, 0), (3, 2)]);
         assert!(probe(&store, Field::Title, 0, 3).is_empty(), "titles are kept apart");
@@ -63,7 +61,7 @@ fn three_bits_apart_is_found_and_four_is_not_in_the_log_and_in_the_tables() {
 #[test]
 fn a_damaged_table_is_found() {
     let store = Crawled::new();
-    let batch = (0..50).map(|n| change(Field::Content, u64::from(n) << 40, n, false)).collect();
+    let batch = (0..50).map(|n| change(Field::Content, n << 40, n, false)).collect();
     write(&store, &[(batch, true)]);
     let mut batch = store.store.begin().unwrap();
     assert!(batch.remove(NEAR, (2, 0)).unwrap());
@@ -86,7 +84,7 @@ fn an_entry_that_went_and_came_back_is_there_once() {
 #[test]
 fn rows_in_another_order_or_place_are_found() {
     let row = |prints: &[u64]| -> Vec<u8> {
-        let entry = |print: &u64| [&print.to_be_bytes()[..], &[0, 0, 0, 1]].concat();
+        let entry = |print: &u64| [&print.to_be_bytes()[..], &[0, 0, 0, 0, 0, 0, 0, 1]].concat();
         prints.iter().flat_map(entry).collect()
     };
     for (key, prints, wrong) in [
@@ -109,8 +107,8 @@ fn rows_in_another_order_or_place_are_found() {
 fn the_log_is_folded_when_it_has_outgrown_the_tables() {
     let store = Crawled::new();
     let mut next = 0;
-    let mut log = |count: u32| {
-        let batch = (next..next + count).map(|n| change(Field::Content, u64::from(n), n, false));
+    let mut log = |count: u64| {
+        let batch = (next..next + count).map(|n| change(Field::Content, n, n, false));
         next += count;
         write(&store, &[(batch.collect(), false)]);
         let snapshot = store.store.snapshot().unwrap();
@@ -133,7 +131,7 @@ fn a_removal_hides_its_own_fingerprint_only() {
     assert_eq!(probe(&store, Field::Title, 0, 3), [(1, 3)]);
 }
 
-type Step = (u8, Vec<u32>, u32);
+type Step = (u8, Vec<u32>, u64);
 
 /// Fingerprints near `base`, with what is done to them.
 fn batches(base: u64, steps: &[Vec<Step>]) -> Vec<(Vec<Change>, bool)> {
@@ -152,13 +150,13 @@ proptest! {
     fn log_and_tables_find_what_a_linear_scan_finds(
         base in any::<u64>(),
         steps in prop::collection::vec(
-            prop::collection::vec((0u8..8, prop::collection::vec(0u32..64, 0..5), 0u32..9), 0..12),
+            prop::collection::vec((0u8..8, prop::collection::vec(0u32..64, 0..5), 0u64..9), 0..12),
             1..8,
         ),
         k in 0..=K_MAX,
     ) {
         let batches = batches(base, &steps);
-        let mut model: BTreeSet<(Field, u64, u32)> = BTreeSet::new();
+        let mut model: BTreeSet<(Field, u64, u64)> = BTreeSet::new();
         // An entry is added once: the committer gives each content a number of its own.
         let mut valid = Vec::new();
         for (changes, fold) in batches {
@@ -182,12 +180,12 @@ proptest! {
         all.titles.sort_unstable();
         for (field, loaded) in [(Field::Content, &all.contents), (Field::Title, &all.titles)] {
             let of_field = model.iter().filter(|(of, _, _)| *of == field);
-            let expected: Vec<(Fingerprint, u32)> =
+            let expected: Vec<(Fingerprint, u64)> =
                 of_field.map(|(_, print, content)| (Fingerprint(*print), *content)).collect();
             prop_assert_eq!(loaded, &expected);
         }
         for field in [Field::Content, Field::Title] {
-            let mut expected: Vec<(u32, u32)> = model
+            let mut expected: Vec<(u32, u64)> = model
                 .iter()
                 .filter(|(of, _, _)| *of == field)
                 .map(|(_, print, content)| ((print ^ base).count_ones(), *content))

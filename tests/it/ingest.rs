@@ -40,7 +40,7 @@ impl Harness {
 
     fn with(config: &Config, rules: Normalize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
+        let store = Arc::new(Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap());
         let finder = Arc::new(Mutex::new(dedup::load(&store, config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let ingest =

@@ -1,7 +1,7 @@
 //! The judge against a plain model, and the second look.
 
 use proptest::prelude::*;
-use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Preset, Verdict};
+use uniqcrawl::neardup::{self, Config, Deduplicator, InputDocument, Preset, Verdict};
 use uniqcrawl::text::features::{Fingerprinter, Input};
 
 use crate::plain_judge::{FOLDERS, Model, Place, TITLES};
@@ -46,7 +46,7 @@ proptest! {
                 Verdict::Duplicate { first, key, .. } => Some((first as usize, key)),
             };
             let input = Input { title, text: &text, url: &url, ..Input::default() };
-            prop_assert_eq!(found, model.add(fingerprinter.article_keys_of(&input), place, popularity));
+            prop_assert_eq!(found, model.add(neardup::article_keys(&fingerprinter, &input), place, popularity));
             let found = (0..model.pages.len()).map(|page| dedup.fate(page as u32).cluster as usize);
             let wanted = model.pages.iter().map(|page| model.texts[page.text].tree);
             prop_assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());

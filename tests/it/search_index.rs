@@ -32,7 +32,7 @@ fn shown(store: &Store) -> Vec<(Document, String)> {
 
 /// Looks for every document of the store by its own text, and for nothing else.
 #[track_caller]
-fn assert_in_step(search: &Search, store: &Store) -> Vec<(String, String, String)> {
+pub(crate) fn assert_in_step(search: &Search, store: &Store) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     for (document, text) in shown(store) {
         let hits = search.text(&text, 20).unwrap();
@@ -87,7 +87,7 @@ fn the_index_follows_crawls_changes_and_pages_that_go() {
     assert_eq!(assert_in_step(&search, store), followed, "anew or step by step is the same");
 }
 
-fn article(address: &str, text: &str) -> Article {
+pub(crate) fn article(address: &str, text: &str) -> Article {
     Article {
         address: address.to_owned(),
         title: format!("Title of {address}"),
@@ -126,7 +126,7 @@ fn under(document: u64) -> Place {
 #[test]
 fn the_index_follows_takeovers_merges_and_expiry() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
     let search = Search::open(folder.path(), &Config::default()).unwrap();
     let one = add(&store, "http://a/1", &prose(1, 60), 1, &Place::New);
     let two = add(&store, "http://a/2", &prose(2, 60), 2, &Place::New);
@@ -171,7 +171,7 @@ fn rewind(store: &Store, update: u64, changes: &[(u64, u64)]) {
 #[test]
 fn a_crash_between_the_two_commits_is_made_good() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
     let search = Search::open(folder.path(), &Config::default()).unwrap();
     add(&store, "http://a/1", &prose(1, 60), 1, &Place::New);
     search.update(&store).unwrap();
@@ -202,7 +202,7 @@ fn a_crash_between_the_two_commits_is_made_good() {
 #[test]
 fn a_long_update_is_made_in_parts_and_no_document_waits_behind_others_for_ever() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
     let search = Search::open(folder.path(), &Config::default()).unwrap();
     search.update(&store).unwrap();
     let numbers: Vec<u64> = (0..7)
@@ -245,7 +245,7 @@ fn copy_files(from: &Path, to: &Path) {
 #[test]
 fn a_folder_that_is_lost_damaged_old_or_of_another_version_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
     let (place, old) = (folder.path().join("search"), folder.path().join("old"));
     let open = || Search::open(folder.path(), &Config::default()).unwrap();
     for n in 0..5 {
@@ -310,7 +310,7 @@ fn a_folder_of_something_else_is_left_as_it_is() {
 #[test]
 fn readers_are_answered_while_the_index_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
     let search = Search::open(folder.path(), &Config::default()).unwrap();
     let first = prose(1, 60);
     add(&store, "http://a/1", &first, 1, &Place::New);
@@ -488,7 +488,7 @@ fn an_update_that_is_killed_again_and_again_ends_like_one_that_is_not() {
     let mut made = 0;
     for round in 0..8u64 {
         {
-            let store = Store::open_or_create(path, 16 << 20).unwrap();
+            let store = Store::open_or_create_as(path, 16 << 20, 0).unwrap();
             let mut batch = store.begin().unwrap();
             for _ in 0..40 {
                 made += 1;

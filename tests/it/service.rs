@@ -46,7 +46,7 @@ impl Server {
     }
 
     fn at(folder: tempfile::TempDir, change: impl FnOnce(&mut ServiceSettings)) -> Self {
-        let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
+        let store = Arc::new(Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap());
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let mut settings = ServiceSettings { clock: clock.clone(), ..ServiceSettings::default() };
         settings.api.listen = SocketAddr::from(([127, 0, 0, 1], 0));

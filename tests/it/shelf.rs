@@ -7,7 +7,7 @@ use uniqcrawl::corpus::clusters::{Article, Place};
 use uniqcrawl::corpus::dedup::{Corpus as _, Placer, Range};
 use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
-use uniqcrawl::neardup::{Config, Finder};
+use uniqcrawl::neardup::{self, Config, Finder};
 use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::text::features::{ArticleKeys, Fingerprinter, Input};
 use uniqcrawl::text::sketch::ShownSketch;
@@ -37,8 +37,10 @@ impl Came {
     /// Its keys, with all that is known of the page.
     pub(crate) fn keys(&self, fingerprinter: &Fingerprinter) -> ArticleKeys {
         let Self { address, title, text, .. } = self;
-        let mut keys =
-            fingerprinter.article_keys_of(&Input { title, text, url: address, ..Input::default() });
+        let mut keys = neardup::article_keys(
+            fingerprinter,
+            &Input { title, text, url: address, ..Input::default() },
+        );
         let standing = uniqcrawl::text::features::Standing::of(address, title, &self.declared);
         (keys.standing, keys.standing.shown) = (standing, self.shown.clone());
         keys.standing.doubtful = self.doubtful;

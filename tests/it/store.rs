@@ -111,14 +111,25 @@ fn a_setting_that_is_fixed_cannot_be_changed() {
 
 #[test]
 fn numbers_go_on_where_they_stopped_and_a_damaged_one_is_an_error() {
-    let (folder, _) = made();
-    let store = Store::open(folder.path(), 1 << 24).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_or_create_as(folder.path(), 1 << 24, 5).unwrap();
     let mut batch = store.begin().unwrap();
-    let mut next = || batch.next_number("next_content").unwrap();
-    assert_eq!([next(), next(), next()], [1, 2, 3]);
+    let mut next = || batch.next_unique_number("next_content").unwrap();
+    assert_eq!([next(), next(), next()], [1, 2, 3].map(|sequence| 5 << 40 | sequence));
+    assert_eq!(
+        [1, 2].map(|_| batch.next_number("next_host").unwrap()),
+        [1, 2],
+        "of this one alone"
+    );
+    // Those that are left.
+    let last = (6u64 << 40) - 3;
+    batch.put(META, "next_content", &last.to_be_bytes().to_vec()).unwrap();
+    assert_eq!(batch.next_unique_number("next_content").unwrap(), last + 1);
+    let error = batch.next_unique_number("next_content").unwrap_err().to_string();
+    assert!(error.contains("no numbers left for next_content"), "{error}");
     // From 1 again, the next text would be written over the first.
     batch.put(META, "next_content", &[3].to_vec()).unwrap();
-    let error = batch.next_number("next_content").unwrap_err().to_string();
+    let error = batch.next_unique_number("next_content").unwrap_err().to_string();
     assert!(error.contains("has not 8 bytes"), "{error}");
 }
 

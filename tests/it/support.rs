@@ -77,7 +77,7 @@ pub(crate) fn check_clean(store: &Store) {
     assert_eq!(findings.listed, Vec::<String>::new());
 }
 
-/// A store in a folder of its own.
+/// A store in a folder of its own. Its number is 0, so that documents are 1, 2, 3.
 pub(crate) struct Crawled {
     _folder: tempfile::TempDir,
     pub store: Store,
@@ -86,7 +86,7 @@ pub(crate) struct Crawled {
 impl Crawled {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+        let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
         Self { _folder: folder, store }
     }
 

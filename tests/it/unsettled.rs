@@ -11,7 +11,7 @@ use uniqcrawl::corpus::export::{
     CSV, Config, JSONL, Summary, Target, Unsettled, dropped_of, export, export_with,
 };
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS, UNSURE};
-use uniqcrawl::neardup::Key;
+use uniqcrawl::neardup::{self, Key};
 use uniqcrawl::store::{Batch, META, Store, Update as _, View as _};
 use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::web::robots::meta::Terms;
@@ -37,7 +37,7 @@ struct Exported {
 impl Shelf {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+        let store = Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap();
         Self { folder, store, fingerprinter: Fingerprinter::default(), time: 0 }
     }
 
@@ -61,7 +61,7 @@ impl Shelf {
             score: None,
             terms: Terms::default(),
             declared: String::new(),
-            keys: self.fingerprinter.article_keys_of(&input),
+            keys: neardup::article_keys(&self.fingerprinter, &input),
         }
     }
 

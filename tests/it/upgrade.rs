@@ -1,19 +1,24 @@
-//! Stores of format 5 are opened, and crawled on.
+//! Stores of format 5 are migrated, and crawled on.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use redb::{ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition, TableHandle as _};
 use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters::{self, Match, Place};
 use uniqcrawl::corpus::documents::{Content, Copy};
+use uniqcrawl::corpus::migrate::migrate;
 use uniqcrawl::corpus::tables::{self, CONTENTS, COPIES, DOCUMENTS};
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::ADDRESSES;
 use uniqcrawl::localweb::Site;
+use uniqcrawl::neardup::Key;
 use uniqcrawl::store::{
-    Encoder, FORMAT, Name, Reading as _, Row as _, Store, Update as _, View as _, Writing as _,
+    Encoder, FORMAT, Name, Reading as _, Row as _, Store, View as _, Writing as _, sequence_of,
 };
 
+use crate::migrate::age_numbers;
+use crate::search_index::article;
 use crate::support::{Clusters, Web, check_clean, clusters, config, page, prose};
 
 /// What format 5 had in place of `unsure_copies`.
@@ -82,7 +87,7 @@ fn age(store: Store, unsure: &[u64]) {
         }
     }
     batch.raw_remove(Name::Meta, b"settled").unwrap();
-    batch.raw_put(Name::Meta, b"format", &5u64.to_be_bytes()).unwrap();
+    age_numbers(&mut batch, 5);
     batch.commit().unwrap();
     let path = store.path().to_owned();
     drop(store);
@@ -112,6 +117,17 @@ fn unsure_of(store: &Store) -> Vec<u64> {
     found
 }
 
+/// Opens a store as it is made before its numbers are those of a format.
+fn new(folder: &Path) -> Store {
+    Store::open_or_create_as(folder, 16 << 20, 0).unwrap()
+}
+
+fn migrated(folder: &Path) -> Store {
+    let done = migrate(folder, 16 << 20, true).unwrap().unwrap();
+    assert_eq!(done.from_format, 5);
+    Store::open(folder, 16 << 20).unwrap()
+}
+
 fn format_of(folder: &Path) -> u64 {
     let db = redb::Database::open(folder.join("store.redb")).unwrap();
     let txn = db.begin_read().unwrap();
@@ -120,16 +136,16 @@ fn format_of(folder: &Path) -> u64 {
 }
 
 #[test]
-fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
+fn a_store_of_format_5_is_migrated_and_its_crawl_goes_on_as_that_of_a_new_one() {
     let web = web();
     let whole: Clusters = {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+        let store = new(folder.path());
         run(&store, &web, 0);
         clusters(&store)
     };
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = new(folder.path());
     // All but one of the last pages.
     run(&store, &web, 5);
     let before = clusters(&store);
@@ -138,7 +154,7 @@ fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
     let format = format_of(folder.path());
     assert_eq!((unsure.len(), format), (2, 5), "one near copy came: {before:?}");
 
-    drop(Store::open(folder.path(), 16 << 20).unwrap());
+    drop(migrated(folder.path()));
     assert_eq!(format_of(folder.path()), FORMAT);
     {
         let db = redb::Database::open(folder.path().join("store.redb")).unwrap();
@@ -156,7 +172,7 @@ fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
         let rows: Vec<(u64, String)> =
             rows.map(|entry| (entry.key().unwrap(), entry.row().unwrap())).collect();
         let [(content, address)] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!(*content, unsure[1]);
+        assert_eq!(sequence_of(*content), unsure[1]);
         let known = snapshot.get(ADDRESSES, address).unwrap();
         assert!(known.is_some() && address.ends_with("/story"), "{address}");
         let of = |table| snapshot.rows_of(table).unwrap();
@@ -172,7 +188,7 @@ fn a_store_of_format_5_is_opened_and_its_crawl_goes_on_as_that_of_a_new_one() {
 fn the_first_copy_of_an_unsure_text_is_the_one_that_came_first() {
     let folder = tempfile::tempdir().unwrap();
     let web = web();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = new(folder.path());
     run(&store, &web, 0);
     let unsure = unsure_of(&store);
     let content = unsure[1];
@@ -184,25 +200,32 @@ fn the_first_copy_of_an_unsure_text_is_the_one_that_came_first() {
         let (document, address) = entry.key().unwrap();
         (document, address.to_owned(), entry.row().unwrap())
     };
-    let late = Copy { arrival: Timestamp(copy.arrival.0 + 1), ..copy };
-    batch.put(COPIES, (document, "a"), &late).unwrap();
+    let (key, same) = (Key::Exact, Some(content));
+    let matched = Match { document, same, key, distance: 0, similarity: 1.0, sure: true };
+    let late = Timestamp(copy.arrival.0 + 1);
+    let again = article("a", "the same");
+    clusters::join(&mut batch, &again, &Place::Tree(matched), 0, late).unwrap();
     batch.commit().unwrap();
     age(store, &unsure);
-    let store = Store::open(folder.path(), 16 << 20).unwrap();
+    let store = migrated(folder.path());
     let snapshot = store.snapshot().unwrap();
-    assert_eq!(snapshot.get(tables::UNSURE, content).unwrap(), Some(address));
+    let (number, first) = {
+        let row = snapshot.first(tables::UNSURE).unwrap().unwrap();
+        (row.key().unwrap(), row.row().unwrap())
+    };
+    assert_eq!((sequence_of(number), first), (content, address));
 }
 
 #[test]
-fn a_crash_before_the_upgrade_is_whole_leaves_the_old_store() {
+fn a_crash_before_the_migration_is_whole_leaves_the_old_store() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    let store = new(folder.path());
     run(&store, &web(), 0);
     let unsure = unsure_of(&store);
     age(store, &unsure);
     let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
-    command.args(["stats", "--store"]).arg(folder.path());
-    command.env("UNIQCRAWL_LOG", "uniqcrawl=trace").env("UNIQCRAWL_CRASH", "upgraded:1");
+    command.args(["migrate", "--store"]).arg(folder.path());
+    command.env("UNIQCRAWL_LOG", "uniqcrawl=trace").env("UNIQCRAWL_CRASH", "kept:1");
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), None, "it was killed");
 
@@ -213,7 +236,7 @@ fn a_crash_before_the_upgrade_is_whole_leaves_the_old_store() {
     assert_eq!(txn.open_table(UNSURE_5).unwrap().len().unwrap(), unsure.len() as u64);
     assert!(txn.open_table(UNSURE).is_err(), "nothing of the new format is there");
     drop((txn, db));
-    let store = Store::open(folder.path(), 16 << 20).unwrap();
+    let store = migrated(folder.path());
     check_clean(&store);
     assert_eq!(store.snapshot().unwrap().len(tables::UNSURE).unwrap(), unsure.len() as u64 - 1);
 }

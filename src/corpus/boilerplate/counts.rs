@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use crate::store::{BadRow, Decoder, Encoder, Row};
+use crate::store::{BadRow, Decoder, Encoder, Renumber, Row};
 
 use super::Repeated;
 
@@ -126,4 +126,6 @@ impl Row for Counts {
         }
         Ok(counts)
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }

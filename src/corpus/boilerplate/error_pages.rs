@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::corpus::tables::ERROR_PAGES;
 use crate::store::{
-    BadRow, Batch, Blob, Decoder, Encoder, Error, Fixed, Part as _, Row, Update as _, View as _,
-    Wide, row,
+    BadRow, Batch, Blob, Decoder, Encoder, Error, Fixed, Part as _, Renumber, Row, Update as _,
+    View as _, Wide, row,
 };
 use crate::text::sketch::Sketch;
 use crate::urls::PageUrl;
@@ -91,6 +91,8 @@ impl Row for ErrorPage {
             _ => Err(row.bad("its kind is unknown")),
         }
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }
 
 /// The error pages of the hosts at work.

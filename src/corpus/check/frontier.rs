@@ -9,11 +9,13 @@ use crate::frontier::{
     ADDRESSES, DOMAINS, HOST_NUMBERS, HOSTS, INLINKS, LATER, LINKS_BEYOND, LISTS, PATTERNS,
     Purpose, QUEUE, REVISITS, ROBOTS, Request, SCHEDULE, State, UNSTORED,
 };
-use crate::store::{BadRow, COUNTERS, Entry, Error, Key, META, Snapshot, View as _, read_number};
+use crate::store::{
+    BadRow, COUNTERS, Entry, Error, Key, META, STORE_NUMBER, Snapshot, View as _, read_number,
+};
 use crate::urls::{HostKey, Normalize};
 
 /// Facts about the store that are numbers, beside those whose names begin with `next_`.
-const NUMBERS: [&str; 3] = ["format", "search_update", "settled"];
+const NUMBERS: [&str; 4] = ["format", "search_update", "settled", STORE_NUMBER];
 
 /// What waits for a visit.
 pub(super) struct StillWaiting {

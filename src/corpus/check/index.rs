@@ -6,27 +6,29 @@ use super::{Findings, Spot, row_of};
 use crate::corpus::documents::read_body;
 use crate::corpus::keys;
 use crate::corpus::tables::{BODIES, CONTENTS, DOCUMENTS, EXACT, NEAR_LOG, REVIEWS, TWINS, UNSURE};
-use crate::store::{BadRow, Error, META, Snapshot, View as _, read_number};
+use crate::store::{
+    BadRow, Error, META, STORE_NUMBER, Snapshot, View as _, read_number, sequence_of, unique_number,
+};
 use crate::text::simhash::Fingerprint;
 
 /// Contents: each is in a document, under its hash, with its text and in the index.
 pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let entries = keys::load_sound(snapshot)?;
-    let mut texts: HashMap<u32, Fingerprint> = HashMap::new();
+    let mut texts: HashMap<u64, Fingerprint> = HashMap::new();
     for (fingerprint, content) in &entries.contents {
         findings.look("near");
         if texts.insert(*content, *fingerprint).is_some() {
             findings.fault("near", || format!("content {content} is twice in the index"));
         }
     }
-    let mut titles: HashMap<u32, Fingerprint> =
+    let mut titles: HashMap<u64, Fingerprint> =
         entries.titles.iter().map(|(print, content)| (*content, *print)).collect();
     for entry in snapshot.rows(CONTENTS)? {
         let entry = entry?;
         let number = entry.key()?;
         findings.look("contents");
         // Texts that were too short for near-duplicates have no fingerprint in the index.
-        let (print, title) = (texts.remove(&(number as u32)), titles.remove(&(number as u32)));
+        let (print, title) = (texts.remove(&number), titles.remove(&number));
         if !snapshot.has(BODIES, number)? {
             findings.fault("contents", || format!("content {number} has no text"));
         }
@@ -139,12 +141,39 @@ fn looks(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     let number = |name| -> Result<Result<u64, BadRow>, Error> {
         Ok(snapshot.bytes(META, name)?.map_or(Ok(0), |row| read_number(&row)))
     };
-    if let (Ok(settled), Ok(newest)) = (number("settled")?, number("next_content")?)
+    let (settled, newest) = (number("settled")?, number("next_content")?);
+    if let (Ok(settled), Ok(newest)) = (&settled, &newest)
         && settled > newest
     {
         findings.fault("meta", || {
             format!("meta, row settled: content {settled} is to come after {newest}")
         });
+    }
+    own_numbers(snapshot, findings)
+}
+
+/// The numbers that the store gives carry its own, and none of its documents and contents is to
+/// come after the last one that it gave.
+fn own_numbers(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+    let Some(row) = snapshot.bytes(META, STORE_NUMBER)? else {
+        findings.fault("meta", || format!("meta: it has no row {STORE_NUMBER}"));
+        return Ok(());
+    };
+    // What cannot be read was listed before.
+    let Ok(store) = read_number(&row) else { return Ok(()) };
+    let Some(first) = unique_number(store, 0) else {
+        findings.fault("meta", || format!("meta, row {STORE_NUMBER}: {store} is too large"));
+        return Ok(());
+    };
+    let documents = snapshot.last(DOCUMENTS)?.map(|row| row.key()).transpose()?;
+    let contents = snapshot.last(CONTENTS)?.map(|row| row.key()).transpose()?;
+    for (name, last) in [("next_document", documents), ("next_content", contents)] {
+        let next = snapshot.bytes(META, name)?.map(|row| read_number(&row));
+        let Some(Ok(next)) = next.or_else(|| last.map(|_| Ok(first))) else { continue };
+        let is_own = next.checked_sub(first) == Some(sequence_of(next));
+        if !is_own || last.is_some_and(|last| last > next) {
+            findings.fault("meta", || format!("meta, row {name}: {next} is not the last number"));
+        }
     }
     Ok(())
 }

@@ -160,7 +160,7 @@ pub fn join(
 ) -> Result<Joined, Error> {
     let (document, content, matched) = match place {
         Place::New => {
-            let document = batch.next_number("next_document")?;
+            let document = batch.next_unique_number("next_document")?;
             (document, add_content(batch, article, document, None, now)?, None)
         }
         Place::Tree(matched) => {
@@ -324,7 +324,7 @@ fn add_content(
     root: Option<u64>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let number = batch.next_number("next_content")?;
+    let number = batch.next_unique_number("next_content")?;
     let text = &article.keys.text;
     let content = Content {
         document,

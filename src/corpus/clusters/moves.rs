@@ -100,7 +100,7 @@ fn move_content(
         Place::Tree(matched) => {
             (matched.document, Some(must_read(batch, matched.document)?.root), Some(matched))
         }
-        Place::New => (batch.next_number("next_document")?, None, None),
+        Place::New => (batch.next_unique_number("next_document")?, None, None),
     };
     // A text is packed against the root of its own tree, which may end before this one; a base is
     // always older.
@@ -270,12 +270,8 @@ pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error
     batch.remove(BODIES, number)?;
     equal::remove(batch, content.hash, number)?;
     batch.remove(UNSURE, number)?;
-    let change = move |field, fingerprint| Change {
-        field,
-        fingerprint,
-        content: number as u32,
-        removed: true,
-    };
+    let change =
+        move |field, fingerprint| Change { field, fingerprint, content: number, removed: true };
     let text = change(Field::Content, content.fingerprint);
     let title = content.title_fingerprint.map(|title| change(Field::Title, title));
     keys::append(batch, std::iter::once(text).chain(title));

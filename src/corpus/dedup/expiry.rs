@@ -77,7 +77,7 @@ pub fn expire(
         Frontier::forget_expired(&mut batch, &ended.addresses)?;
         if let Some((finder, _)) = shared {
             let mut finder = lock(finder);
-            ended.contents.iter().for_each(|content| finder.forget(*content as u32));
+            ended.contents.iter().for_each(|content| finder.forget(*content));
         }
         batch.commit()?;
         done.documents += ended.documents;

@@ -128,7 +128,7 @@ impl Placer<'_> {
     /// Names contents no more that are removed.
     fn forget(&self, left: &Left) {
         let mut finder = lock(self.finder);
-        left.contents.iter().for_each(|content| finder.forget(*content as u32));
+        left.contents.iter().for_each(|content| finder.forget(*content));
     }
 
     fn finish(
@@ -140,8 +140,8 @@ impl Placer<'_> {
         if let Some(content) = joined.content {
             // For one article at a time: who only asks for keys waits neither for all nor the disk.
             let mut finder = lock(self.finder);
-            finder.insert(content as u32, &article.keys);
-            keys::append(self.batch, finder.changes(content as u32, &article.keys));
+            finder.insert(content, &article.keys);
+            keys::append(self.batch, finder.changes(content, &article.keys));
         }
         clusters::count_found(self.batch, &judged.place)?;
         let united = self.follow(article, &joined, &judged)?;

@@ -70,7 +70,7 @@ pub fn judge_stored(
             best = allowed.map(|allowed| (allowed, content, document));
         }
         if allowed.is_none() && takes_place(question, &row.keys(), &mates) {
-            let contents = texts_of(&mates).into_iter().map(u64::from).collect();
+            let contents = texts_of(&mates);
             refused.get_or_insert((content, document, contents));
         }
     }
@@ -100,12 +100,12 @@ pub(super) fn judge_near(
     config: &Config,
 ) -> Result<Judged, Error> {
     let mut candidates = finder.candidates(question.keys);
-    candidates.retain(|candidate| Some(u64::from(candidate.content)) != question.content);
+    candidates.retain(|candidate| Some(candidate.content) != question.content);
     let Judgement { matched, also, perhaps, refused, repeats } =
         judge(&StoredTrees(batch), &candidates, question, config)?;
     let mut evicts = Vec::new();
     let place = matched.map_or(Place::New, |matched| {
-        evicts.extend(matched.evicts.iter().copied().map(u64::from));
+        evicts = matched.evicts;
         Place::Tree(clusters::Match {
             document: matched.document,
             same: None,
@@ -166,12 +166,12 @@ pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
         keys::fold(&mut batch, &mut entries)?;
         batch.commit()?;
     }
-    finder.insert_fingerprints(Field::Content, &entries.contents);
-    finder.insert_fingerprints(Field::Title, &entries.titles);
+    finder.insert_fingerprints(Field::Content, entries.contents);
+    finder.insert_fingerprints(Field::Title, entries.titles);
     if finder.has_equality_keys() {
         finder.insert_keys(snapshot.rows(CONTENTS)?.map(|entry| {
             let entry = entry?;
-            Ok::<_, Error>((entry.key()? as u32, entry.row()?.keys()))
+            Ok::<_, Error>((entry.key()?, entry.row()?.keys()))
         }))?;
     }
     Ok(finder)
@@ -212,8 +212,8 @@ struct StoredTrees<'a>(&'a Batch);
 impl Trees for StoredTrees<'_> {
     type Error = Error;
 
-    fn text(&self, content: u32) -> Result<KnownText<'_>, Error> {
-        let row = must_read(self.0, u64::from(content))?;
+    fn text(&self, content: u64) -> Result<KnownText<'_>, Error> {
+        let row = must_read(self.0, content)?;
         Ok(KnownText { content, document: row.document, keys: Cow::Owned(row.keys()) })
     }
 
@@ -222,14 +222,14 @@ impl Trees for StoredTrees<'_> {
         let read = |content| Ok::<_, Error>(Cow::Owned(must_read(self.0, content)?.keys()));
         let canonical = if row.content == row.root { None } else { Some(read(row.content)?) };
         // Most trees are their root.
-        let (root, leaf) = if row.root == u64::from(text.content) {
+        let (root, leaf) = if row.root == text.content {
             (text.keys, None)
         } else {
             (read(row.root)?, Some(text.keys))
         };
         Ok(KnownTree {
             document: text.document,
-            root_content: row.root as u32,
+            root_content: row.root,
             root,
             canonical,
             leaf,
@@ -282,7 +282,7 @@ fn neighbours(
 
 fn mate<'a>(batch: &Batch, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
     let text: TextKeys = must_read(batch, copy.content)?.keys().text;
-    let content = copy.content as u32;
+    let content = copy.content;
     Ok(Mate { content, standing: copy.standing(address), text: Cow::Owned(text) })
 }
 

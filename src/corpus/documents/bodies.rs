@@ -7,14 +7,16 @@ use std::cell::RefCell;
 use zstd::bulk::Compressor;
 
 use crate::corpus::tables::BODIES;
-use crate::store::{BadRow, Batch, Blob, Error, MaybeNumber, Number, Update as _, View, row};
+use crate::store::{
+    BadRow, Batch, Blob, Error, MaybeContentNumber, Number, Update as _, View, row,
+};
 
 row! {
     /// A stored text.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct StoredBody: "body", 1 to 1 {
         /// Number of the content against whose text it is compressed.
-        base: Option<u64> = MaybeNumber;
+        base: Option<u64> = MaybeContentNumber;
         /// Bytes of the text.
         length: u64 = Number;
         /// A frame of zstd.

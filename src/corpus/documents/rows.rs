@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::clock::Timestamp;
 use crate::neardup::Key;
 use crate::store::{
-    Blob, Code, Encoder, Fixed, Flag, List, Nested, Number, Rest, Signed, Text, Wide, row,
+    Blob, Code, ContentNumber, DocumentNumber, Encoder, Fixed, Flag, List, Nested, Number, Rest,
+    Signed, Text, Wide, row,
 };
 use crate::text::features::{self, Standing, TextKeys};
 use crate::text::simhash::Fingerprint;
@@ -22,11 +23,11 @@ row! {
         /// Its public identifier.
         pub id: DocId = Wide;
         /// Content at the root of its tree in the parent forest.
-        pub root: u64 = Number;
+        pub root: u64 = ContentNumber;
         /// URL of the canonical copy: the one of the highest popularity.
         pub canonical: String = Text;
         /// Content of the canonical copy.
-        pub content: u64 = Number;
+        pub content: u64 = ContentNumber;
         /// Title of the canonical copy.
         pub title: String = Text;
         /// Language of the canonical copy (ISO 639-1), or empty.
@@ -86,7 +87,7 @@ row! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Copy: "copy", 3 to 4 {
         /// Its content.
-        pub content: u64 = Number;
+        pub content: u64 = ContentNumber;
         /// By which key it was recognised.
         pub key: Key = Code;
         /// Bits between its fingerprint and that of the content it was joined to.
@@ -132,7 +133,7 @@ row! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Content: "content", 2 to 4 {
         /// Document it belongs to. The node is the root if the document's row says so.
-        pub document: u64 = Number;
+        pub document: u64 = DocumentNumber;
         /// 128-bit hash of the normalised text.
         pub hash: u128 = Wide;
         /// Fingerprint of the text.

@@ -3,7 +3,7 @@
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::{CONTENTS, SENT_URLS};
 use crate::neardup::Key;
-use crate::store::{Code, Error, Number, Signed, Text, View, row};
+use crate::store::{Code, ContentNumber, Error, Number, Signed, Text, View, row};
 
 /// By what an article was recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ row! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Sent: "sent", 1 to 1 {
         /// Content that it carries: by it, its document is found.
-        pub content: u64 = Number;
+        pub content: u64 = ContentNumber;
         /// Name of the copy that stands for it.
         pub copy: String = Text;
         /// By what it was recognised.

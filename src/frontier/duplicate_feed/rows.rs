@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::store::{BadRow, Decoder, Encoder, Flag, Number, Row, Text, Wide, row};
+use crate::store::{BadRow, Decoder, Encoder, Flag, Number, Renumber, Row, Text, Wide, row};
 
 row! {
     /// A feed that a store has taken in.
@@ -89,4 +89,6 @@ impl Row for Role {
             _ => Self::Canonical { doc_id: row.wide()? },
         })
     }
+
+    fn renumber(&mut self, _: &mut dyn Renumber) {}
 }

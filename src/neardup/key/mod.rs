@@ -145,7 +145,8 @@ impl Key {
 }
 
 /// Fingerprints an article, with the hashes of all kinds.
-pub(crate) fn article_keys(fingerprinter: &Fingerprinter, input: &Input<'_>) -> ArticleKeys {
+#[must_use]
+pub fn article_keys(fingerprinter: &Fingerprinter, input: &Input<'_>) -> ArticleKeys {
     fingerprinter.article_keys_with(input, |text| {
         let hash = |key: &Key| match key.kind().search.as_ref()?.made {
             KeyMaker::Text(of) => Some((*key as u8, of(text)?)),
