@@ -312,7 +312,7 @@ pub struct Shape {
     /// Its name.
     pub name: &'static str,
     /// How it is stored.
-    pub shape: &'static str,
+    pub stored: &'static str,
     /// The first version of the row that has it; 0 for all.
     pub since: u8,
 }
@@ -413,7 +413,7 @@ macro_rules! row {
     (@shape $field:ident, $codec:ty, $type:ty, $since:literal) => {
         $crate::store::Shape {
             name: stringify!($field),
-            shape: <$codec as $crate::store::Codec<$type>>::SHAPE,
+            stored: <$codec as $crate::store::Codec<$type>>::SHAPE,
             since: $since,
         }
     };
@@ -464,6 +464,6 @@ mod tests {
         let fields: Vec<_> = Outer::FIELDS.iter().map(|f| (f.name, f.since)).collect();
         assert_eq!(fields, [("name", 0), ("numbers", 0), ("inner", 0), ("hash", 0), ("late", 2)]);
         assert_eq!((Outer::KIND, Outer::VERSION), ("outer", 2));
-        assert_eq!(Inner::FIELDS[0].shape, "signed number");
+        assert_eq!(Inner::FIELDS[0].stored, "signed number");
     }
 }

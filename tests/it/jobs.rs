@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use uniqcrawl::corpus::export::Format;
 use uniqcrawl::crawl::jobs::JobsFile;
 use uniqcrawl::localweb::{Page, Site};
 
@@ -329,11 +330,13 @@ fn every_fault_of_a_file_is_told_with_its_job_key_and_line() {
         "line 18: job b: webhook.url: is no URL",
         "line 19: job b: webhook.retries: must be a number from 0 to 10",
         "line 20: job b: export.folder: is missing",
-        "line 21: job b: export.format: must be jsonl or csv",
         "line 23: job b: command.run: must be a list of texts, not string",
     ] {
         assert!(said.contains(&format!("config/jobs.toml: {line}")), "`{line}` not in:\n{said}");
     }
+    let format = Format::named("xml").unwrap_err();
+    let format = format!("config/jobs.toml: line 21: job b: export.format: {format}");
+    assert!(format.contains("jsonl") && said.contains(&format), "`{format}` not in:\n{said}");
     assert!(!said.contains("s3cret"));
     // What only the files that it names can tell.
     let head = "[[job]]\nname = \"a\"\nstore = \"s\"\nevery = \"1h\"\n";

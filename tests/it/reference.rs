@@ -128,9 +128,9 @@ fn row_kind<R: Format>() -> RowKind {
 fn fields(head: &str, fields: &[Shape]) -> String {
     let mut text = format!("\n### {head}\n\n");
     text += "| field | how it is stored | since version |\n|---|---|---|\n";
-    for Shape { name, shape, since } in fields {
+    for Shape { name, stored, since } in fields {
         let since = if *since == 0 { String::new() } else { since.to_string() };
-        writeln!(text, "| `{name}` | {shape} | {since} |").unwrap();
+        writeln!(text, "| `{name}` | {stored} | {since} |").unwrap();
     }
     text
 }
