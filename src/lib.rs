@@ -17,6 +17,7 @@
     )
 )]
 
+// Written out: the formatter does not find modules in a macro.
 #[cfg(feature = "internals")]
 pub mod base;
 #[cfg(not(feature = "internals"))]
