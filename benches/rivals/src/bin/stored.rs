@@ -9,7 +9,7 @@ use std::time::Instant;
 use uniqcrawl::corpus::keys;
 use uniqcrawl::neardup::index::layout::{LayoutKind, build};
 use uniqcrawl::neardup::{Change, Field};
-use uniqcrawl::store::{Store};
+use uniqcrawl::store::Store;
 use uniqcrawl::text::simhash::Fingerprint;
 
 const BATCH: u32 = 10_000;
@@ -37,7 +37,8 @@ fn open(folder: &Path) -> (Store, usize, f64, f64) {
     let snapshot = store.snapshot().expect("tables");
     let mut entries = keys::load(&snapshot).expect("sound rows");
     let mut index = build(LayoutKind::Rotated, 3).expect("k fits");
-    index.insert_all(&entries.contents);
+    let narrow = |(print, content): &(Fingerprint, u64)| (*print, *content as u32);
+    index.insert_all(&entries.contents.iter().map(narrow).collect::<Vec<_>>());
     let opened = started.elapsed().as_secs_f64();
     drop(snapshot);
     let started = Instant::now();
@@ -65,7 +66,7 @@ fn main() {
             let changes = (next..(next + BATCH).min(count)).map(|content| Change {
                 field: Field::Content,
                 fingerprint: print(content),
-                content,
+                content: content.into(),
                 removed: false,
             });
             let mut batch = store.begin().expect("one writer");
