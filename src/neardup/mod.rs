@@ -28,6 +28,7 @@ mod pair;
 mod places;
 mod rule;
 mod second_look;
+pub mod segment;
 mod site;
 
 pub use change::{Change, Field};

@@ -1,0 +1,277 @@
+//! The postings of one table of a segment: blocks in order, and blocks of their first postings above
+//! them, up to one that stands for all. Written once, from the first posting to the last.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use super::block::{BadBlock, Block, BlockWriter, Posting};
+use super::filter::{Filter, KEYS, filter_of};
+
+/// Level of the filters, which stand for no blocks.
+pub const FILTERS: u8 = u8::MAX;
+
+/// Where a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId {
+    /// Number of the table.
+    pub table: u8,
+    /// Number of the segment.
+    pub segment: u32,
+    /// 0 for postings, above it blocks of first postings; or [`FILTERS`].
+    pub level: u8,
+    /// Its first posting; of a filter, its number and 0.
+    pub first: Posting,
+}
+
+impl BlockId {
+    /// Returns where a filter is.
+    #[must_use]
+    pub fn filter(table: u8, segment: u32, number: u32) -> Self {
+        let first = Posting { key: u64::from(number), content: 0 };
+        Self { table, segment, level: FILTERS, first }
+    }
+}
+
+/// A block that was written, with its place.
+pub type Written = (BlockId, Vec<u8>);
+
+/// Whatever holds blocks.
+pub trait Blocks {
+    /// What can go wrong.
+    type Error: From<BadBlock>;
+
+    /// Returns a block.
+    fn block(&self, id: BlockId) -> Result<Arc<Block>, Self::Error>;
+
+    /// Returns a filter.
+    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, Self::Error>;
+}
+
+/// One table of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentTable {
+    /// Its number.
+    pub table: u8,
+    /// Its postings.
+    pub postings: u64,
+    /// Level of the block that stands for all.
+    pub top: u8,
+    /// The first posting.
+    pub first: Posting,
+    /// Its filters; 0 if it has none.
+    pub filters: u32,
+}
+
+impl SegmentTable {
+    /// Calls `each` with the postings of a range of keys, block by block.
+    pub fn postings_of<B: Blocks>(
+        &self,
+        blocks: &B,
+        segment: u32,
+        keys: RangeInclusive<u64>,
+        mut each: impl FnMut(&Block, Range<usize>),
+    ) -> Result<(), B::Error> {
+        let from = Posting { key: *keys.start(), content: 0 };
+        let end = keys.end().checked_add(1).map(|key| Posting { key, content: 0 });
+        self.leaves(blocks, segment, from, &mut |block| {
+            let last = end.map_or(block.count(), |end| block.below(end));
+            each(block, block.below(from).min(last)..last);
+            last == block.count()
+        })
+    }
+
+    /// Tells whether a key may be there, as its filter has it.
+    pub fn may_have<B: Blocks>(
+        &self,
+        blocks: &B,
+        segment: u32,
+        key: u64,
+    ) -> Result<bool, B::Error> {
+        if self.filters == 0 {
+            return Ok(true);
+        }
+        let filter = BlockId::filter(self.table, segment, filter_of(key, self.filters));
+        Ok(blocks.filter(filter)?.may_have(key))
+    }
+
+    /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long as
+    /// it returns true.
+    pub fn leaves<B: Blocks>(
+        &self,
+        blocks: &B,
+        segment: u32,
+        from: Posting,
+        each: &mut impl FnMut(&Arc<Block>) -> bool,
+    ) -> Result<(), B::Error> {
+        let root = BlockId { table: self.table, segment, level: self.top, first: self.first };
+        walk(blocks, root, from, each).map(drop)
+    }
+}
+
+fn walk<B: Blocks>(
+    blocks: &B,
+    id: BlockId,
+    from: Posting,
+    each: &mut impl FnMut(&Arc<Block>) -> bool,
+) -> Result<bool, B::Error> {
+    let block = blocks.block(id)?;
+    let Some(level) = id.level.checked_sub(1) else { return Ok(each(&block)) };
+    // The last one that does not begin behind it.
+    let mut start = block.below(from);
+    if start == block.count() || block.get(start) != from {
+        start = start.saturating_sub(1);
+    }
+    for at in start..block.count() {
+        let below = BlockId { level, first: block.get(at), ..id };
+        if !walk(blocks, below, from, each)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A table that is being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeWriter {
+    segment: u32,
+    table: u8,
+    /// The block of each level that is not full yet.
+    levels: Vec<BlockWriter>,
+    postings: u64,
+    first: Option<Posting>,
+    /// Filters in all, and the one that is not whole yet with its keys.
+    filters: u32,
+    filter: u32,
+    keys: Vec<u64>,
+    written: Vec<Written>,
+}
+
+/// A table that is being written, between two steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeState {
+    /// The block of each level that is not full yet.
+    pub levels: Vec<Vec<u8>>,
+    /// Postings that came.
+    pub postings: u64,
+    /// The first of them.
+    pub first: Posting,
+    /// Filters that are whole.
+    pub filter: u32,
+}
+
+impl TreeWriter {
+    /// Begins a table of at most `postings_max` postings, with filters or without.
+    #[must_use]
+    pub fn new(segment: u32, table: u8, postings_max: u64, filtered: bool) -> Self {
+        let filters = if filtered { postings_max.div_ceil(KEYS).max(1) } else { 0 };
+        Self {
+            segment,
+            table,
+            levels: vec![BlockWriter::default()],
+            postings: 0,
+            first: None,
+            filters: u32::try_from(filters).unwrap_or(u32::MAX),
+            filter: 0,
+            keys: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+
+    /// Goes on with a table as it was after [`TreeWriter::pause`].
+    pub fn resume(&mut self, state: &TreeState) -> Result<(), BadBlock> {
+        let levels = state.levels.iter().map(|bytes| Block::read(bytes));
+        let levels = levels.map(|block| Ok::<_, BadBlock>(BlockWriter::resumed(&block?)));
+        self.levels = levels.collect::<Result<_, _>>()?;
+        (self.postings, self.first) = (state.postings, Some(state.first));
+        self.filter = state.filter;
+        Ok(())
+    }
+
+    /// Returns the number of the filter that a key falls into.
+    #[must_use]
+    pub fn filter_of(&self, key: u64) -> u32 {
+        filter_of(key, self.filters)
+    }
+
+    /// Tells whether it has filters.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        self.filters > 0
+    }
+
+    /// Adds a posting, which is behind all before.
+    pub fn push(&mut self, posting: Posting) {
+        if self.is_filtered() {
+            self.end_filters(self.filter_of(posting.key));
+            if self.keys.last() != Some(&posting.key) {
+                self.keys.push(posting.key);
+            }
+        }
+        self.first.get_or_insert(posting);
+        self.postings += 1;
+        self.add(0, posting);
+    }
+
+    fn add(&mut self, level: usize, posting: Posting) {
+        if self.levels.len() == level {
+            self.levels.push(BlockWriter::default());
+        }
+        if !self.levels[level].push(posting) {
+            self.end_block(level);
+            self.levels[level].push(posting);
+        }
+    }
+
+    /// Writes the block of a level, and notes it in the level above.
+    fn end_block(&mut self, level: usize) {
+        let Some(first) = self.levels[level].first() else { return };
+        self.write(level, first);
+        self.add(level + 1, first);
+    }
+
+    fn write(&mut self, level: usize, first: Posting) {
+        let Some(bytes) = self.levels[level].take() else { return };
+        let level = u8::try_from(level).expect("each level is a hundredth of the one below");
+        self.written.push((BlockId { table: self.table, segment: self.segment, level, first }, bytes));
+    }
+
+    /// Writes all filters before one.
+    fn end_filters(&mut self, next: u32) {
+        while self.filter < next {
+            let id = BlockId::filter(self.table, self.segment, self.filter);
+            self.written.push((id, Filter::of(&self.keys).bytes()));
+            self.keys.clear();
+            self.filter += 1;
+        }
+    }
+
+    /// Returns what was written since the last time.
+    pub fn take_written(&mut self) -> Vec<Written> {
+        std::mem::take(&mut self.written)
+    }
+
+    /// Returns how to go on another time; none if nothing came yet. The next posting falls into
+    /// another filter than the last one.
+    pub fn pause(&mut self) -> Option<TreeState> {
+        let first = self.first?;
+        if !self.keys.is_empty() {
+            self.end_filters(self.filter + 1);
+        }
+        let levels = self.levels.iter().filter_map(BlockWriter::bytes).collect();
+        Some(TreeState { levels, postings: self.postings, first, filter: self.filter })
+    }
+
+    /// Ends the table; none if nothing came.
+    pub fn finish(&mut self) -> Option<SegmentTable> {
+        let first = self.first?;
+        self.end_filters(self.filters);
+        let mut level = 0;
+        while level + 1 < self.levels.len() {
+            self.end_block(level);
+            level += 1;
+        }
+        self.write(level, first);
+        let (table, postings, filters) = (self.table, self.postings, self.filters);
+        Some(SegmentTable { table, postings, top: level as u8, first, filters })
+    }
+}
