@@ -107,7 +107,7 @@ fn show_beside(
 ) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
     crawl::fix_rules(store, &config.urls)?;
     let listener = Listener::open(config, store)?;
-    context.finder = Some(listener.service.finder());
+    context.index = Some(listener.service.index());
     let begun = listener.service.crawls().begin(None, folder, context);
     if !quiet {
         eprintln!("the crawl can be looked at on http://{}", listener.address);

@@ -128,8 +128,8 @@ fn start_jobs(
     store: &Arc<Store>,
     service: &Arc<Service>,
 ) -> Result<(JobsHandle, JoinHandle<()>)> {
-    let (store, finder) = (store.clone(), service.finder());
-    let served = Some(Served { folder: folder.canonicalize()?, store, finder });
+    let (store, index) = (store.clone(), service.index());
+    let served = Some(Served { folder: folder.canonicalize()?, store, index });
     let house = Arc::new(House { crawls: service.crawls(), served });
     let runner = jobs::open(jobs, None, house, Screen { json: false, quiet: true })?;
     let jobs_handle = runner.handle();

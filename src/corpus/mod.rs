@@ -10,7 +10,7 @@ pub mod dedup;
 pub mod documents;
 pub mod explain;
 pub mod export;
-pub mod keys;
+pub mod index;
 pub mod migrate;
 #[cfg(feature = "search")]
 pub mod search;

@@ -2,12 +2,14 @@
 //!
 //! The list stands below the modules of the room, which read and write by it; it names their rows.
 
+use crate::neardup::segment::BlockId;
 use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{
     Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent, StoredBody,
 };
+use super::index::{StoredMerge, StoredSegment};
 
 /// Document number -> document.
 pub const DOCUMENTS: Table<DocumentNumber, Document> = Table::new(Name::Documents);
@@ -30,11 +32,20 @@ pub const EXACT: Table<u128, ContentNumber> = Table::new(Name::Exact);
 /// Hash of a normalised text, number of a further content that has it.
 pub const TWINS: Table<(u128, ContentNumber), ()> = Table::new(Name::Twins);
 
-/// Number of a rotated table, prefix of a fingerprint -> packed entries.
-pub const NEAR: Table<(u8, u16), Vec<u8>> = Table::new(Name::Near);
+/// Place of a block -> block of postings of rotated fingerprints.
+pub const NEAR: Table<BlockId, Vec<u8>> = Table::new(Name::Near);
+
+/// Place of a block -> block of postings, or filter, of keys that must be equal.
+pub const KEYS: Table<BlockId, Vec<u8>> = Table::new(Name::Keys);
+
+/// Number of a segment of the index -> segment.
+pub const SEGMENTS: Table<u32, StoredSegment> = Table::new(Name::Segments);
+
+/// Number of a segment -> how to go on with the segments that become it.
+pub const MERGES: Table<u32, StoredMerge> = Table::new(Name::Merges);
 
 /// Sequence -> packed changes of one commit.
-pub const NEAR_LOG: Table<u64, Vec<u8>> = Table::new(Name::NearLog);
+pub const INDEX_LOG: Table<u64, Vec<u8>> = Table::new(Name::IndexLog);
 
 /// Content number -> URL of its first copy: contents whose matches get a second look.
 pub const UNSURE: Table<ContentNumber, String> = Table::new(Name::Unsure);

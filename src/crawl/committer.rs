@@ -16,9 +16,9 @@ use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
 use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
 use crate::corpus::documents::sent_content;
+use crate::corpus::index::Index;
 use crate::corpus::tables::{COPIES, EXACT};
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
-use crate::neardup::Finder;
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
@@ -49,7 +49,7 @@ const SHARE_LOOK: Duration = Duration::from_millis(2);
 pub(super) struct Committer<'a> {
     store: &'a Store,
     frontier: Frontier,
-    finder: Arc<Mutex<Finder>>,
+    index: Arc<Mutex<Index>>,
     boilerplate: HostBlocks,
     error_pages: ErrorPages,
     settings: &'a Settings,
@@ -100,7 +100,7 @@ enum Course {
 /// What the committer works with.
 pub(super) struct Parts<'a> {
     pub store: &'a Store,
-    pub finder: Arc<Mutex<Finder>>,
+    pub index: Arc<Mutex<Index>>,
     pub known: KnownBlocks,
     pub settings: &'a Settings,
     /// Requests under way at a time.
@@ -113,12 +113,12 @@ pub(super) struct Parts<'a> {
 impl<'a> Committer<'a> {
     /// Takes up the frontier of the store and offers the seeds.
     pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
-        let Parts { store, finder, known, settings, requests_max, context, leases, done } = parts;
+        let Parts { store, index, known, settings, requests_max, context, leases, done } = parts;
         let frontier = start::take_up(store, settings, context, seeds, feeds)?;
         Ok(Self {
             store,
             frontier,
-            finder,
+            index,
             boilerplate: HostBlocks::new(known),
             error_pages: ErrorPages::default(),
             settings,
@@ -167,7 +167,7 @@ impl<'a> Committer<'a> {
 
     /// Somebody else writes to the store, too.
     fn is_shared(&self) -> bool {
-        self.context.finder.is_some()
+        self.context.index.is_some()
     }
 
     /// Waits, with no transaction open, until there is something to write. Returns the page that
@@ -190,7 +190,7 @@ impl<'a> Committer<'a> {
     /// One transaction; it begins with the page that `came`.
     fn batch(&mut self, mut came: Option<Visit<Yield>>) -> Result<Course, Error> {
         let turn = self.store.turn();
-        let mut batch = dedup::begin(self.store, &self.finder, &self.settings.dedup)?;
+        let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
         let longest = self.settings.limits.batch_time_max.duration();
         let mut opened = self.is_shared().then(Instant::now);
         let mut pages = 0;
@@ -374,7 +374,7 @@ impl<'a> Committer<'a> {
     }
 
     fn placer<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Placer<'b> {
-        Placer { batch, finder: &self.finder, config: &self.settings.dedup, now }
+        Placer { batch, index: &self.index, config: &self.settings.dedup, now }
     }
 
     /// Notes a new document for whoever is told of them.

@@ -33,9 +33,10 @@ use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, KnownBlocks};
 use crate::corpus::dedup;
+use crate::corpus::index::Index;
 use crate::frontier;
 use crate::frontier::duplicate_feed;
-use crate::neardup::{self, Finder};
+use crate::neardup;
 use crate::page;
 use crate::store::{self, Store};
 use crate::text::features::Fingerprinter;
@@ -252,7 +253,7 @@ pub struct Context {
     pub live: Arc<Live>,
     /// The index of the store, if others of this process write to the store as well; without it,
     /// the crawl reads one of its own.
-    pub finder: Option<Arc<Mutex<Finder>>>,
+    pub index: Option<Arc<Mutex<Index>>>,
     /// Who is told of new documents.
     pub on_document: Option<OnDocument>,
 }
@@ -278,9 +279,9 @@ pub fn run(
         .map_err(|error| dedup::Error::Settings(error.into()))?;
     let named = &settings.frontier.duplicate_feeds.known;
     let feeds = duplicate_feed::import_all(store, named, &settings.normalize)?;
-    let finder = match &context.finder {
-        Some(finder) => finder.clone(),
-        None => Arc::new(Mutex::new(dedup::load(store, &settings.dedup)?)),
+    let index = match &context.index {
+        Some(index) => index.clone(),
+        None => Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -326,7 +327,7 @@ pub fn run(
         drop((visited, done));
         let parts = committer::Parts {
             store,
-            finder,
+            index: index.clone(),
             known: known.clone(),
             settings,
             requests_max: requests,
@@ -341,6 +342,9 @@ pub fn run(
         runtime.shutdown_background();
         report
     })?;
+    if context.index.is_none() {
+        dedup::settle(store, &index, &settings.dedup)?;
+    }
     Ok(report)
 }
 

@@ -69,6 +69,17 @@ pub enum Error {
 }
 
 impl Config {
+    /// Names everything that decides what keys of contents the index of a store has.
+    #[must_use]
+    pub fn index_name(&self) -> String {
+        let Self { titles, sentences, bands, band_rows, .. } = self;
+        let words_min = self.rule.words_min;
+        format!(
+            "titles {titles}, sentences {sentences}, bands {bands} of {band_rows}, \
+             from {words_min} words"
+        )
+    }
+
     /// Returns the first setting that cannot be.
     pub fn check(&self) -> Result<(), Error> {
         let slots = self.bands.saturating_mul(self.band_rows);

@@ -1,6 +1,5 @@
 //! Candidates: which contents may be the same article, by any of its keys.
 
-use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::convert::Infallible;
 
@@ -12,19 +11,17 @@ use crate::text::sketch::{SLOTS, Sketch};
 
 use super::key::KeyMaker;
 use super::places::Places;
-use super::{Change, Config, Error, Field, Key};
+use super::segment::{Posting, ROTATIONS, equality_table, near_table, wide};
+use super::{Config, Error, Field, Key};
 
 /// The keys of all contents, in memory. Inside, a content is its place among them, of 32 bits.
 pub struct Finder {
     places: Places,
     near: Vec<NearTable>,
     equal: Vec<EqualTable>,
-    tails: Tails,
     config: Config,
-    /// Contents that were removed from the store since.
-    removed: HashSet<u32>,
-    /// It names contents, or names contents no more, as no commit has stored yet.
-    ahead: bool,
+    /// Contents that were removed since.
+    removed: HashSet<u64>,
 }
 
 /// A content that may be the same article.
@@ -36,6 +33,8 @@ pub struct Candidate {
     pub key: Key,
     /// The title is among the keys by which it was found.
     pub titled: bool,
+    /// It was found by keys alone that others have by chance.
+    pub weak: bool,
     /// How much speaks for it.
     pub votes: u32,
 }
@@ -89,107 +88,56 @@ impl Finder {
             places: Places::default(),
             near,
             equal,
-            tails: Tails::default(),
             config: config.clone(),
             removed: HashSet::new(),
-            ahead: false,
         })
     }
 
     /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
     pub fn insert(&mut self, content: u64, keys: &ArticleKeys) {
-        self.ahead = true;
-        for Change { field, fingerprint, .. } in self.changes(content, keys) {
-            for table in self.near.iter_mut().filter(|table| table.field == field) {
-                table.layout.insert(fingerprint, self.places.of(content));
-            }
-        }
-        let Ok(()) = self.insert_keys(std::iter::once(Ok::<_, Infallible>((content, keys))));
-    }
-
-    /// Names a content no more: it was removed from the store.
-    pub fn forget(&mut self, content: u64) {
-        self.ahead = true;
-        self.removed.extend(self.places.find(content));
-    }
-
-    /// Notes that all it was told of is committed.
-    pub fn committed(&mut self) {
-        self.ahead = false;
-    }
-
-    /// Tells whether it was told of changes that are not committed. Whoever begins to write and
-    /// finds it so follows a writer that failed: the store has to be read again.
-    #[must_use]
-    pub fn is_ahead(&self) -> bool {
-        self.ahead
-    }
-
-    /// Returns the fingerprints by which a content is found, as changes of a stored index.
-    #[must_use]
-    pub fn changes(&self, content: u64, keys: &ArticleKeys) -> Vec<Change> {
         if !self.is_long_enough(keys) {
-            return Vec::new();
-        }
-        let add = |field, fingerprint| Change { field, fingerprint, content, removed: false };
-        let made = self.near.iter().filter_map(|table| Some(add(table.field, (table.of)(keys)?)));
-        let mut changes: Vec<Change> = made.collect();
-        changes.sort_by_key(|change| change.field);
-        changes
-    }
-
-    /// Adds fingerprints that were stored.
-    pub(crate) fn insert_fingerprints(&mut self, field: Field, entries: Vec<(Fingerprint, u64)>) {
-        if !self.near.iter().any(|table| table.field == field) {
             return;
         }
-        self.places.add_all(entries.iter().map(|(_, content)| *content));
-        // In the memory of the entries.
-        let entries: Vec<(Fingerprint, u32)> =
-            entries.into_iter().map(|(print, content)| (print, self.places.of(content))).collect();
-        for table in self.near.iter_mut().filter(|table| table.field == field) {
-            table.layout.insert_all(&entries);
+        let place = self.places.of(content);
+        for table in &mut self.near {
+            if let Some(fingerprint) = (table.of)(keys) {
+                table.layout.insert(fingerprint, place);
+            }
+        }
+        for table in &mut self.equal {
+            for hash in table.hashes(&self.config, keys) {
+                table.index.insert(hash, place);
+            }
         }
     }
 
-    /// Tells whether contents have equality keys here, which are read from their rows.
-    pub(crate) fn has_equality_keys(&self) -> bool {
-        !self.equal.is_empty()
+    /// Names a content no more: it was removed.
+    pub fn forget(&mut self, content: u64) {
+        self.removed.insert(content);
     }
 
-    /// Adds the equality keys of contents.
-    pub(crate) fn insert_keys<E>(
-        &mut self,
-        contents: impl Iterator<Item = Result<(u64, impl Borrow<ArticleKeys>), E>>,
-    ) -> Result<(), E> {
-        let mut waiting = vec![Vec::new(); self.equal.len()];
-        let has_tails = self.equal.iter().any(|table| table.key.is_weak());
-        for content in contents {
-            let (content, keys) = content?;
-            let keys = keys.borrow();
-            if !self.is_long_enough(keys) {
-                continue;
-            }
-            let place = self.places.of(content);
-            if has_tails {
-                self.tails.insert(place, &keys.text.sketch);
-            }
-            for (table, waiting) in self.equal.iter().zip(&mut waiting) {
-                let hashes = table.hashes(&self.config, keys);
-                waiting.extend(hashes.into_iter().map(|hash| (hash, place)));
-            }
-            if waiting.iter().any(|waiting| waiting.len() >= KEYS_AT_A_TIME) {
-                self.insert_waiting(&mut waiting);
-            }
+    /// Returns the postings by which a content is found where they are not in memory, each behind
+    /// the number of its table. A fingerprint has one in each of four rotations.
+    #[must_use]
+    pub fn postings(&self, content: u64, keys: &ArticleKeys) -> Vec<(u8, Posting)> {
+        let mut postings = Vec::new();
+        if !self.is_long_enough(keys) {
+            return postings;
         }
-        self.insert_waiting(&mut waiting);
-        Ok(())
-    }
-
-    fn insert_waiting(&mut self, waiting: &mut [Vec<(u32, u32)>]) {
-        for (table, waiting) in self.equal.iter_mut().zip(waiting) {
-            table.index.insert_all(waiting);
+        for table in &self.near {
+            let Some(fingerprint) = (table.of)(keys) else { continue };
+            let rotated = (0..ROTATIONS).map(|rotation| {
+                let key = fingerprint.0.rotate_left(16 * u32::from(rotation));
+                (near_table(table.field, rotation), Posting { key, content })
+            });
+            postings.extend(rotated);
         }
+        for table in &self.equal {
+            let hashes = table.hashes(&self.config, keys).into_iter();
+            let posting = |hash| (equality_table(table.key), Posting { key: wide(hash), content });
+            postings.extend(hashes.map(posting));
+        }
+        postings
     }
 
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
@@ -198,76 +146,73 @@ impl Finder {
     }
 
     /// Returns the contents that share a key with an article, those for which most speaks first,
-    /// then older ones. Those that share weak keys alone, and otherwise little as the ends of their
-    /// sketches tell, are left out: in a large corpus they are most of all, and each costs two
-    /// look-ups.
+    /// then older ones.
     #[must_use]
     pub fn candidates(&self, keys: &ArticleKeys) -> Vec<Candidate> {
-        let mut hits = self.hits(keys);
-        hits.sort_unstable_by_key(|(place, key)| (self.places.age(*place), *key));
+        let Ok(found) = self.candidates_with(keys, &NoPostings);
+        found
+    }
+
+    /// Does the same with contents whose keys lie elsewhere.
+    pub fn candidates_with<M: Postings>(
+        &self,
+        keys: &ArticleKeys,
+        more: &M,
+    ) -> Result<Vec<Candidate>, M::Error> {
+        let mut hits = self.hits(keys, more)?;
+        hits.sort_unstable();
         let groups = hits.chunk_by(|a, b| a.0 == b.0);
-        let sketch = &keys.text.sketch;
-        let groups = groups.filter(|group| {
-            !group.iter().all(|(_, key)| key.is_weak()) || self.tails.resembles(group[0].0, sketch)
-        });
         let mut found: Vec<Candidate> = groups
             .map(|group| Candidate {
-                content: self.places.content(group[0].0),
+                content: group[0].0,
                 key: group[0].1,
                 titled: group.iter().any(|(_, key)| key.is_of_title()),
+                weak: group.iter().all(|(_, key)| key.is_weak()),
                 votes: group.iter().map(|(_, key)| key.votes()).sum(),
             })
             .collect();
         found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
-        found
+        Ok(found)
     }
 
     /// Returns every key by which `content` is found from an article.
     #[must_use]
     pub fn keys_of(&self, content: u64, keys: &ArticleKeys) -> Vec<Key> {
-        let place = self.places.find(content);
-        let mut kinds: Vec<Key> = self
-            .hits(keys)
-            .into_iter()
-            .filter(|(other, _)| Some(*other) == place)
-            .map(|(_, key)| key)
-            .collect();
+        let Ok(hits) = self.hits(keys, &NoPostings);
+        let mut kinds: Vec<Key> =
+            hits.into_iter().filter(|(other, _)| *other == content).map(|(_, key)| key).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds
     }
 
-    /// Places of contents with the keys that lead to them.
-    fn hits(&self, keys: &ArticleKeys) -> Vec<(u32, Key)> {
-        let mut hits: Vec<(u32, Key)> = Vec::new();
+    /// Contents with the keys that lead to them.
+    fn hits<M: Postings>(&self, keys: &ArticleKeys, more: &M) -> Result<Vec<(u64, Key)>, M::Error> {
+        let mut hits: Vec<(u64, Key)> = Vec::new();
         if !self.is_long_enough(keys) {
-            return hits;
+            return Ok(hits);
         }
-        let mut near: Vec<Near> = Vec::new();
+        let (mut near, mut found): (Vec<Near>, Vec<(u32, u64)>) = (Vec::new(), Vec::new());
         for table in &self.near {
             let Some(fingerprint) = (table.of)(keys) else { continue };
             table.layout.probe(fingerprint, table.k, &mut near);
-            hits.extend(self.nearest(&mut near).map(|place| (place, table.key)));
+            let content = |near: Near| (near.distance, self.places.content(near.number));
+            found.extend(near.drain(..).map(content));
+            let asked = Nearby { field: table.field, fingerprint, k: table.k };
+            more.near(asked, &mut |distance, content| found.push((distance, content)))?;
+            hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
         }
         for table in &self.equal {
             for hash in table.hashes(&self.config, keys) {
-                table.index.get(hash, |place| hits.push((place, table.key)));
+                table.index.get(hash, |place| found.push((0, self.places.content(place))));
+                more.equal(table.key, hash, &mut |content| found.push((0, content)))?;
+                hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
             }
         }
         if !self.removed.is_empty() {
-            hits.retain(|(place, _)| !self.removed.contains(place));
+            hits.retain(|(content, _)| !self.removed.contains(content));
         }
-        hits
-    }
-
-    /// Takes the nearest entries, older ones first among equals: as many as a key may have.
-    fn nearest<'a>(&self, near: &'a mut Vec<Near>) -> impl Iterator<Item = u32> + use<'a> {
-        let order = |near: &Near| (near.distance, self.places.age(near.number));
-        if near.len() > KeyIndex::PER_KEY_MAX {
-            near.select_nth_unstable_by_key(KeyIndex::PER_KEY_MAX, order);
-            near.truncate(KeyIndex::PER_KEY_MAX);
-        }
-        near.drain(..).map(|near| near.number)
+        Ok(hits)
     }
 
     /// Returns the number of contents in the index.
@@ -287,12 +232,20 @@ impl Finder {
     pub fn bytes(&self) -> usize {
         let near: usize = self.near.iter().map(|table| table.layout.bytes()).sum();
         let equal: usize = self.equal.iter().map(|table| table.index.bytes()).sum();
-        near + equal + self.tails.bytes() + self.places.bytes()
+        near + equal + self.places.bytes()
     }
 }
 
-/// Keys that are put in order before they are added.
-const KEYS_AT_A_TIME: usize = 1 << 22;
+/// Takes what is nearest, older contents first among equals: as many as a key may have.
+fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32, u64)> {
+    if found.len() > 1 {
+        found.sort_unstable();
+        // One that lies in two places, or is found by several tables.
+        found.dedup();
+        found.truncate(KeyIndex::PER_KEY_MAX);
+    }
+    found.drain(..)
+}
 
 /// Slots at the end of a sketch, where the default bands have no part.
 const TAIL: usize = 128;
@@ -301,32 +254,48 @@ const TAIL: usize = 128;
 /// all cases, of 0.03 in 16 %.
 const TAIL_EQUAL_MIN: usize = 7;
 
-/// Contents that lie together.
-const CHUNK: usize = 1024;
+/// Tells whether two texts that share weak keys have more in common than chance has it.
+pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
+    let pairs = one.0[SLOTS - TAIL..].iter().zip(&other.0[SLOTS - TAIL..]);
+    pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
+}
 
-/// The ends of the sketches of all contents, by their places.
-#[derive(Default)]
-struct Tails(Vec<Option<Box<[[u8; TAIL]]>>>);
+/// Fingerprints that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearby {
+    /// Which fingerprints.
+    pub field: Field,
+    /// The one near which they are to be.
+    pub fingerprint: Fingerprint,
+    /// Largest distance, in bits.
+    pub k: u32,
+}
 
-impl Tails {
-    fn insert(&mut self, place: u32, sketch: &Sketch) {
-        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
-        if self.0.len() <= chunk {
-            self.0.resize_with(chunk + 1, || None);
-        }
-        let empty = || vec![[0; TAIL]; CHUNK].into_boxed_slice();
-        self.0[chunk].get_or_insert_with(empty)[at].copy_from_slice(&sketch.0[SLOTS - TAIL..]);
+/// Keys of further contents, which are not in memory.
+pub trait Postings {
+    /// What can go wrong.
+    type Error;
+
+    /// Calls `each` with the distance and the content of every fingerprint near one; more than
+    /// once, perhaps.
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Self::Error>;
+
+    /// Calls `each` with the contents that have a hash of a kind.
+    fn equal(&self, key: Key, hash: u32, each: &mut dyn FnMut(u64)) -> Result<(), Self::Error>;
+}
+
+/// There are none.
+struct NoPostings;
+
+impl Postings for NoPostings {
+    type Error = Infallible;
+
+    fn near(&self, _: Nearby, _: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        Ok(())
     }
 
-    /// Tells whether a content has more in common with an article than chance has it.
-    fn resembles(&self, place: u32, sketch: &Sketch) -> bool {
-        let Some(Some(chunk)) = self.0.get(place as usize / CHUNK) else { return true };
-        let pairs = chunk[place as usize % CHUNK].iter().zip(&sketch.0[SLOTS - TAIL..]);
-        pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.iter().flatten().count() * CHUNK * TAIL
+    fn equal(&self, _: Key, _: u32, _: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 
@@ -382,21 +351,19 @@ mod tests {
         for (number, other) in (0..).zip(&others) {
             finder.insert(number * 700, other);
         }
-        let found = |finder: &Finder, keys: &ArticleKeys| {
+        let found = |keys: &ArticleKeys| {
+            let other = |content: u64| &others[content as usize / 700].text.sketch;
             let found = finder.candidates(keys).into_iter();
-            found.map(|candidate| candidate.content).collect::<Vec<_>>()
+            found
+                .filter(|found| !found.weak || resembles(&keys.text.sketch, other(found.content)))
+                .map(|found| found.content)
+                .collect::<Vec<_>>()
         };
         let article = text(1, &[]);
-        assert_eq!(found(&finder, &article), [700]);
+        assert_eq!(found(&article), [700]);
         // Another key is enough by itself.
         let mut sentence = article.clone();
         sentence.text.sentences = Box::from([10]);
-        assert_eq!(found(&finder, &sentence), [0, 700]);
-        // Loaded at once it is the same.
-        let mut loaded = Finder::new(&Config::default()).unwrap();
-        let all = (0..).zip(others).map(|(number, other)| Ok::<_, Error>((number * 700, other)));
-        loaded.insert_keys(all).unwrap();
-        assert_eq!(found(&loaded, &sentence), [0, 700]);
-        assert_eq!(found(&loaded, &article), [700]);
+        assert_eq!(found(&sentence), [0, 700]);
     }
 }

@@ -7,6 +7,7 @@ use super::Key;
 use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::{SLOTS, Sketch};
 
+use super::finder::resembles;
 use super::known::{KnownTree, Mate, Question, Trees};
 use super::site::{self, SiteNames};
 use super::{Bond, Candidate, Config, Likeness};
@@ -238,11 +239,16 @@ impl<'a> Case<'a> {
         let mut related: Vec<Related<'_>> = Vec::new();
         let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
         // Many contents of one tree must not cost as much as many trees.
-        for candidate in candidates.iter().take(contents_max) {
-            if related.len() >= config.candidates_max {
+        let mut looked_up = 0;
+        for candidate in candidates {
+            if looked_up == contents_max || related.len() >= config.candidates_max {
                 break;
             }
-            let text = trees.text(candidate.content)?;
+            let Some(text) = trees.text(candidate.content)? else { continue };
+            if candidate.weak && !resembles(sketch, &text.keys.text.sketch) {
+                continue;
+            }
+            looked_up += 1;
             let similarity = sketch.similarity(&text.keys.text.sketch);
             names.note(&text, similarity);
             if site != 0 && text.keys.standing.site == site {

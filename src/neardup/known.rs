@@ -10,8 +10,8 @@ pub(crate) trait Trees {
     /// What can go wrong when one is looked up.
     type Error;
 
-    /// Returns a content.
-    fn text(&self, content: u64) -> Result<KnownText<'_>, Self::Error>;
+    /// Returns a content; none if it is gone, though the index still names it.
+    fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Self::Error>;
 
     /// Returns the tree of a content.
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Self::Error>;

@@ -104,10 +104,10 @@ impl TextPlace {
 impl Trees for MemoryTrees {
     type Error = Infallible;
 
-    fn text(&self, content: u64) -> Result<KnownText<'_>, Infallible> {
+    fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Infallible> {
         let node = &self.nodes[content as usize];
         let (document, keys) = (u64::from(node.place.tree), Cow::Borrowed(&*node.keys));
-        Ok(KnownText { content, document, keys })
+        Ok(Some(KnownText { content, document, keys }))
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {

@@ -12,10 +12,10 @@
 //! tree has any, so that an accident of 64 bits, a template, or a title such as "Home", never
 //! discards a page.
 
-mod change;
 mod classes;
 mod config;
 mod deduplicator;
+mod field;
 pub mod files;
 mod finder;
 pub mod forest;
@@ -31,10 +31,10 @@ mod second_look;
 pub mod segment;
 mod site;
 
-pub use change::{Change, Field};
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
-pub use finder::{Candidate, Finder};
+pub use field::Field;
+pub use finder::{Candidate, Finder, Nearby, Postings};
 pub(crate) use judge::{
     Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
 };

@@ -163,8 +163,8 @@ impl<'a> ArticlePair<'a> {
 impl Trees for ArticlePair<'_> {
     type Error = Infallible;
 
-    fn text(&self, content: u64) -> Result<KnownText<'_>, Infallible> {
-        Ok(KnownText { content, document: 0, keys: Cow::Borrowed(self.one) })
+    fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Infallible> {
+        Ok(Some(KnownText { content, document: 0, keys: Cow::Borrowed(self.one) }))
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {

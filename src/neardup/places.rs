@@ -31,15 +31,6 @@ impl Places {
         place
     }
 
-    /// Gives places to many contents, in the order of their numbers.
-    pub(super) fn add_all(&mut self, contents: impl Iterator<Item = u64>) {
-        let mut new: Vec<u64> = contents.filter(|content| self.find(*content).is_none()).collect();
-        new.sort_unstable();
-        for content in new {
-            self.of(content);
-        }
-    }
-
     /// Returns the place of a content; none if it has none.
     pub(super) fn find(&self, content: u64) -> Option<u32> {
         let in_order = &self.contents[..self.in_order];
@@ -51,11 +42,6 @@ impl Places {
             Ok(place) => Some(place as u32),
             Err(_) => self.late.get(&content).copied(),
         }
-    }
-
-    /// Returns what orders places as their contents are ordered: older ones first.
-    pub(super) fn age(&self, place: u32) -> u64 {
-        if self.late.is_empty() { u64::from(place) } else { self.content(place) }
     }
 
     /// Returns the content at a place.
@@ -80,7 +66,7 @@ mod tests {
     fn contents_in_order_take_eight_bytes_each() {
         let mut places = Places::default();
         let first = 7 << 40;
-        places.add_all((0..1_000).rev().map(|n| first + n));
+        (0..1_000).for_each(|n| _ = places.of(first + n));
         assert_eq!((places.content(0), places.find(first + 999)), (first, Some(999)));
         assert!(places.late.is_empty() && places.bytes() <= 8 * 1_024);
         // Of another store, which was joined.

@@ -185,7 +185,7 @@ fn begin(
     }
     let context = Context {
         clock: service.clock.clone(),
-        finder: Some(service.finder.clone()),
+        index: Some(service.index.clone()),
         ..Context::default()
     };
     if service.is_stopping() {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::PoisonError;
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
@@ -16,8 +15,8 @@ use super::query::Params;
 use super::route::{Route, route};
 use super::{Service, cursor};
 use crate::corpus::documents::{Copy, DocId, Document, changes_of, read_body};
-use crate::corpus::export;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
+use crate::corpus::{export, index};
 use crate::store::{Snapshot, View as _};
 use crate::urls::PageUrl;
 
@@ -232,8 +231,9 @@ async fn similar(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respon
         };
         let keys = content.keys();
         let candidates = {
-            let finder = service.finder.lock().unwrap_or_else(PoisonError::into_inner);
-            finder.candidates(&keys)
+            let index = index::lock(&service.index);
+            // The state that the index knows, which may be newer than that of the answer.
+            index.candidates(&service.store.snapshot()?, &keys)?
         };
         // The nearest content of each document.
         let mut best: BTreeMap<u64, (f32, u32)> = BTreeMap::new();

@@ -66,7 +66,7 @@ async fn expire(
             );
             return Err(Problem::new(StatusCode::CONFLICT, "expires_most", detail));
         }
-        let shared = Some((&service.finder, &service.crawl.dedup));
+        let shared = Some((&service.index, &service.crawl.dedup));
         dedup::expire(&service.store, shared, before).map_err(|error| {
             tracing::error!(%error, "documents could not be removed");
             service.store.suspect();

@@ -85,7 +85,7 @@ async fn hosts(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response
         };
         let now = service.clock.now();
         // The pace is that of the crawl under way, or of the next one.
-        let running = service.crawls.running().into_iter().find(|one| one.context.finder.is_some());
+        let running = service.crawls.running().into_iter().find(|one| one.context.index.is_some());
         let live = running.map(|one| one.context.live);
         let pace = live.as_ref().and_then(|live| live.pace.get());
         let pace = pace.unwrap_or(&service.crawl.frontier);

@@ -46,10 +46,11 @@ use tokio::sync::Semaphore;
 
 use crate::base::clock::Clock;
 use crate::corpus::dedup;
+use crate::corpus::index::Index;
 use crate::corpus::search as index;
 use crate::crawl::jobs::JobsHandle;
 use crate::crawl::{self, Crawls, stored_rules};
-use crate::neardup::{self, Finder};
+use crate::neardup;
 use crate::service::ingest::{Ingest, Prepared, Receipt, Submission};
 use crate::store::{self, Snapshot, Store};
 use crate::urls::Normalize;
@@ -96,7 +97,7 @@ pub fn check(config: &Config) -> Result<(), Error> {
 /// What all requests share.
 pub struct Service {
     store: Arc<Store>,
-    finder: Arc<Mutex<Finder>>,
+    index: Arc<Mutex<Index>>,
     ingest: Ingest,
     config: Config,
     honour: Honour,
@@ -146,18 +147,18 @@ impl Service {
     pub fn start(store: Arc<Store>, settings: &ServiceSettings) -> Result<Arc<Self>, Error> {
         let ServiceSettings { api, dedup, honour, search, crawl, clock } = settings;
         let guard = Guard::new(api)?;
-        let finder = Arc::new(Mutex::new(dedup::load(&store, dedup)?));
+        let index = Arc::new(Mutex::new(Index::open(&store, dedup)?));
         let rules = stored_rules(&store)?.unwrap_or_default();
         let limits = api.article.clone();
         let by = ingest::IngestRules { dedup, normalize: rules.clone(), limits };
-        let ingest = Ingest::start(store.clone(), finder.clone(), by, clock.clone())?;
+        let ingest = Ingest::start(store.clone(), index.clone(), by, clock.clone())?;
         let fingerprinters = match api.fingerprint_threads {
             0 => available_parallelism().map_or(1, usize::from),
             given => given,
         };
         let semaphore = |most: usize| Arc::new(Semaphore::new(most.clamp(1, 1 << 20)));
         Ok(Arc::new(Self {
-            finder,
+            index,
             ingest,
             config: api.clone(),
             honour: honour.clone(),
@@ -182,8 +183,8 @@ impl Service {
 
     /// Returns the index, for others of this process that write to the store.
     #[must_use]
-    pub fn finder(&self) -> Arc<Mutex<Finder>> {
-        self.finder.clone()
+    pub fn index(&self) -> Arc<Mutex<Index>> {
+        self.index.clone()
     }
 
     /// Returns the list of the crawls that are shown: all of this process belong there.

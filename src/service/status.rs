@@ -1,6 +1,6 @@
 //! The service and its store as a whole; and why a URL is where it is.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{Uri, header};
@@ -14,6 +14,7 @@ use super::query::Params;
 use super::route::{Route, route};
 use super::{Service, routes};
 use crate::corpus::explain::{self, Language};
+use crate::corpus::index;
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, RANKING, SEARCH_CHANGES, SENT};
 use crate::frontier::{ADDRESSES, HOSTS};
 use crate::store::{COUNTERS, Snapshot, View as _};
@@ -55,9 +56,9 @@ async fn explain(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respon
 }
 
 fn sizes(service: &Service, snapshot: &Snapshot) -> Result<Sizes, Problem> {
-    let finder = service.finder.lock().unwrap_or_else(PoisonError::into_inner);
-    let index_bytes = finder.bytes() as u64;
-    drop(finder);
+    let index = index::lock(&service.index);
+    let index_bytes = index.bytes() as u64;
+    drop(index);
     Ok(Sizes {
         documents: snapshot.len(DOCUMENTS)?,
         copies: snapshot.len(COPIES)?,

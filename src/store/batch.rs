@@ -29,13 +29,25 @@ pub struct Batch {
     open: Open,
     /// What is appended to logs: one row for each.
     logs: BTreeMap<Name, Vec<u8>>,
+    before: Vec<BeforeCommit>,
     after: Vec<Box<dyn FnOnce() + Send>>,
 }
+
+/// What is done at the end of a batch.
+type BeforeCommit = Box<dyn FnOnce(&mut Batch) -> Result<(), Error> + Send>;
 
 impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
         let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
-        Ok(Self { open, logs: BTreeMap::new(), after: Vec::new() })
+        Ok(Self { open, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
+    }
+
+    /// Has something done at the end of the batch, just before it is committed.
+    pub fn before_commit(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), Error> + Send + 'static,
+    ) {
+        self.before.push(Box::new(work));
     }
 
     /// Has something done when the batch is on the disk, and not before.
@@ -51,6 +63,9 @@ impl Batch {
 
     /// Keeps all writes: when this returns, no crash undoes them.
     pub fn commit(mut self) -> Result<(), Error> {
+        for work in std::mem::take(&mut self.before) {
+            work(&mut self)?;
+        }
         for (name, row) in std::mem::take(&mut self.logs) {
             let log = Table::<u64, Vec<u8>>::new(name);
             let last = self.last(log)?.map(|last| last.key()).transpose()?;

@@ -244,6 +244,12 @@ impl Store {
         db.expect("a store that is used is not dropped")
     }
 
+    /// Returns the memory of redb's page cache, in bytes.
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
     /// Waits for its turn to write. To be held over the transaction by whoever writes again and
     /// again, so that no writer of this process starves another.
     pub fn turn(&self) -> Turn<'_> {

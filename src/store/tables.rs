@@ -120,10 +120,16 @@ tables! {
     bodies: Bodies = "bodies", u64 => &'static [u8];
     /// Hash of a normalised text -> content number (`index`).
     exact: Exact = "exact", u128 => u64;
-    /// Table number, prefix -> packed entries: the rotated tables (`index`).
+    /// Table, segment, level, first posting -> block: the rotated tables of fingerprints (`index`).
     near: Near = "near", &'static [u8] => &'static [u8];
-    /// Sequence -> fingerprints of one commit that are not in the rotated tables yet (`index`).
-    near_log: NearLog = "near_log", u64 => &'static [u8];
+    /// The same for keys that must be equal (`index`).
+    keys: Keys = "keys", &'static [u8] => &'static [u8];
+    /// Number of a segment -> segment of the index (`index`).
+    segments: Segments = "segments", u32 => &'static [u8];
+    /// Number of a segment -> how to go on with what becomes it (`index`).
+    merges: Merges = "merges", u32 => &'static [u8];
+    /// Sequence -> contents that came and went with one commit and are in no segment yet (`index`).
+    index_log: IndexLog = "index_log", u64 => &'static [u8];
     /// Hash of a normalised text, number of a further content that has it -> (): pages of one site
     /// that are no copies of each other (`clusters`).
     twins: Twins = "twins", (u128, u64) => ();

@@ -6,9 +6,10 @@ use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::Facts;
 use uniqcrawl::corpus::explain::Explanation;
 use uniqcrawl::corpus::export::{Config, JSONL, Target, export};
+use uniqcrawl::corpus::index::Index;
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::{Page, Site};
-use uniqcrawl::neardup::{self, Finder, Question};
+use uniqcrawl::neardup::{self, Question};
 use uniqcrawl::store::View as _;
 use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::web::robots::meta::Terms;
@@ -199,7 +200,7 @@ fn a_page_that_names_another_address_later_or_whose_canonical_copy_goes_is_elect
 #[test]
 fn the_order_of_arrival_decides_nothing() {
     let crawled = Crawled::new();
-    let finder = Finder::new(&neardup::Config::default()).unwrap();
+    let index = Index::open(&crawled.store, &neardup::Config::default()).unwrap();
     let fingerprinter = Fingerprinter::default();
     let mut batch = crawled.store.begin().unwrap();
     let mut chance = 7_u64;
@@ -237,7 +238,7 @@ fn the_order_of_arrival_decides_nothing() {
                 };
                 let config = neardup::Config::default();
                 let question = Question::new(&article.keys, &article.address);
-                let judged = dedup::judge_stored(&batch, &finder, &question, &config).unwrap();
+                let judged = dedup::judge_stored(&batch, &index, &question, &config).unwrap();
                 let now = Timestamp(1);
                 // Half of them get their links later.
                 let at_once = if pick(2) == 0 { links } else { 0 };

@@ -8,9 +8,9 @@ use uniqcrawl::base::units::Time;
 use uniqcrawl::corpus::check::{Findings, check};
 use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::documents::{CanonicalChange, DocId, note_change};
-use uniqcrawl::corpus::keys;
+use uniqcrawl::corpus::index::{Change, note};
 use uniqcrawl::corpus::tables::{
-    BODIES, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, NEAR_LOG, REVIEWS, TWINS, UNSURE,
+    BODIES, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, REVIEWS, TWINS, UNSURE,
 };
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{DOMAINS, HOST_NUMBERS, PATTERNS, REVISITS, ROBOTS};
@@ -49,9 +49,7 @@ pub(crate) fn made(folder: &Path) -> Store {
     config.crawl.limits.pages_max = 5;
     crawl::run(&store, &config.settings(), &web.seeds(), &Context::default()).unwrap();
     write(&store, |batch| {
-        let mut entries = keys::load(batch).unwrap();
-        keys::fold(batch, &mut entries).unwrap();
-        batch.put(NEAR_LOG, 1, &Vec::new()).unwrap();
+        note(batch, Change { content: 0, gone: true });
         let number = batch.first(DOCUMENTS).unwrap().unwrap().key().unwrap();
         let change =
             CanonicalChange { time: Timestamp(1), from: "a".to_owned(), to: "b".to_owned() };
@@ -128,7 +126,7 @@ const OF_BYTES: [Name; 14] = [
     Name::Contents,
     Name::Bodies,
     Name::Near,
-    Name::NearLog,
+    Name::IndexLog,
     Name::History,
 ];
 
@@ -155,8 +153,8 @@ fn a_row_that_cannot_be_read_is_listed_in_every_table() {
     lists(&findings(&store), "bodies", "");
     lists(&findings(&store), "robots", "");
     // An entry of the right length that neither adds nor removes.
-    write(&store, |batch| drop(spoil(batch, Name::NearLog, &[4; 17])));
-    lists(&findings(&store), "near_log", "1: ");
+    write(&store, |batch| drop(spoil(batch, Name::IndexLog, &[4; 9])));
+    lists(&findings(&store), "index_log", "");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Article, Joined, Place};
 use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::{DocId, Facts, copies_of, read_body};
+use uniqcrawl::corpus::index::Index;
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::{self, Key};
 use uniqcrawl::neardup::{Config, Deduplicator, Finder, InputDocument, Question, Verdict};
@@ -12,13 +13,14 @@ use uniqcrawl::text::features::{Fingerprinter, Input};
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::web::robots::meta::Terms;
 
+use crate::shelf::SMALL;
 use crate::support::{Crawled, prose};
 
 /// A store under judgement, one article after the other.
 struct Judge {
     crawled: Crawled,
     config: Config,
-    finder: Finder,
+    index: Index,
     fingerprinter: Fingerprinter,
     time: i64,
 }
@@ -34,14 +36,9 @@ impl Judge {
     }
 
     fn with(config: Config) -> Self {
-        let finder = Finder::new(&config).unwrap();
-        Self {
-            crawled: Crawled::new(),
-            config,
-            finder,
-            fingerprinter: Fingerprinter::default(),
-            time: 0,
-        }
+        let crawled = Crawled::new();
+        let index = Index::open_with(&crawled.store, &config, SMALL).unwrap();
+        Self { crawled, config, index, fingerprinter: Fingerprinter::default(), time: 0 }
     }
 
     fn article(&self, address: &str, title: &str, text: &str) -> Article {
@@ -66,14 +63,16 @@ impl Judge {
         self.time += 1;
         let mut batch = self.crawled.store.begin().unwrap();
         let question = Question::new(&article.keys, &article.address);
-        let judged = dedup::judge_stored(&batch, &self.finder, &question, &self.config).unwrap();
+        let judged = dedup::judge_stored(&batch, &self.index, &question, &self.config).unwrap();
         let place = judged.place;
         let now = Timestamp(self.time);
         let joined = clusters::join(&mut batch, article, &place, links, now).unwrap();
         if let Some(content) = joined.content {
-            self.finder.insert(content, &article.keys);
+            self.index.insert(&mut batch, content, &article.keys);
         }
+        self.index.merge_some(&mut batch).unwrap();
         batch.commit().unwrap();
+        self.index.committed();
 
         (place, joined)
     }

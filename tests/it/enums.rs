@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use uniqcrawl::base::clock::{Clock, Timestamp};
-use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::index::Index;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::neardup::{self, Deduplicator, InputDocument, Preset, Verdict};
 use uniqcrawl::service::ingest::{ArticleLimits, Found, Ingest, IngestRules, Submission};
@@ -155,14 +155,14 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
         let config = by_fields(field, &[value, other]);
-        let finder = Arc::new(Mutex::new(dedup::load(&store, &config).unwrap()));
+        let index = Arc::new(Mutex::new(Index::open(&store, &config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
         let rules = IngestRules {
             dedup: &config,
             normalize: Normalize::default(),
             limits: ArticleLimits::default(),
         };
-        let ingest = Ingest::start(store, finder, rules, clock).unwrap();
+        let ingest = Ingest::start(store, index, rules, clock).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let send = |n: u64, value: &str| {
             let mut article = json!({"nid": n, "content": prose(n, 60), "language": "fr"});
@@ -180,9 +180,9 @@ fn the_fields_of_what_is_sent_reach_the_fingerprint() {
     }
     let odd = by_fields("colour", &["red"]);
     let store = Arc::new(Store::open_or_create(tempfile::tempdir().unwrap().path(), 1).unwrap());
-    let finder = Arc::new(Mutex::new(dedup::load(&store, &odd).unwrap()));
+    let index = Arc::new(Mutex::new(Index::open(&store, &odd).unwrap()));
     let clock = Clock::hand(Timestamp(0));
-    let started = Ingest::start(store, finder, by(&odd), clock);
+    let started = Ingest::start(store, index, by(&odd), clock);
     assert!(started.err().unwrap().to_string().contains("colour"));
 }
 

@@ -1,200 +1,322 @@
-//! The stored index of fingerprints: log and rotated tables.
+//! The index of a store: contents that come and go, crashes between, and what a stranger finds in
+//! the file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use uniqcrawl::corpus::keys::{self, K_MAX};
-use uniqcrawl::corpus::tables::NEAR;
-use uniqcrawl::neardup::{Change, Field};
-use uniqcrawl::store::Update as _;
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::documents::Content;
+use uniqcrawl::corpus::index::{self, Index, Sizes};
+use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
+use uniqcrawl::neardup::segment::{BlockId, Posting};
+use uniqcrawl::neardup::{Config, Finder};
+use uniqcrawl::store::{Store, Update as _, View as _};
+use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
 use uniqcrawl::text::simhash::Fingerprint;
+use uniqcrawl::text::sketch::{SLOTS, Sketch, mix};
 
-use crate::support::Crawled;
+/// Parts so small that some hundred contents are merged several times.
+const SMALL: Sizes = Sizes { tail: 6, frozen: 2, step: 1 };
 
-fn change(field: Field, fingerprint: u64, content: u64, removed: bool) -> Change {
-    Change { field, fingerprint: Fingerprint(fingerprint), content, removed }
-}
-
-/// Writes each batch in a transaction of its own; folds after those that are marked.
-fn write(store: &Crawled, batches: &[(Vec<Change>, bool)]) {
-    for (changes, fold) in batches {
-        let mut batch = store.store.begin().unwrap();
-        keys::append(&mut batch, changes.iter().copied());
-        if *fold {
-            batch.commit().unwrap();
-            batch = store.store.begin().unwrap();
-            let mut all = keys::load(&batch).unwrap();
-            keys::fold(&mut batch, &mut all).unwrap();
-            assert_eq!(keys::load(&batch).unwrap(), {
-                all.contents.sort_unstable();
-                all.titles.sort_unstable();
-                all
-            });
+/// Keys of a text of one of some kinds, so that many have something in common.
+fn keys(seed: u64) -> ArticleKeys {
+    let kind = seed % 23;
+    let mut sketch =
+        Sketch(Box::new(std::array::from_fn(|slot| mix(kind << 32 | slot as u64) as u8)));
+    for slot in 0..SLOTS {
+        if mix(seed << 16 | slot as u64) % 3 > 0 {
+            sketch.0[slot] = mix(seed << 20 | slot as u64) as u8;
         }
-        batch.commit().unwrap();
+    }
+    let bit = |at: u64| 1 << (mix(seed ^ at << 40) % 64);
+    let near = |own: u64| Fingerprint(mix(own << 8 | kind) ^ bit(1) ^ bit(2));
+    let text = TextKeys {
+        hash: u128::from(seed),
+        fingerprint: near(1),
+        sketch,
+        shingles: 100,
+        words: 100,
+        sentences: Box::from([mix(seed) as u32, mix(kind) as u32]),
+        others: KindHashes::default(),
+    };
+    let title = (!seed.is_multiple_of(5)).then(|| near(2));
+    ArticleKeys { text, title, standing: Standing::default() }
+}
+
+fn row(keys: &ArticleKeys) -> Content {
+    Content {
+        document: 1,
+        hash: keys.text.hash,
+        fingerprint: keys.text.fingerprint,
+        title_fingerprint: keys.title,
+        words: keys.text.words,
+        shingles: keys.text.shingles,
+        copies: 1,
+        arrival: Timestamp(0),
+        site: 0,
+        edition: 0,
+        sketch: keys.text.sketch.clone(),
+        sentences: keys.text.sentences.to_vec(),
+        others: Vec::new(),
     }
 }
 
-fn probe(store: &Crawled, field: Field, query: u64, k: u32) -> Vec<(u32, u64)> {
-    let snapshot = store.store.snapshot().unwrap();
-    keys::probe(&snapshot, field, Fingerprint(query), k).unwrap()
+struct Indexed {
+    _folder: tempfile::TempDir,
+    store: Store,
+    index: Index,
+    live: BTreeMap<u64, ArticleKeys>,
+    next: u64,
 }
 
-fn faults(store: &Crawled) -> Vec<(&'static str, String)> {
-    let snapshot = store.store.snapshot().unwrap();
-    keys::faults(&snapshot).unwrap()
-}
-
-#[test]
-fn three_bits_apart_is_found_and_four_is_not_in_the_log_and_in_the_tables() {
-    for fold in [false, true] {
-        let store = Crawled::new();
-        let prints = [0b0111, 0b1111, 1 | 1 << 16 | 1 << 32, 1 | 1 << 16 | 1 << 32 | 1 << 48];
-        let add = |(at, print): (usize, &u64)| change(Field::Content, *print, at as u64, false);
-        write(&store, &[(prints.iter().enumerate().map(add).collect(), fold)]);
-        assert_eq!(probe(&store, Field::Content, 0, 3), [(3, 0), (3, 2)]);
-        assert!(probe(&store, Field::Title, 0, 3).is_empty(), "titles are kept apart");
-        assert!(faults(&store).is_empty());
+impl Indexed {
+    fn new(sizes: Sizes) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+        let index = Index::open_with(&store, &Config::default(), sizes).unwrap();
+        Self { _folder: folder, store, index, live: BTreeMap::new(), next: 1 }
     }
-}
 
-#[test]
-fn a_damaged_table_is_found() {
-    let store = Crawled::new();
-    let batch = (0..50).map(|n| change(Field::Content, n << 40, n, false)).collect();
-    write(&store, &[(batch, true)]);
-    let mut batch = store.store.begin().unwrap();
-    assert!(batch.remove(NEAR, (2, 0)).unwrap());
-    batch.commit().unwrap();
-    let faults = faults(&store);
-    assert!(faults.iter().any(|(_, fault)| fault.contains("do not agree")), "{faults:?}");
-}
-
-#[test]
-fn an_entry_that_went_and_came_back_is_there_once() {
-    let store = Crawled::new();
-    let steps = [false, true, false].map(|removed| change(Field::Title, 7, 1, removed));
-    write(&store, &[(steps[..2].to_vec(), false), (steps[2..].to_vec(), false)]);
-    let snapshot = store.store.snapshot().unwrap();
-    let all = keys::load(&snapshot).unwrap();
-    assert_eq!(all.titles, [(Fingerprint(7), 1)]);
-    assert_eq!(probe(&store, Field::Title, 7, 0), [(0, 1)]);
-}
-
-#[test]
-fn rows_in_another_order_or_place_are_found() {
-    let row = |prints: &[u64]| -> Vec<u8> {
-        let entry = |print: &u64| [&print.to_be_bytes()[..], &[0, 0, 0, 0, 0, 0, 0, 1]].concat();
-        prints.iter().flat_map(entry).collect()
-    };
-    for (key, prints, wrong) in [
-        ((0, 0), [1, 2], false),
-        ((0, 0), [2, 1], true),
-        ((0, 1), [1, 2], true),
-        ((8, 0), [1, 2], true),
-    ] {
-        let store = Crawled::new();
-        let mut batch = store.store.begin().unwrap();
-        batch.put(NEAR, key, &row(&prints)).unwrap();
-        batch.commit().unwrap();
-        let faults = faults(&store);
-        let found = faults.iter().any(|(_, fault)| fault.contains("not in order"));
-        assert_eq!(found, wrong, "{key:?} {prints:?}: {faults:?}");
+    /// One batch: contents that come and contents that go. Returns what is there after it.
+    fn write(&mut self, come: u64, go: &[u64], commit: bool) {
+        let mut batch = self.store.begin().unwrap();
+        let mut live = self.live.clone();
+        let mut next = self.next;
+        for _ in 0..come {
+            let keys = keys(next);
+            batch.put(CONTENTS, next, &row(&keys)).unwrap();
+            self.index.insert(&mut batch, next, &keys);
+            live.insert(next, keys);
+            next += 1;
+        }
+        for content in go {
+            if live.remove(content).is_some() {
+                batch.remove(CONTENTS, *content).unwrap();
+                index::note(&mut batch, index::Change { content: *content, gone: true });
+                self.index.forget(*content);
+            }
+        }
+        self.index.merge_some(&mut batch).unwrap();
+        if commit {
+            batch.commit().unwrap();
+            self.index.committed();
+            (self.live, self.next) = (live, next);
+        }
     }
-}
 
-#[test]
-fn the_log_is_folded_when_it_has_outgrown_the_tables() {
-    let store = Crawled::new();
-    let mut next = 0;
-    let mut log = |count: u64| {
-        let batch = (next..next + count).map(|n| change(Field::Content, n, n, false));
-        next += count;
-        write(&store, &[(batch.collect(), false)]);
-        let snapshot = store.store.snapshot().unwrap();
-        keys::load(&snapshot).unwrap().is_fold_due()
-    };
-    assert!(!log((1 << 16) - 1) && log(1));
-    write(&store, &[(Vec::new(), true)]);
-    // As many again as there are.
-    assert!(!log((1 << 16) - 1) && log(1));
-    write(&store, &[(Vec::new(), true)]);
-    assert!(!log(1 << 16) && !log((1 << 16) - 1) && log(1));
-}
+    fn reopen(&mut self, sizes: Sizes) {
+        self.index = Index::open_with(&self.store, &Config::default(), sizes).unwrap();
+    }
 
-/// One number has two fingerprints at one distance, and the later one goes again.
-#[test]
-fn a_removal_hides_its_own_fingerprint_only() {
-    let store = Crawled::new();
-    let of = |bit: u32, removed| change(Field::Title, 1 << bit, 3, removed);
-    write(&store, &[(vec![of(0, false)], false), (vec![of(43, false), of(43, true)], false)]);
-    assert_eq!(probe(&store, Field::Title, 0, 3), [(1, 3)]);
-}
-
-type Step = (u8, Vec<u32>, u64);
-
-/// Fingerprints near `base`, with what is done to them.
-fn batches(base: u64, steps: &[Vec<Step>]) -> Vec<(Vec<Change>, bool)> {
-    let make = |(kind, flips, content): &Step| {
-        let print = flips.iter().fold(base, |print, bit| print ^ 1 << bit);
-        let field = if kind & 1 == 1 { Field::Title } else { Field::Content };
-        change(field, print, *content, kind & 6 == 6)
-    };
-    let folds = |batch: &Vec<Step>| batch.len().is_multiple_of(3);
-    steps.iter().map(|batch| (batch.iter().map(make).collect(), folds(batch))).collect()
+    /// Compares what the index finds with what a list of all contents in memory does.
+    fn check(&self) {
+        let mut plain = Finder::new(&Config::default()).unwrap();
+        for (content, keys) in &self.live {
+            plain.insert(*content, keys);
+        }
+        let snapshot = self.store.snapshot().unwrap();
+        for seed in (self.next.saturating_sub(9)..self.next + 9).chain([3, 77, 150]) {
+            let asked = keys(seed);
+            let mut found = self.index.candidates(&snapshot, &asked).unwrap();
+            found.retain(|found| self.live.contains_key(&found.content));
+            assert_eq!(found, plain.candidates(&asked), "asked for {seed}");
+        }
+        let faults = index::faults(&snapshot).unwrap();
+        assert!(faults.is_empty(), "{faults:?}");
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..Default::default() })]
+
     #[test]
-    fn log_and_tables_find_what_a_linear_scan_finds(
-        base in any::<u64>(),
+    fn it_finds_what_a_list_of_all_contents_finds(
         steps in prop::collection::vec(
-            prop::collection::vec((0u8..8, prop::collection::vec(0u32..64, 0..5), 0u64..9), 0..12),
-            1..8,
+            (0u64..30, prop::collection::vec(1u64..400, 0..6), 0u8..10),
+            1..40,
         ),
-        k in 0..=K_MAX,
     ) {
-        let batches = batches(base, &steps);
-        let mut model: BTreeSet<(Field, u64, u64)> = BTreeSet::new();
-        // An entry is added once: the committer gives each content a number of its own.
-        let mut valid = Vec::new();
-        for (changes, fold) in batches {
-            let mut kept = Vec::new();
-            for change in changes {
-                let key = (change.field, change.fingerprint.0, change.content);
-                let fits = if change.removed { model.remove(&key) } else { model.insert(key) };
-                if fits {
-                    kept.push(change);
+        let mut indexed = Indexed::new(SMALL);
+        for (come, go, then) in steps {
+            indexed.write(come, &go, then != 0);
+            match then {
+                // A writer that failed: the index is read again.
+                0 | 1 => indexed.reopen(SMALL),
+                2 => {
+                    let mut batch = indexed.store.begin().unwrap();
+                    indexed.index.flush(&mut batch).unwrap();
+                    batch.commit().unwrap();
+                    indexed.index.committed();
                 }
+                _ => {}
             }
-            valid.push((kept, fold));
+            indexed.check();
         }
-        let store = Crawled::new();
-        write(&store, &valid);
-        let mut all = {
-            let snapshot = store.store.snapshot().unwrap();
-            keys::load(&snapshot).unwrap()
-        };
-        all.contents.sort_unstable();
-        all.titles.sort_unstable();
-        for (field, loaded) in [(Field::Content, &all.contents), (Field::Title, &all.titles)] {
-            let of_field = model.iter().filter(|(of, _, _)| *of == field);
-            let expected: Vec<(Fingerprint, u64)> =
-                of_field.map(|(_, print, content)| (Fingerprint(*print), *content)).collect();
-            prop_assert_eq!(loaded, &expected);
-        }
-        for field in [Field::Content, Field::Title] {
-            let mut expected: Vec<(u32, u64)> = model
-                .iter()
-                .filter(|(of, _, _)| *of == field)
-                .map(|(_, print, content)| ((print ^ base).count_ones(), *content))
-                .filter(|(distance, _)| *distance <= k)
-                .collect();
-            expected.sort_unstable();
-            expected.dedup();
-            prop_assert_eq!(probe(&store, field, base, k), expected);
-        }
-        prop_assert!(faults(&store).is_empty());
     }
+}
+
+#[test]
+fn many_contents_are_in_few_segments_and_the_log_is_short() {
+    let mut indexed = Indexed::new(SMALL);
+    for _ in 0..150 {
+        indexed.write(10, &[], true);
+    }
+    indexed.check();
+    let snapshot = indexed.store.snapshot().unwrap();
+    let segments = snapshot.len(SEGMENTS).unwrap();
+    assert!(segments <= 30, "{segments} segments of 1,500 contents");
+    let logged = index::changes(&snapshot).unwrap().len();
+    assert!(logged <= 100, "{logged} of 1,500 contents are in the log");
+    // What was merged is not kept twice.
+    let blocks = snapshot.len(NEAR).unwrap() + snapshot.len(KEYS).unwrap();
+    assert!(blocks < 1_500, "{blocks} blocks");
+}
+
+#[test]
+fn what_went_leaves_nothing_behind_when_all_is_merged() {
+    let mut indexed = Indexed::new(SMALL);
+    for at in 0..60 {
+        let go: Vec<u64> = (at * 10..at * 10 + 9).collect();
+        indexed.write(10, &go, true);
+    }
+    indexed.check();
+    let of_index = |indexed: &Indexed| {
+        let all = index::fingerprints(&indexed.store.snapshot().unwrap()).unwrap();
+        all.contents.len()
+    };
+    assert!(of_index(&indexed) < 200, "{} of 67 contents", of_index(&indexed));
+}
+
+#[test]
+fn other_settings_make_the_index_anew() {
+    let mut indexed = Indexed::new(SMALL);
+    (0..9).for_each(|_| indexed.write(10, &[4, 5], true));
+    let config = Config { bands: 0, ..Config::default() };
+    let without = Index::open_with(&indexed.store, &config, SMALL).unwrap();
+    let mut plain = Finder::new(&config).unwrap();
+    indexed.live.iter().for_each(|(content, keys)| plain.insert(*content, keys));
+    let snapshot = indexed.store.snapshot().unwrap();
+    for seed in 0..100 {
+        let found = without.candidates(&snapshot, &keys(seed)).unwrap();
+        assert_eq!(found, plain.candidates(&keys(seed)));
+    }
+    assert_eq!((snapshot.len(INDEX_LOG).unwrap(), snapshot.len(MERGES).unwrap()), (0, 0));
+    drop(snapshot);
+    indexed.reopen(SMALL);
+    indexed.check();
+}
+
+/// Reads a number of some bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The postings of a block, by what the documents say of its bytes.
+fn postings(block: &[u8]) -> Vec<(u64, u64)> {
+    let count = number(&block[..2]) as usize;
+    let (key, content) = (number(&block[2..10]), number(&block[10..18]));
+    let (key_width, content_width) = (block[18] as usize, block[19] as usize);
+    let (keys, contents) = block[20..].split_at(count * key_width);
+    let beyond = |column: &[u8], width: usize, at: usize| number(&column[at * width..][..width]);
+    (0..count)
+        .map(|at| {
+            (key + beyond(keys, key_width, at), content + beyond(contents, content_width, at))
+        })
+        .collect()
+}
+
+#[test]
+fn a_reader_of_the_file_alone_finds_four_sorted_tables_and_asks_them() {
+    let mut indexed = Indexed::new(Sizes::default());
+    indexed.write(3_000, &[], true);
+    let mut batch = indexed.store.begin().unwrap();
+    indexed.index.flush(&mut batch).unwrap();
+    batch.commit().unwrap();
+    let Indexed { _folder: folder, store, live, .. } = indexed;
+    drop(store);
+
+    let file = redb::Database::open(folder.path().join("store.redb")).unwrap();
+    let txn = redb::ReadableDatabase::begin_read(&file).unwrap();
+    let near: redb::TableDefinition<&[u8], &[u8]> = redb::TableDefinition::new("near");
+    let near = txn.open_table(near).unwrap();
+    // Table, segment and level stand before the first posting of a block.
+    let mut tables: BTreeMap<u8, Vec<(u64, u64)>> = BTreeMap::new();
+    for row in redb::ReadableTable::iter(&near).unwrap() {
+        let (key, block) = row.unwrap();
+        if key.value()[5] == 0 {
+            tables.entry(key.value()[0]).or_default().extend(postings(block.value()));
+        }
+    }
+    assert_eq!(tables.keys().copied().collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    for table in 0..4 {
+        let rows = &tables[&table];
+        assert_eq!(rows.len(), live.len());
+        assert!(rows.is_sorted());
+    }
+    for seed in 5_000..5_100 {
+        let query = keys(seed).text.fingerprint;
+        let mut found = BTreeSet::new();
+        for table in 0..4u8 {
+            let turn = 16 * u32::from(table);
+            let (rows, asked) = (&tables[&table], query.0.rotate_left(turn));
+            let first = rows.partition_point(|row| row.0 >> 48 < asked >> 48);
+            let equal = rows[first..].iter().take_while(|row| row.0 >> 48 == asked >> 48);
+            found.extend(
+                equal.filter(|row| (row.0 ^ asked).count_ones() <= 3).map(|(_, content)| *content),
+            );
+        }
+        let near = |keys: &ArticleKeys| keys.text.fingerprint.distance(query) <= 3;
+        let plain: BTreeSet<u64> =
+            live.iter().filter(|(_, keys)| near(keys)).map(|(content, _)| *content).collect();
+        assert!(!plain.is_empty() && found == plain, "{found:?} {plain:?}");
+    }
+}
+
+#[test]
+fn a_damaged_index_is_found() {
+    let flushed = || {
+        let mut indexed = Indexed::new(SMALL);
+        indexed.write(40, &[], true);
+        let mut batch = indexed.store.begin().unwrap();
+        indexed.index.flush(&mut batch).unwrap();
+        batch.commit().unwrap();
+        indexed.index.committed();
+        indexed.check();
+        indexed
+    };
+    let faults = |indexed: &Indexed| index::faults(&indexed.store.snapshot().unwrap()).unwrap();
+    let block = |table: u8| {
+        let indexed = flushed();
+        let snapshot = indexed.store.snapshot().unwrap();
+        let mut rows = snapshot.rows(NEAR).unwrap().map(|row| {
+            let row = row.unwrap();
+            (row.key().unwrap(), row.bytes().to_vec())
+        });
+        let found = rows.find(|(id, _)| id.table == table).unwrap();
+        drop(rows);
+        (indexed, found)
+    };
+    let (indexed, (id, _)) = block(2);
+    let mut batch = indexed.store.begin().unwrap();
+    batch.remove(NEAR, id).unwrap();
+    batch.commit().unwrap();
+    assert!(!faults(&indexed).is_empty(), "a block is missing");
+
+    let (indexed, (id, mut bytes)) = block(1);
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let mut batch = indexed.store.begin().unwrap();
+    batch.put(NEAR, id, &bytes).unwrap();
+    batch.commit().unwrap();
+    let found = faults(&indexed);
+    assert!(found.iter().any(|(_, what)| what.contains("other rotations")), "{found:?}");
+
+    let (indexed, (id, bytes)) = block(0);
+    let elsewhere = BlockId { first: Posting { key: id.first.key ^ 1, ..id.first }, ..id };
+    let mut batch = indexed.store.begin().unwrap();
+    batch.remove(NEAR, id).unwrap();
+    batch.put(NEAR, elsewhere, &bytes).unwrap();
+    batch.commit().unwrap();
+    let found = faults(&indexed);
+    assert!(found.iter().any(|(_, what)| what.contains("begins with another")), "{found:?}");
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use uniqcrawl::base::clock::{Clock, Timestamp};
 use uniqcrawl::corpus::clusters;
-use uniqcrawl::corpus::dedup;
 use uniqcrawl::corpus::documents::{DocId, Document, by_copies, growth_since};
 use uniqcrawl::corpus::explain::explain;
 use uniqcrawl::corpus::export::{self, JSONL};
+use uniqcrawl::corpus::index::Index;
 use uniqcrawl::corpus::tables::{ARRIVALS, DOC_IDS, DOCUMENTS};
 use uniqcrawl::neardup::Config;
 use uniqcrawl::neardup::Key;
@@ -41,10 +41,9 @@ impl Harness {
     fn with(config: &Config, rules: Normalize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open_or_create_as(folder.path(), 16 << 20, 0).unwrap());
-        let finder = Arc::new(Mutex::new(dedup::load(&store, config).unwrap()));
+        let index = Arc::new(Mutex::new(Index::open(&store, config).unwrap()));
         let clock = Clock::hand(Timestamp(1_795_262_400_000));
-        let ingest =
-            Ingest::start(store.clone(), finder, by(config, rules), clock.clone()).unwrap();
+        let ingest = Ingest::start(store.clone(), index, by(config, rules), clock.clone()).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         Self { folder, store, ingest, clock, runtime }
     }
@@ -198,7 +197,7 @@ fn an_article_of_a_document_that_has_ended_is_new_when_it_is_sent_again() {
     let other = Harness {
         ingest: Ingest::start(
             harness.store.clone(),
-            Arc::new(Mutex::new(dedup::load(&harness.store, &Config::default()).unwrap())),
+            Arc::new(Mutex::new(Index::open(&harness.store, &Config::default()).unwrap())),
             by(&Config::default(), Normalize::default()),
             harness.clock.clone(),
         )

@@ -24,23 +24,14 @@ use crate::check;
 use crate::search_index::assert_in_step;
 use crate::support::{Clusters, Web, check_clean, clusters, config, crawl as run, page, prose};
 
-/// Makes the index and the small facts of a store what older formats had, whose numbers of contents
-/// were of 4 bytes there.
+/// Makes the index and the small facts of a store what older formats had.
 pub(crate) fn age_numbers(batch: &mut Batch, format: u64) {
-    for (table, before) in [(Name::Near, 8), (Name::NearLog, 9)] {
-        let narrow = |row: &[u8]| -> Vec<u8> {
-            let entries = row.chunks_exact(before + 8);
-            entries.flat_map(|entry| [&entry[..before], &entry[before + 4..]].concat()).collect()
-        };
-        let rows: Vec<(Vec<u8>, Vec<u8>)> = batch
-            .raw_range(table, Bound::Unbounded, Bound::Unbounded)
-            .unwrap()
-            .map(|row| row.map(|(key, row)| (key.to_vec(), narrow(&row))).unwrap())
-            .collect();
-        for (key, row) in rows {
-            batch.raw_put(table, &key, &row).unwrap();
-        }
+    for table in [Name::Near, Name::Keys, Name::Segments, Name::Merges, Name::IndexLog] {
+        batch.raw_clear(table, Bound::Unbounded, Bound::Unbounded).unwrap();
     }
+    // A row of the four tables as they were.
+    batch.raw_put(Name::Near, &[0, 0, 7], &[1; 12]).unwrap();
+    batch.raw_remove(Name::Meta, b"index").unwrap();
     batch.raw_remove(Name::Meta, b"store_number").unwrap();
     batch.raw_put(Name::Meta, b"format", &format.to_be_bytes()).unwrap();
 }

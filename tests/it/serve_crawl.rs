@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use uniqcrawl::base::clock::Clock;
-use uniqcrawl::corpus::dedup;
+use uniqcrawl::corpus::index::{self, Index};
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::localweb::{Page, Site};
 use uniqcrawl::neardup::Config;
@@ -191,10 +191,10 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open_or_create(folder.path(), 16 << 20).unwrap());
     let settings = Config::default();
-    let finder = Arc::new(Mutex::new(dedup::load(&store, &settings).unwrap()));
+    let index = Arc::new(Mutex::new(Index::open(&store, &settings).unwrap()));
     let ingest = Ingest::start(
         store.clone(),
-        finder.clone(),
+        index.clone(),
         IngestRules {
             dedup: &settings,
             normalize: Normalize::default(),
@@ -207,7 +207,8 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
     // As if a batch with this text had been aborted: no content has this number.
     let lost = |story: u64| {
         let article = fingerprinter.article_keys(&titled(story), &prose(story, 150), "");
-        dedup::lock(&finder).insert(77, &article);
+        let mut batch = store.begin().unwrap();
+        index::lock(&index).insert(&mut batch, 77, &article);
     };
     lost(1);
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -218,10 +219,10 @@ fn an_index_that_a_failed_writer_left_is_read_again() {
         runtime.block_on(ingest.deliver(vec![prepared])).unwrap().remove(0)
     };
     assert_eq!(send("1", 1).found.as_str(), "new");
-    assert!(!dedup::lock(&finder).is_ahead());
+    assert!(!index::lock(&index).is_ahead());
     lost(2);
     let web = Web::one(Site::new().html("/", page(&titled(2), &edited(2), &[])));
-    let context = Context { finder: Some(finder.clone()), ..Context::default() };
+    let context = Context { index: Some(index.clone()), ..Context::default() };
     let report = crawl::run(&store, &config().settings(), &web.seeds(), &context).unwrap();
     assert_eq!((report.pages, report.new), (1, 1));
     assert_eq!(send("2", 2).found.as_str(), "title", "the crawl put its page into the index");

@@ -6,8 +6,9 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{Article, Place};
 use uniqcrawl::corpus::dedup::{Corpus as _, Placer, Range};
 use uniqcrawl::corpus::documents::{Facts, copies_of, read_body};
+use uniqcrawl::corpus::index::{Index, Sizes, lock};
 use uniqcrawl::corpus::tables::{CONTENTS, DOCUMENTS};
-use uniqcrawl::neardup::{self, Config, Finder};
+use uniqcrawl::neardup::{self, Config};
 use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::text::features::{ArticleKeys, Fingerprinter, Input};
 use uniqcrawl::text::sketch::ShownSketch;
@@ -48,10 +49,13 @@ impl Came {
     }
 }
 
+/// An index whose parts are so small that a few articles reach all of them.
+pub(crate) const SMALL: Sizes = Sizes { tail: 2, frozen: 2, step: 1 };
+
 /// A store that takes articles one after the other.
 pub(crate) struct Shelf {
     pub crawled: Crawled,
-    pub finder: Mutex<Finder>,
+    pub index: Mutex<Index>,
     fingerprinter: Fingerprinter,
     config: Config,
     time: i64,
@@ -64,16 +68,19 @@ impl Shelf {
 
     /// That judges with other settings.
     pub(crate) fn with(config: Config) -> Self {
-        let finder = Mutex::new(Finder::new(&config).unwrap());
+        let crawled = Crawled::new();
+        let index = Mutex::new(Index::open_with(&crawled.store, &config, SMALL).unwrap());
         let fingerprinter = Fingerprinter::new(config.features.clone()).unwrap();
-        Self { crawled: Crawled::new(), finder, fingerprinter, config, time: 0 }
+        Self { crawled, index, fingerprinter, config, time: 0 }
     }
 
     /// Works on the tables and commits; the store must be sound afterwards.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Batch) -> T) -> T {
         let mut batch = self.crawled.store.begin().unwrap();
         let result = work(&mut batch);
+        lock(&self.index).merge_some(&mut batch).unwrap();
         batch.commit().unwrap();
+        lock(&self.index).committed();
         self.crawled.assert_clean();
         let snapshot = self.crawled.store.snapshot().unwrap();
         for content in 1..20 {
@@ -118,7 +125,7 @@ impl Shelf {
     }
 
     pub(crate) fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
-        Placer { batch, finder: &self.finder, config: &self.config, now }
+        Placer { batch, index: &self.index, config: &self.config, now }
     }
 
     /// Looks again at all unsure contents. Returns how many moved.

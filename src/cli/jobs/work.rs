@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::corpus::dedup::{self, Expiry};
 use crate::corpus::export;
+use crate::corpus::index::Index;
 use crate::crawl::jobs::{Expire, Job, Outcome, Run, RunCounts, Seeds};
 use crate::crawl::{self, Context, Crawls, Report};
-use crate::neardup::Finder;
 use crate::store::{self, Store};
 use crate::urls::PageUrl;
 use anyhow::{Context as _, Result, anyhow};
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Served {
     /// Its folder, by its one true name.
     pub folder: PathBuf,
     pub store: Arc<Store>,
-    pub finder: Arc<Mutex<Finder>>,
+    pub index: Arc<Mutex<Index>>,
 }
 
 impl Served {
@@ -97,7 +97,7 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
     let mut context = context.clone();
     let store = match served {
         Some(served) => {
-            context.finder = Some(served.finder.clone());
+            context.index = Some(served.index.clone());
             served.store.clone()
         }
         None => Arc::new(plain::open(&config, &job.store)?),
@@ -173,7 +173,7 @@ fn expired(store: &Store, how: Expire, config: &Config, context: &Context) -> Re
              store: they stay unless more_than_half is true"
         ));
     }
-    let shared = context.finder.as_ref().map(|finder| (finder, &config.dedup));
+    let shared = context.index.as_ref().map(|index| (index, &config.dedup));
     let gone = dedup::expire(store, shared, before).inspect_err(|_| store.suspect())?;
     Ok(format!("{} of {of} documents had no new copy since {before} and are gone", gone.documents))
 }

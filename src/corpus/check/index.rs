@@ -4,8 +4,11 @@ use std::collections::HashMap;
 
 use super::{Findings, Spot, row_of};
 use crate::corpus::documents::read_body;
-use crate::corpus::keys;
-use crate::corpus::tables::{BODIES, CONTENTS, DOCUMENTS, EXACT, NEAR_LOG, REVIEWS, TWINS, UNSURE};
+use crate::corpus::index;
+use crate::corpus::tables::{
+    BODIES, CONTENTS, DOCUMENTS, EXACT, INDEX_LOG, REVIEWS, TWINS, UNSURE,
+};
+use crate::neardup::segment::Posting;
 use crate::store::{
     BadRow, Error, META, STORE_NUMBER, Snapshot, View as _, read_number, sequence_of, unique_number,
 };
@@ -13,16 +16,16 @@ use crate::text::simhash::Fingerprint;
 
 /// Contents: each is in a document, under its hash, with its text and in the index.
 pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    let entries = keys::load_sound(snapshot)?;
+    let stored = index::fingerprints(snapshot)?;
     let mut texts: HashMap<u64, Fingerprint> = HashMap::new();
-    for (fingerprint, content) in &entries.contents {
+    for Posting { key, content } in &stored.contents {
         findings.look("near");
-        if texts.insert(*content, *fingerprint).is_some() {
+        if texts.insert(*content, Fingerprint(*key)).is_some() {
             findings.fault("near", || format!("content {content} is twice in the index"));
         }
     }
-    let mut titles: HashMap<u64, Fingerprint> =
-        entries.titles.iter().map(|(print, content)| (*content, *print)).collect();
+    let titles = stored.titles.iter().map(|title| (title.content, Fingerprint(title.key)));
+    let mut titles: HashMap<u64, Fingerprint> = titles.collect();
     for entry in snapshot.rows(CONTENTS)? {
         let entry = entry?;
         let number = entry.key()?;
@@ -58,11 +61,11 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
 
 /// The index agrees with itself; texts, hashes and second looks are of contents that are there.
 pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    for entry in snapshot.rows(NEAR_LOG)? {
+    for entry in snapshot.rows(INDEX_LOG)? {
         entry?;
-        findings.look("near_log");
+        findings.look("index_log");
     }
-    for (table, fault) in keys::faults(snapshot)? {
+    for (table, fault) in index::faults(snapshot)? {
         findings.fault(table, || format!("{table}, {fault}"));
     }
     for entry in snapshot.rows(BODIES)? {

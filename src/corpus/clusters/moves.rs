@@ -6,10 +6,8 @@ use crate::corpus::documents::{
     Content, Copy, DocId, Document, copies_of, forget_changes, note_again, note_change, read_body,
     remove_document, write_body, write_document,
 };
-use crate::corpus::keys;
+use crate::corpus::index::{self, Change};
 use crate::corpus::tables::{BODIES, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
-use crate::neardup::Change;
-use crate::neardup::Field;
 use crate::neardup::Key;
 use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 
@@ -270,11 +268,7 @@ pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error
     batch.remove(BODIES, number)?;
     equal::remove(batch, content.hash, number)?;
     batch.remove(UNSURE, number)?;
-    let change =
-        move |field, fingerprint| Change { field, fingerprint, content: number, removed: true };
-    let text = change(Field::Content, content.fingerprint);
-    let title = content.title_fingerprint.map(|title| change(Field::Title, title));
-    keys::append(batch, std::iter::once(text).chain(title));
+    index::note(batch, Change { content: number, gone: true });
     Ok(())
 }
 

@@ -10,9 +10,8 @@ use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::Frontier;
 use crate::store::{Error, Snapshot, Store, View as _};
 
-use crate::neardup::{Config, Finder};
-
-use super::lock;
+use crate::corpus::index::{Index, lock};
+use crate::neardup::Config;
 
 /// Documents that end in one commit: others wait for it.
 const PART: usize = 256;
@@ -61,7 +60,7 @@ fn look(snapshot: &Snapshot, before: Timestamp, mut old: impl FnMut(u64)) -> Res
 /// What was ended before an error stays so.
 pub fn expire(
     store: &Store,
-    shared: Option<(&Arc<Mutex<Finder>>, &Config)>,
+    shared: Option<(&Arc<Mutex<Index>>, &Config)>,
     before: Timestamp,
 ) -> Result<Expiry, super::Error> {
     let mut numbers = Vec::new();
@@ -70,14 +69,14 @@ pub fn expire(
     for part in numbers.chunks(PART) {
         let _turn = store.turn();
         let mut batch = match shared {
-            Some((finder, config)) => super::begin(store, finder, config)?,
+            Some((index, config)) => super::begin(store, index, config)?,
             None => store.begin()?,
         };
         let ended = clusters::expire_some(&mut batch, part, before)?;
         Frontier::forget_expired(&mut batch, &ended.addresses)?;
-        if let Some((finder, _)) = shared {
-            let mut finder = lock(finder);
-            ended.contents.iter().for_each(|content| finder.forget(*content));
+        if let Some((index, _)) = shared {
+            let mut index = lock(index);
+            ended.contents.iter().for_each(|content| index.forget(*content));
         }
         batch.commit()?;
         done.documents += ended.documents;

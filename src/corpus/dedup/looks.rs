@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Article, Joined, Match, Place, Unsure, newest, settled};
 use crate::corpus::documents::{Copy, Document, copies_of};
+use crate::corpus::index::{Index, lock};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, REVIEWS, UNSURE};
 use crate::frontier::Address;
-use crate::neardup::{Config, Finder, Question};
+use crate::neardup::{Config, Question};
 use crate::store::{Batch, Error, META, Update as _, View as _};
 use crate::text::features::{ArticleKeys, site_of};
 
-use super::lock;
 use super::stored::{
     Judged, judge_near, judge_stored, keys_at, loose_contents, must_read, page_is_allowed,
 };
@@ -66,7 +66,7 @@ pub struct Placer<'a> {
     /// All tables.
     pub batch: &'a mut Batch,
     /// The index.
-    pub finder: &'a Mutex<Finder>,
+    pub index: &'a Mutex<Index>,
     /// The rule.
     pub config: &'a Config,
     /// When it is.
@@ -141,7 +141,7 @@ impl Placer<'_> {
 
     /// Finds the place of an article among the stored ones.
     pub fn judge(&self, question: &Question<'_>) -> Result<Judged, Error> {
-        judge_stored(self.batch, &lock(self.finder), question, self.config)
+        judge_stored(self.batch, &lock(self.index), question, self.config)
     }
 
     /// Does what follows when an article has been stored where it belongs: documents become one,
@@ -202,9 +202,9 @@ impl Placer<'_> {
             wary: (why == Why::Loose).then_some(carried.document),
             ..Question::new(&carried.keys, &carried.address)
         };
-        let finder = lock(self.finder);
-        let judged = judge_near(self.batch, &finder, &question, self.config)?;
-        drop(finder);
+        let index = lock(self.index);
+        let judged = judge_near(self.batch, &index, &question, self.config)?;
+        drop(index);
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let mut place = if judged.evicts.is_empty() { judged.place } else { Place::New };
         let fits = self.may_move(one.content, carried.document, &place)?;
@@ -260,9 +260,9 @@ impl Placer<'_> {
                 content: Some(one.content),
                 ..Question::new(&carried.keys, &carried.address)
             };
-            let finder = lock(self.finder);
-            let judged = judge_near(self.batch, &finder, &question, self.config)?;
-            drop(finder);
+            let index = lock(self.index);
+            let judged = judge_near(self.batch, &index, &question, self.config)?;
+            drop(index);
             merged += self.unite(number, &judged.also)?.merged;
         }
         Ok(merged)

@@ -2,12 +2,12 @@
 //! its place, found by its keys from then on, and what has to make room for it goes.
 
 use crate::corpus::clusters::{self, Arrival, Article, Joined, Left};
-use crate::corpus::keys;
+use crate::corpus::index::lock;
 use crate::neardup::Question;
 use crate::store::Error;
 
 use super::looks::Placer;
-use super::stored::{Judged, lock};
+use super::stored::Judged;
 
 /// What became of an article.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +127,8 @@ impl Corpus for Placer<'_> {
 impl Placer<'_> {
     /// Names contents no more that are removed.
     fn forget(&self, left: &Left) {
-        let mut finder = lock(self.finder);
-        left.contents.iter().for_each(|content| finder.forget(*content));
+        let mut index = lock(self.index);
+        left.contents.iter().for_each(|content| index.forget(*content));
     }
 
     fn finish(
@@ -139,9 +139,7 @@ impl Placer<'_> {
     ) -> Result<Placed, Error> {
         if let Some(content) = joined.content {
             // For one article at a time: who only asks for keys waits neither for all nor the disk.
-            let mut finder = lock(self.finder);
-            finder.insert(content, &article.keys);
-            keys::append(self.batch, finder.changes(content, &article.keys));
+            lock(self.index).insert(self.batch, content, &article.keys);
         }
         clusters::count_found(self.batch, &judged.place)?;
         let united = self.follow(article, &joined, &judged)?;

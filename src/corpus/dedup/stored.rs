@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::corpus::clusters::{self, Place, equal};
 use crate::corpus::documents::{Content, Copy, Document};
-use crate::corpus::keys;
+use crate::corpus::index::{Index, lock};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::neardup::{
-    Config, Field, Finder, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation,
-    Trees, judge, loose_leaves, site_allows, takes_place, texts_of,
+    Config, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation, Trees, judge,
+    loose_leaves, site_allows, takes_place, texts_of,
 };
 use crate::store::{BadRow, Batch, Error, Store, View as _};
 use crate::text::features::{ArticleKeys, TextKeys};
@@ -43,7 +43,7 @@ pub struct Judged {
 /// Finds the place of an article among the stored ones. Reads only.
 pub fn judge_stored(
     batch: &Batch,
-    finder: &Finder,
+    index: &Index,
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
@@ -83,7 +83,7 @@ pub fn judge_stored(
         (None, None) => None,
     };
     let Some((content, document)) = found else {
-        return judge_near(batch, finder, question, config);
+        return judge_near(batch, index, question, config);
     };
     let (same, key, sure) = (Some(content), Key::Exact, true);
     let (distance, similarity) = (0, 1.0);
@@ -95,11 +95,11 @@ pub fn judge_stored(
 /// Finds the place of a content that is stored already, as if it came only now.
 pub(super) fn judge_near(
     batch: &Batch,
-    finder: &Finder,
+    index: &Index,
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
-    let mut candidates = finder.candidates(question.keys);
+    let mut candidates = index.candidates(batch, question.keys)?;
     candidates.retain(|candidate| Some(candidate.content) != question.content);
     let Judgement { matched, also, perhaps, refused, repeats } =
         judge(&StoredTrees(batch), &candidates, question, config)?;
@@ -152,59 +152,41 @@ pub(super) fn loose_contents(batch: &Batch, contents: &[u64]) -> Result<Vec<bool
     Ok(all)
 }
 
-/// Puts the keys of all stored contents into a new index. Folds the log of fingerprints into the
-/// rotated tables if it has outgrown them.
-///
-/// Cost: about twelve seconds of a processor for a million contents; without sentences and bands,
-/// a tenth of a second.
-pub fn load(store: &Store, config: &Config) -> Result<Finder, DedupError> {
-    let mut finder = Finder::new(config)?;
-    let snapshot = store.snapshot()?;
-    let mut entries = keys::load(&snapshot)?;
-    if entries.is_fold_due() {
-        let mut batch = store.begin()?;
-        keys::fold(&mut batch, &mut entries)?;
-        batch.commit()?;
-    }
-    finder.insert_fingerprints(Field::Content, entries.contents);
-    finder.insert_fingerprints(Field::Title, entries.titles);
-    if finder.has_equality_keys() {
-        finder.insert_keys(snapshot.rows(CONTENTS)?.map(|entry| {
-            let entry = entry?;
-            Ok::<_, Error>((entry.key()?, entry.row()?.keys()))
-        }))?;
-    }
-    Ok(finder)
-}
-
 /// Makes an index that is shared by several writers ready for the next one, whose turn it is and
 /// who has not begun to write: if the last writer failed, or died, the index is read again, so that
 /// it names no content that the store does not have.
-fn catch_up(store: &Store, finder: &Mutex<Finder>, config: &Config) -> Result<(), DedupError> {
-    if lock(finder).is_ahead() {
-        let fresh = load(store, config)?;
-        *lock(finder) = fresh;
+fn catch_up(store: &Store, index: &Mutex<Index>, config: &Config) -> Result<(), DedupError> {
+    if lock(index).is_ahead() {
+        let fresh = Index::open(store, config)?;
+        *lock(index) = fresh;
     }
     Ok(())
 }
 
-/// Starts the batch of a writer whose turn it is, on an index that names what the store has. When
-/// the batch is committed, the index knows that what it was given since is on the disk.
+/// Starts the batch of a writer whose turn it is, on an index that names what the store has. The
+/// batch does its share of the work that is due in the index; when it is committed, the index knows
+/// that what it was given since is on the disk.
 pub fn begin(
     store: &Store,
-    finder: &Arc<Mutex<Finder>>,
+    index: &Arc<Mutex<Index>>,
     config: &Config,
 ) -> Result<Batch, DedupError> {
-    catch_up(store, finder, config)?;
+    catch_up(store, index, config)?;
     let mut batch = store.begin()?;
-    let finder = finder.clone();
-    batch.after_commit(move || lock(&finder).committed());
+    let merged = index.clone();
+    batch.before_commit(move |batch| lock(&merged).merge_some(batch));
+    let index = index.clone();
+    batch.after_commit(move || lock(&index).committed());
     Ok(batch)
 }
 
-/// Locks an index, also if a thread died while it had it: [`begin`] tells what that left.
-pub fn lock(finder: &Mutex<Finder>) -> MutexGuard<'_, Finder> {
-    finder.lock().unwrap_or_else(PoisonError::into_inner)
+/// Puts all of the index into the store, when nothing more is to come for a while: nothing of it has
+/// to be made again when the store is opened.
+pub fn settle(store: &Store, index: &Arc<Mutex<Index>>, config: &Config) -> Result<(), DedupError> {
+    let _turn = store.turn();
+    let mut batch = begin(store, index, config)?;
+    lock(index).flush(&mut batch)?;
+    Ok(batch.commit()?)
 }
 
 struct StoredTrees<'a>(&'a Batch);
@@ -212,9 +194,12 @@ struct StoredTrees<'a>(&'a Batch);
 impl Trees for StoredTrees<'_> {
     type Error = Error;
 
-    fn text(&self, content: u64) -> Result<KnownText<'_>, Error> {
-        let row = must_read(self.0, content)?;
-        Ok(KnownText { content, document: row.document, keys: Cow::Owned(row.keys()) })
+    fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Error> {
+        let row = self.0.get(CONTENTS, content)?;
+        Ok(row.map(|row| {
+            let document = row.document;
+            KnownText { content, document, keys: Cow::Owned(row.keys()) }
+        }))
     }
 
     fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Error> {

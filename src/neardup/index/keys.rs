@@ -57,19 +57,6 @@ impl KeyIndex {
         true
     }
 
-    /// Adds many pairs of a key and a content, and empties `pairs`. In the order of the keys, which
-    /// is that of their places, this is several times as fast as one by one.
-    pub(crate) fn insert_all(&mut self, pairs: &mut Vec<(u32, u32)>) {
-        // Room for all: else the first of them would crowd the places of small keys.
-        while (self.used + pairs.len()) * 4 > self.slots.len() * 3 {
-            self.grow();
-        }
-        pairs.sort_unstable();
-        for (key, content) in pairs.drain(..) {
-            self.insert(key, content);
-        }
-    }
-
     /// Calls `each` with every content of `key`.
     pub(crate) fn get(&self, key: u32, mut each: impl FnMut(u32)) {
         let mut at = self.home(key);
@@ -113,29 +100,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn many_at_a_time_are_the_same_as_one_by_one() {
-        let mut random = 1_u64;
-        let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for content in 0..3_000 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Some keys are those of too many contents.
-            let key = (random >> 33) as u32;
-            pairs.extend([(key, content), (key & 7, content), (key, content)]);
-        }
-        let (mut one_by_one, mut at_once) = (KeyIndex::default(), KeyIndex::default());
-        for (key, content) in &pairs {
-            one_by_one.insert(*key, *content);
-        }
-        for part in pairs.chunks(2_000) {
-            at_once.insert_all(&mut part.to_vec());
-        }
-        assert_eq!(at_once.used, one_by_one.used);
-        for (key, _) in pairs {
-            assert_eq!(held(&at_once, key), held(&one_by_one, key), "{key}");
-        }
-    }
 
     fn held(keys: &KeyIndex, key: u32) -> Vec<u32> {
         let mut found = Vec::new();

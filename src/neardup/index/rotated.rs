@@ -42,6 +42,13 @@ fn thresholds(k: u32) -> [u32; 4] {
     [0, 1, 2, 3].map(|table| (k + 4 - table) / 4)
 }
 
+/// Returns by which bits the first 16 of a rotation may differ for fingerprints within `k` bits, at
+/// most [`K_MAX`], to be found by it; none if others find them all.
+pub(crate) fn key_flips(k: u32, rotation: u8) -> impl Iterator<Item = u16> {
+    let probes = PLANS[k as usize].iter();
+    probes.filter(move |probe| probe.table == rotation).map(|probe| probe.flips)
+}
+
 fn plan(k: u32) -> Vec<Probe> {
     let mut probes = Vec::new();
     for (table, threshold) in (0u8..).zip(thresholds(k)) {

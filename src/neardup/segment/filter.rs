@@ -23,7 +23,13 @@ const BITS: usize = 10;
 pub(super) const KEY_BITS: u32 = 48;
 
 const SALTS: [u32; 8] = [
-    0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947,
+    0x47b6_137b,
+    0x4497_4d91,
+    0x8824_ad5b,
+    0xa2b7_289d,
+    0x7054_95c7,
+    0x2df1_424b,
+    0x9efc_4947,
     0x5c6b_fb31,
 ];
 

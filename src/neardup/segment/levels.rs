@@ -33,7 +33,8 @@ pub fn due(segments: &[SegmentSize], unit: u64) -> Option<Range<usize>> {
         })
         .filter_map(|(range, busy)| (!busy).then_some(range))
         .collect();
-    (0..=highest).find_map(|wanted| free.iter().find_map(|range| of_level(segments, range, wanted, level)))
+    (0..=highest)
+        .find_map(|wanted| free.iter().find_map(|range| of_level(segments, range, wanted, level)))
 }
 
 /// Returns the segments of a level with smaller ones between them, if they are enough.

@@ -66,16 +66,15 @@ pub struct Step {
 }
 
 impl Merge {
-    /// Begins to make a segment of others, oldest first. `forgets` says that no older one is left
-    /// out.
+    /// Begins to make a segment, which is empty yet, of others, oldest first. `forgets` says that no
+    /// older one is left out.
     pub fn begin<B: Blocks>(
         blocks: &B,
         inputs: Vec<Segment>,
-        output: u32,
+        mut output: Segment,
         forgets: bool,
     ) -> Result<Self, B::Error> {
-        let contents = inputs.iter().map(|input| input.contents).sum();
-        let output = Segment { number: output, contents, tables: Vec::new() };
+        output.contents = inputs.iter().map(|input| input.contents).sum();
         let gone = gone_of(blocks, &inputs)?;
         Ok(Self { inputs, output, forgets, current: None, gone })
     }
@@ -107,6 +106,12 @@ impl Merge {
     /// Returns the numbers of the segments that become one.
     pub fn inputs(&self) -> impl Iterator<Item = u32> {
         self.inputs.iter().map(|input| input.number)
+    }
+
+    /// Returns the segment that they become, as far as it is.
+    #[must_use]
+    pub fn output(&self) -> &Segment {
+        &self.output
     }
 
     /// Returns the postings of all that become one.

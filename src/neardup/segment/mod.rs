@@ -7,20 +7,31 @@
 //! A segment has a table for each rotation of a kind of fingerprints, for each kind of equality keys,
 //! and one of contents that are gone. Equality keys have filters.
 
+mod ask;
 mod block;
 mod filter;
 mod levels;
 mod merge;
 mod tree;
 
+pub use ask::SegmentPostings;
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
 pub use filter::Filter;
 pub use levels::{SegmentSize, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
 pub use tree::{BlockId, Blocks, FILTERS, SegmentTable, TreeState, TreeWriter, Written};
 
+use super::{Field, Key};
+use crate::text::sketch::mix;
+
+/// Rotations of a fingerprint, by 16 bits each: two that differ in few bits agree in the first 16
+/// of one of them.
+///
+/// Source: Manku et al., "Detecting Near-Duplicates for Web Crawling", WWW 2007.
+pub const ROTATIONS: u8 = 4;
+
 /// The first table of equality keys; those before it are of rotated fingerprints.
-pub const EQUALITY: u8 = 64;
+const EQUALITY: u8 = 64;
 
 /// The table of contents that are gone: their numbers are its keys.
 pub const GONE: u8 = u8::MAX;
@@ -28,6 +39,24 @@ pub const GONE: u8 = u8::MAX;
 /// Contents of one equality key at most, those with the lowest numbers: what more texts than that
 /// have in common is a commonplace that tells nothing.
 pub const PER_KEY_MAX: usize = 64;
+
+/// Returns the table of a rotation of a kind of fingerprints.
+#[must_use]
+pub fn near_table(field: Field, rotation: u8) -> u8 {
+    field as u8 * ROTATIONS + rotation
+}
+
+/// Returns the table of a kind of equality keys.
+#[must_use]
+pub fn equality_table(key: Key) -> u8 {
+    EQUALITY + key as u8
+}
+
+/// Returns a hash as a key: spread over all keys, so that each range of them is as full as another.
+#[must_use]
+pub fn wide(hash: u32) -> u64 {
+    mix(u64::from(hash)) >> (u64::BITS - filter::KEY_BITS)
+}
 
 /// Tells whether a table has equality keys, and so filters.
 #[must_use]
@@ -40,6 +69,8 @@ pub fn is_filtered(table: u8) -> bool {
 pub struct Segment {
     /// Its number.
     pub number: u32,
+    /// Orders segments by when the first of their contents came.
+    pub age: u32,
     /// Contents that were put into it.
     pub contents: u64,
     /// Its tables, in the order of their numbers.
@@ -47,6 +78,12 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Makes one without postings.
+    #[must_use]
+    pub fn new(number: u32, age: u32) -> Self {
+        Self { number, age, contents: 0, tables: Vec::new() }
+    }
+
     /// Returns one of its tables.
     #[must_use]
     pub fn table(&self, table: u8) -> Option<&SegmentTable> {
@@ -61,10 +98,14 @@ impl Segment {
 
     /// Writes a segment at once, of postings behind the number of their table.
     #[must_use]
-    pub fn of(number: u32, contents: u64, mut postings: Vec<(u8, Posting)>) -> (Self, Vec<Written>) {
+    pub fn of(
+        number: u32,
+        contents: u64,
+        mut postings: Vec<(u8, Posting)>,
+    ) -> (Self, Vec<Written>) {
         postings.sort_unstable();
         postings.dedup();
-        let mut segment = Self { number, contents, tables: Vec::new() };
+        let mut segment = Self { contents, ..Self::new(number, number) };
         let mut written = Vec::new();
         for table in postings.chunk_by(|a, b| a.0 == b.0) {
             let name = table[0].0;

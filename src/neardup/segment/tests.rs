@@ -38,7 +38,11 @@ impl MemoryBlocks {
 type Model = BTreeSet<(u8, Posting)>;
 
 /// A segment of so many contents, some of whose keys others have too.
-fn segment(blocks: &mut MemoryBlocks, number: u32, contents: std::ops::Range<u64>) -> (Segment, Model) {
+fn segment(
+    blocks: &mut MemoryBlocks,
+    number: u32,
+    contents: std::ops::Range<u64>,
+) -> (Segment, Model) {
     let mut postings = Vec::new();
     for content in contents.clone() {
         let key = mix(content);
@@ -99,8 +103,12 @@ fn keys_are_found_by_ranges_and_filters() {
         };
         table.postings_of(&blocks, 7, first..=last, each).unwrap();
         let in_range = |posting: &&(u8, Posting)| (first..=last).contains(&posting.1.key);
-        let plain: Vec<Posting> =
-            model.iter().filter(|(table, _)| *table == 0).filter(in_range).map(|(_, p)| *p).collect();
+        let plain: Vec<Posting> = model
+            .iter()
+            .filter(|(table, _)| *table == 0)
+            .filter(in_range)
+            .map(|(_, p)| *p)
+            .collect();
         assert_eq!(found, plain);
     }
     let table = segment.table(EQUALITY).unwrap();
@@ -119,7 +127,7 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
     let inputs = vec![one, two, three];
     let (mut whole, mut parts) = (blocks.clone(), blocks);
 
-    let mut merge = Merge::begin(&whole, inputs.clone(), 9, true).unwrap();
+    let mut merge = Merge::begin(&whole, inputs.clone(), Segment::new(9, 1), true).unwrap();
     let straight = loop {
         let step = merge.step(&whole, 40).unwrap();
         whole.keep(step.written);
@@ -127,7 +135,7 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
             break done;
         }
     };
-    let mut state = Merge::begin(&parts, inputs.clone(), 9, true).unwrap().state();
+    let mut state = Merge::begin(&parts, inputs.clone(), Segment::new(9, 1), true).unwrap().state();
     let mut steps = 0;
     let interrupted = loop {
         let mut merge = Merge::resume(&parts, &inputs, state).unwrap();
@@ -169,7 +177,7 @@ proptest! {
         let (last, written) = Segment::of(99, 0, tombs.clone());
         blocks.keep(written);
         inputs.push(last);
-        let mut merge = Merge::begin(&blocks, inputs, 100, forgets).unwrap();
+        let mut merge = Merge::begin(&blocks, inputs, Segment::new(100, 0), forgets).unwrap();
         let done = loop {
             let step = merge.step(&blocks, blocks_max).unwrap();
             blocks.keep(step.written);

@@ -232,7 +232,8 @@ impl TreeWriter {
     fn write(&mut self, level: usize, first: Posting) {
         let Some(bytes) = self.levels[level].take() else { return };
         let level = u8::try_from(level).expect("each level is a hundredth of the one below");
-        self.written.push((BlockId { table: self.table, segment: self.segment, level, first }, bytes));
+        self.written
+            .push((BlockId { table: self.table, segment: self.segment, level, first }, bytes));
     }
 
     /// Writes all filters before one.

@@ -20,8 +20,9 @@ use std::time::Duration;
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::dedup;
 use crate::corpus::documents::DocId;
+use crate::corpus::index::Index;
 use crate::corpus::tables::SENT;
-use crate::neardup::{self, Finder};
+use crate::neardup;
 use crate::store::{self, Store, View as _};
 use crate::text::features::Fingerprinter;
 use crate::urls::{Normalize, PageUrl};
@@ -131,7 +132,7 @@ pub struct IngestRules<'a> {
 }
 
 impl Ingest {
-    /// Starts the writer on a store. `finder` has the keys of its contents, and is shared with
+    /// Starts the writer on a store. `index` has the keys of its contents, and is shared with
     /// every other writer of the store in this process; `normalize` are the rules of URLs that
     /// the store was made with, or what was crawled would not be known again. The writer ends with
     /// the last clone of this.
@@ -141,7 +142,7 @@ impl Ingest {
     /// If the settings of the features cannot be, or no thread can start.
     pub fn start(
         store: Arc<Store>,
-        finder: Arc<Mutex<Finder>>,
+        index: Arc<Mutex<Index>>,
         rules: IngestRules<'_>,
         clock: Clock,
     ) -> Result<Self, dedup::Error> {
@@ -150,7 +151,7 @@ impl Ingest {
             Fingerprinter::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
         let (inbox, deliveries) = sync_channel(WAITING_MAX);
         let (config, used) = (config.clone(), clock.clone());
-        let writer = writer::Writer { store: store.clone(), finder, config, clock: used };
+        let writer = writer::Writer { store: store.clone(), index, config, clock: used };
         thread::Builder::new()
             .name("ingest".to_owned())
             .spawn(move || writer.run(&deliveries))

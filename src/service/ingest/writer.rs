@@ -9,9 +9,10 @@ use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::clusters::Place;
 use crate::corpus::dedup::{self, Corpus as _, Looks, Placer, Popularity};
 use crate::corpus::documents::{note_again, sent_content};
+use crate::corpus::index::Index;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
 use crate::frontier::{ADDRESSES, Address, State};
-use crate::neardup::{Config, Finder};
+use crate::neardup::Config;
 use crate::store::{self, Batch, Store, Update as _, View};
 
 use super::submission::{Fingerprinted, Ready};
@@ -29,7 +30,7 @@ const SHARED_MAX: usize = 256;
 /// Owns the store's write transactions while it has something to store.
 pub(super) struct Writer {
     pub store: Arc<Store>,
-    pub finder: Arc<Mutex<Finder>>,
+    pub index: Arc<Mutex<Index>>,
     pub config: Config,
     pub clock: Clock,
 }
@@ -58,7 +59,7 @@ impl Writer {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return self.settle(),
             }
             settled = all.is_empty();
             // A crawl of the same store writes as well: each judges by what the other has stored.
@@ -84,6 +85,16 @@ impl Writer {
         }
     }
 
+    /// Leaves an index of which nothing has to be made again when the store is opened.
+    fn settle(&self) {
+        let settled = catch_unwind(AssertUnwindSafe(|| {
+            dedup::settle(&self.store, &self.index, &self.config)
+        }));
+        if let Ok(Err(error)) = settled {
+            tracing::warn!(%error, "the index stays in its log");
+        }
+    }
+
     /// Stores what was delivered, in a store that is mended if it had failed.
     fn try_commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
         self.store.mend()?;
@@ -102,12 +113,12 @@ impl Writer {
     }
 
     fn placer<'a>(&'a self, batch: &'a mut Batch, now: Timestamp) -> Placer<'a> {
-        Placer { batch, finder: &self.finder, config: &self.config, now }
+        Placer { batch, index: &self.index, config: &self.config, now }
     }
 
     /// Stores what was delivered, and looks at the matches whose second look is due.
     fn commit(&self, all: &[Delivery], looks: &mut Looks) -> Result<Vec<Receipt>, Error> {
-        let mut batch = dedup::begin(&self.store, &self.finder, &self.config)
+        let mut batch = dedup::begin(&self.store, &self.index, &self.config)
             .map_err(|error| Error::Store(error.to_string()))?;
         let now = self.clock.now();
         let mut receipts = Vec::new();
