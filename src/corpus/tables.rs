@@ -2,14 +2,13 @@
 //!
 //! The list stands below the modules of the room, which read and write by it; it names their rows.
 
-use crate::neardup::segment::BlockId;
 use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{
     Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent, StoredBody,
 };
-use super::index::{StoredMerge, StoredSegment};
+use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
 pub const DOCUMENTS: Table<DocumentNumber, Document> = Table::new(Name::Documents);

@@ -12,6 +12,9 @@ use uniqcrawl::corpus::documents::{
     Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::corpus::index::{
+    StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable,
+};
 use uniqcrawl::crawl::jobs::{JobProgress, Run, RunCounts};
 use uniqcrawl::frontier::duplicate_feed::{Feed, FeedHost};
 use uniqcrawl::frontier::rules::UrlRule;
@@ -153,6 +156,8 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Sent>(),
         row_kind::<CanonicalChange>(),
         row_kind::<Arrivals>(),
+        row_kind::<StoredSegment>(),
+        row_kind::<StoredMerge>(),
         row_kind::<JobProgress>(),
         row_kind::<Run>(),
     ];
@@ -164,6 +169,9 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         fields("validators, in a URL", Validators::FIELDS),
         fields("revisit, in a URL", Revisit::FIELDS),
         fields("counts, in a run", RunCounts::FIELDS),
+        fields("table, in a segment", StoredTable::FIELDS),
+        fields("paused, in a merge", StoredPaused::FIELDS),
+        fields("posting, in a merge", StoredPosting::FIELDS),
     ];
     let rows = kinds.iter().map(|kind| kind.text.as_str());
     let all: String = rows.chain(parts.iter().map(String::as_str)).collect();

@@ -27,7 +27,7 @@ const RANKS: [(&str, u32); 35] = [
     ("frontier", 8),
     ("corpus::tables", 2),
     ("corpus::boilerplate", 3),
-    ("corpus::keys", 7),
+    ("corpus::index", 7),
     ("corpus::documents", 7),
     ("corpus::clusters", 8),
     ("corpus::search", 9),

@@ -180,8 +180,8 @@ pub fn begin(
     Ok(batch)
 }
 
-/// Puts all of the index into the store, when nothing more is to come for a while: nothing of it has
-/// to be made again when the store is opened.
+/// Puts all of the index into the store, when nothing more is to come for a while: nothing of it
+/// has to be made again when the store is opened.
 pub fn settle(store: &Store, index: &Arc<Mutex<Index>>, config: &Config) -> Result<(), DedupError> {
     let _turn = store.turn();
     let mut batch = begin(store, index, config)?;

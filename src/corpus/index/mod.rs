@@ -24,10 +24,11 @@ use crate::neardup::{self, Candidate, Config, Finder};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
+pub use crate::neardup::segment::BlockId;
 use blocks::{BlockCache, Held, IN_MEMORY, MemoryBlocks, Source, cache, keep, remove_some};
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
-pub use rows::{StoredMerge, StoredSegment};
+pub use rows::{StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable};
 
 /// Why the dedup stage of a store cannot work.
 #[derive(Debug, thiserror::Error)]

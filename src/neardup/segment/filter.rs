@@ -7,8 +7,8 @@
 //! Inside it is a split block Bloom filter: eight words of 32 bits make a block, and each key sets
 //! one bit in each word of one block.
 //!
-//! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007; the
-//! multipliers are those of the specification of Apache Parquet.
+//! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007;
+//! the multipliers are those of the specification of Apache Parquet.
 
 use super::block::BadBlock;
 use crate::text::sketch::mix;

@@ -1,5 +1,5 @@
-//! Which segments are to become one: as soon as there are four of one size, so that there are few of
-//! each, and a posting is written anew once for each size, not for each segment that comes.
+//! Which segments are to become one: as soon as there are four of one size, so that there are few
+//! of each, and a posting is written anew once for each size, not for each segment that comes.
 //!
 //! Source: O'Neil, Cheng, Gawlick, O'Neil, "The Log-Structured Merge-Tree", Acta Informatica 1996;
 //! Dayan, Idreos, "Dostoevsky", SIGMOD 2018 (tiers).

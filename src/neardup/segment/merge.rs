@@ -66,8 +66,8 @@ pub struct Step {
 }
 
 impl Merge {
-    /// Begins to make a segment, which is empty yet, of others, oldest first. `forgets` says that no
-    /// older one is left out.
+    /// Begins to make a segment, which is empty yet, of others, oldest first. `forgets` says that
+    /// no older one is left out.
     pub fn begin<B: Blocks>(
         blocks: &B,
         inputs: Vec<Segment>,

@@ -1,11 +1,11 @@
 //! The index of a store as a log-structured merge tree: segments that are written once, in order,
 //! and become fewer and larger ones in small steps.
 //!
-//! In: postings, each a key and a content that has it. Out: blocks to be kept, and what was found in
-//! those that are. Nothing here knows where blocks are kept ([`Blocks`]).
+//! In: postings, each a key and a content that has it. Out: blocks to be kept, and what was found
+//! in those that are. Nothing here knows where blocks are kept ([`Blocks`]).
 //!
-//! A segment has a table for each rotation of a kind of fingerprints, for each kind of equality keys,
-//! and one of contents that are gone. Equality keys have filters.
+//! A segment has a table for each rotation of a kind of fingerprints, for each kind of equality
+//! keys, and one of contents that are gone. Equality keys have filters.
 
 mod ask;
 mod block;

@@ -1,5 +1,5 @@
-//! The postings of one table of a segment: blocks in order, and blocks of their first postings above
-//! them, up to one that stands for all. Written once, from the first posting to the last.
+//! The postings of one table of a segment: blocks in order, and blocks of their first postings
+//! above them, up to one that stands for all. Written once, from the first posting to the last.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl SegmentTable {
         Ok(blocks.filter(filter)?.may_have(key))
     }
 
-    /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long as
-    /// it returns true.
+    /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long
+    /// as it returns true.
     pub fn leaves<B: Blocks>(
         &self,
         blocks: &B,

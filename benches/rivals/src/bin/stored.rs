@@ -1,92 +1,133 @@
-//! The durable index of fingerprints: insertions a second in commits of 10,000, bytes written for
-//! each, and the time to open it again. Folds as a crawl does: at each opening, of which there are
-//! as many as the number of entries doubles. Usage: stored N FOLDER
+//! The index of a store alone, of contents with random keys: how many are added a second as it
+//! grows, how long a look-up takes, memory, bytes written for each content, and the time to open
+//! it again. Usage: stored N FOLDER [CACHE_MIB]
 
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use uniqcrawl::corpus::keys;
-use uniqcrawl::neardup::index::layout::{LayoutKind, build};
-use uniqcrawl::neardup::{Change, Field};
+use uniqcrawl::corpus::index::Index;
+use uniqcrawl::neardup::Config;
 use uniqcrawl::store::Store;
+use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
 use uniqcrawl::text::simhash::Fingerprint;
+use uniqcrawl::text::sketch::{Sketch, mix};
 
-const BATCH: u32 = 10_000;
+/// Contents in one commit, as a crawl at full speed has them.
+const BATCH: u64 = 256;
 
-/// Bytes that this process has handed to the disk.
-fn written() -> u64 {
-    let text = fs::read_to_string("/proc/self/io").expect("this runs on Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-    line.and_then(|count| count.parse().ok()).expect("the kernel counts them")
+/// Look-ups of each kind at each size.
+const LOOKUPS: u64 = 2_000;
+
+/// A number of `/proc/self`.
+fn kernel(file: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/self/{file}")).expect("this runs on Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
+    let number = line.split_whitespace().next().and_then(|number| number.parse().ok());
+    number.expect("a number")
 }
 
-fn print(number: u32) -> Fingerprint {
-    let mut bits = u64::from(number).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    for _ in 0..3 {
-        bits ^= bits >> 31;
-        bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+fn random(content: u64, what: u64) -> u64 {
+    mix(content.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ mix(what))
+}
+
+/// Keys of a text that has nothing in common with others.
+fn keys(content: u64) -> ArticleKeys {
+    let mut slots = Box::new([0; 256]);
+    for (at, eight) in slots.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *eight = random(content, 100 + at as u64).to_be_bytes();
     }
-    Fingerprint(bits ^ bits >> 29)
+    let text = TextKeys {
+        hash: u128::from(content),
+        fingerprint: Fingerprint(random(content, 1)),
+        sketch: Sketch(slots),
+        shingles: 200,
+        words: 200,
+        sentences: (0..8).map(|at| random(content, 10 + at) as u32).collect(),
+        others: KindHashes::default(),
+    };
+    let title = Some(Fingerprint(random(content, 2)));
+    ArticleKeys { text, title, standing: Standing::default() }
 }
 
-/// Opens the store as a crawl does: reads all entries, folds the log if it is due.
-fn open(folder: &Path) -> (Store, usize, f64, f64) {
-    let started = Instant::now();
-    let store = Store::open_or_create(folder, 256 << 20).expect("a store");
+/// Look-ups of new texts, or of texts that are there: milliseconds of the median and of 99 of 100,
+/// and how many were found.
+fn look(index: &Index, store: &Store, texts: impl Iterator<Item = u64>) -> (f64, f64, usize) {
     let snapshot = store.snapshot().expect("tables");
-    let mut entries = keys::load(&snapshot).expect("sound rows");
-    let mut index = build(LayoutKind::Rotated, 3).expect("k fits");
-    let narrow = |(print, content): &(Fingerprint, u64)| (*print, *content as u32);
-    index.insert_all(&entries.contents.iter().map(narrow).collect::<Vec<_>>());
-    let opened = started.elapsed().as_secs_f64();
-    drop(snapshot);
-    let started = Instant::now();
-    if entries.is_fold_due() {
-        let mut batch = store.begin().expect("one writer");
-        keys::fold(&mut batch, &mut entries).expect("room");
-        batch.commit().expect("room");
-    }
-    (store, index.len(), opened, started.elapsed().as_secs_f64())
+    let mut found = 0;
+    let mut times: Vec<f64> = texts
+        .map(|content| {
+            let keys = keys(content);
+            let started = Instant::now();
+            let candidates = index.candidates(&snapshot, &keys).expect("sound blocks");
+            let time = started.elapsed().as_secs_f64() * 1e3;
+            found += usize::from(candidates.iter().any(|other| other.content == content));
+            time
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 99 / 100], found)
 }
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let count: u32 = arguments.next().and_then(|n| n.parse().ok()).expect("stored N FOLDER");
+    let count: u64 = arguments.next().and_then(|n| n.parse().ok()).expect("stored N FOLDER");
     let folder = arguments.next().expect("stored N FOLDER");
-    let folder = Path::new(&folder);
-    let before = written();
-    let (mut inserting, mut folding) = (0.0, 0.0);
-    let (mut next, mut goal) = (0, BATCH * 10);
-    while next < count {
-        let (store, _, _, folded) = open(folder);
-        folding += folded;
+    let cache = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(256_usize);
+    let config = Config::default();
+    let started = Instant::now();
+    let store = Store::open_or_create(Path::new(&folder), cache << 20).expect("a store");
+    let mut index = Index::open(&store, &config).expect("an index");
+    println!("opened in {:.3} s", started.elapsed().as_secs_f64());
+    let first = fs::metadata(store.path()).map_or(0, |file| file.len());
+    println!("contents  added/s  look-up ms p50 p99  of known p50 p99  slowest commit ms  RSS MiB");
+    let (mut next, mut goal, before) = (1, (count / 100).max(1), kernel("io", "write_bytes: "));
+    while next <= count {
         let started = Instant::now();
-        while next < goal.min(count) {
-            let changes = (next..(next + BATCH).min(count)).map(|content| Change {
-                field: Field::Content,
-                fingerprint: print(content),
-                content: content.into(),
-                removed: false,
-            });
+        let (from, mut slowest) = (next, 0_f64);
+        while next <= goal.min(count) {
+            let commit = Instant::now();
             let mut batch = store.begin().expect("one writer");
-            keys::append(&mut batch, changes);
+            for content in next..(next + BATCH).min(goal.min(count) + 1) {
+                index.insert(&mut batch, content, &keys(content));
+                next += 1;
+            }
+            index.merge_some(&mut batch).expect("sound blocks");
             batch.commit().expect("room");
-            next += BATCH;
+            index.committed();
+            slowest = slowest.max(commit.elapsed().as_secs_f64() * 1e3);
         }
-        inserting += started.elapsed().as_secs_f64();
+        let rate = (next - from) as f64 / started.elapsed().as_secs_f64();
+        let new = look(&index, &store, (0..LOOKUPS).map(|at| u64::MAX - at));
+        let step = (next / LOOKUPS).max(1);
+        let known = look(&index, &store, (0..LOOKUPS).map(|at| 1 + at * step % (next - 1)));
+        assert_eq!(known.2 as u64, LOOKUPS, "every content is found");
+        let memory = kernel("status", "VmRSS:") / 1024;
+        println!(
+            "{:>10} {rate:>8.0} {:>8.3} {:>7.3} {:>8.3} {:>7.3} {slowest:>9.1} {memory:>7}",
+            next - 1,
+            new.0,
+            new.1,
+            known.0,
+            known.1
+        );
         goal *= 2;
+        if goal > count / 2 && goal < count {
+            goal = count;
+        }
     }
-    let bytes = (written() - before) as f64 / f64::from(count);
-    let rate = f64::from(count) / inserting;
-    let with_folds = f64::from(count) / (inserting + folding);
-    println!("{rate:.0} insertions/s, {with_folds:.0} with folding, {bytes:.0} bytes written each");
-    let (store, log, first, folded) = open(folder);
-    drop(store);
-    let (store, batch, second, _) = open(folder);
-    assert_eq!((log, batch), (count as usize, count as usize), "nothing is lost");
-    println!("reopened in {first:.2} s with the last part in the log (folded in {folded:.2} s),");
-    println!("in {second:.2} s from the rotated batch; index built, {batch} entries");
-    let size = fs::metadata(store.path()).expect("the file").len();
-    println!("file: {:.0} bytes an entry", size as f64 / f64::from(count));
+    let mut batch = store.begin().expect("one writer");
+    index.flush(&mut batch).expect("sound blocks");
+    batch.commit().expect("room");
+    index.committed();
+    let bytes = (kernel("io", "write_bytes: ") - before) as f64 / count as f64;
+    let size = fs::metadata(store.path()).map_or(0, |file| file.len());
+    println!("{bytes:.0} bytes written for each, {:.0} in the file", (size - first) as f64 / count as f64);
+    drop((index, store));
+    let started = Instant::now();
+    let store = Store::open_or_create(Path::new(&folder), cache << 20).expect("a store");
+    let index = Index::open(&store, &config).expect("an index");
+    let opened = started.elapsed().as_secs_f64();
+    let known = look(&index, &store, 1..2);
+    println!("opened again in {opened:.3} s, first look-up {:.3} ms", known.0);
 }
