@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use uniqcrawl::corpus::documents::Document;
+use uniqcrawl::corpus::index::{self, Index};
 use uniqcrawl::corpus::migrate::migrate;
 use uniqcrawl::corpus::search::{Config, Search};
 use uniqcrawl::corpus::tables::{
@@ -15,6 +16,7 @@ use uniqcrawl::corpus::tables::{
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{ADDRESSES, URL_PATTERNS};
 use uniqcrawl::localweb::Site;
+use uniqcrawl::neardup::Config;
 use uniqcrawl::store::{
     Batch, FORMAT, META, Name, Reading as _, Store, Update as _, View as _, Writing as _,
     sequence_of, unique_number,
@@ -182,10 +184,17 @@ fn every_table_is_moved() {
     let store = check::made(folder.path());
     let counts = |store: &Store| -> Vec<(&'static str, u64)> {
         let snapshot = store.snapshot().unwrap();
-        let all = Name::ALL.iter().filter(|name| **name != Name::Meta);
+        // The index is made anew.
+        let index = [Name::Near, Name::Keys, Name::Segments, Name::Merges, Name::IndexLog];
+        let all = Name::ALL.iter().filter(|name| **name != Name::Meta && !index.contains(name));
         all.map(|name| (name.as_str(), snapshot.rows_of(*name).unwrap())).collect()
     };
-    let (before, shown) = (counts(&store), places(&store));
+    let indexed = |store: &Store| -> Vec<(u64, u64)> {
+        let all = index::fingerprints(&store.snapshot().unwrap()).unwrap().contents;
+        all.into_iter().map(|posting| (posting.key, sequence_of(posting.content))).collect()
+    };
+    let (before, shown, fingerprints) = (counts(&store), places(&store), indexed(&store));
+    assert!(!fingerprints.is_empty());
     let patterns = patterns_of(&store);
     assert!(!patterns.is_empty());
     let rows = before.iter().filter(|(_, rows)| *rows > 0).count();
@@ -210,6 +219,9 @@ fn every_table_is_moved() {
     let store = open(folder.path());
     assert_eq!((counts(&store), places(&store)), (before, shown));
     assert_eq!(patterns_of(&store), patterns);
+    assert_eq!(indexed(&store), []);
+    drop(Index::open(&store, &Config::default()).unwrap());
+    assert_eq!(indexed(&store), fingerprints);
     // What names documents and contents leads to some, which a check has seen, by own numbers.
     let snapshot = store.snapshot().unwrap();
     let own = |number: u64| number >> 40 == done.store_number;
