@@ -16,7 +16,7 @@ use uniqcrawl::corpus::tables::{
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{ADDRESSES, URL_PATTERNS};
 use uniqcrawl::localweb::Site;
-use uniqcrawl::neardup::Config;
+use uniqcrawl::neardup;
 use uniqcrawl::store::{
     Batch, FORMAT, META, Name, Reading as _, Store, Update as _, View as _, Writing as _,
     sequence_of, unique_number,
@@ -220,7 +220,7 @@ fn every_table_is_moved() {
     assert_eq!((counts(&store), places(&store)), (before, shown));
     assert_eq!(patterns_of(&store), patterns);
     assert_eq!(indexed(&store), []);
-    drop(Index::open(&store, &Config::default()).unwrap());
+    drop(Index::open(&store, &neardup::Config::default()).unwrap());
     assert_eq!(indexed(&store), fingerprints);
     // What names documents and contents leads to some, which a check has seen, by own numbers.
     let snapshot = store.snapshot().unwrap();
