@@ -412,9 +412,11 @@ impl Index {
                 }
             }
         }
-        let logged = |one: &Frozen| self.ended.contains(&one.segment.number).then_some(one.logged?);
-        if let Some(last) = self.frozen.iter().filter_map(logged).max() {
-            // The last row stays, so that the next one gets a number of its own.
+        // Not beyond what is still in memory, should it be older. The last row stays, so that the
+        // next one gets a number of its own.
+        let in_store =
+            self.frozen.iter().take_while(|one| self.ended.contains(&one.segment.number));
+        if let Some(last) = in_store.filter_map(|one| one.logged).last() {
             batch.clear(INDEX_LOG, ..last)?;
         }
         let ended = &self.ended;
