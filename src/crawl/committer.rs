@@ -155,6 +155,9 @@ impl<'a> Committer<'a> {
                 break;
             }
         }
+        if !self.is_shared() {
+            dedup::settle(self.store, &self.index, &self.settings.dedup)?;
+        }
         self.tally.revisits.due = self.frontier.due();
         self.tally.kept_out.clone_from(self.frontier.kept_out());
         self.tally.unstored = self.frontier.unstored();

@@ -327,7 +327,7 @@ pub fn run(
         drop((visited, done));
         let parts = committer::Parts {
             store,
-            index: index.clone(),
+            index,
             known: known.clone(),
             settings,
             requests_max: requests,
@@ -342,9 +342,6 @@ pub fn run(
         runtime.shutdown_background();
         report
     })?;
-    if context.index.is_none() {
-        dedup::settle(store, &index, &settings.dedup)?;
-    }
     Ok(report)
 }
 

@@ -366,13 +366,11 @@ impl Index {
         self.written += step.written.len();
         keep(batch, step.written)?;
         self.owed = self.owed.saturating_sub(step.postings.max(1) as u64);
-        match step.done {
-            Some(segment) => self.end(batch, &merge, segment),
-            None => {
-                self.merges.insert(at, merge);
-                Ok(())
-            }
+        if let Some(segment) = step.done {
+            return self.end(batch, &merge, segment);
         }
+        self.merges.insert(at, merge);
+        Ok(())
     }
 
     /// Puts all that is in memory into the store. To be called in a batch of its own, when nothing

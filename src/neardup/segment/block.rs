@@ -162,9 +162,9 @@ impl BlockWriter {
     /// Returns the bytes of the block as it is now; none if no posting came.
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
-        let (first, last) = (self.postings.first()?, self.postings.last()?);
+        let (first, end) = (self.postings.first()?, self.postings.last()?);
         let (least, largest) = self.contents?;
-        let (key_width, content_width) = (width(last.key - first.key), width(largest - least));
+        let (key_width, content_width) = (width(end.key - first.key), width(largest - least));
         let count = self.postings.len();
         let mut bytes = Vec::with_capacity(HEAD + count * (key_width + content_width));
         bytes.extend_from_slice(&(count as u16).to_be_bytes());

@@ -110,7 +110,9 @@ impl Segment {
         for table in postings.chunk_by(|a, b| a.0 == b.0) {
             let name = table[0].0;
             let mut writer = TreeWriter::new(number, name, table.len() as u64, is_filtered(name));
-            table.iter().for_each(|(_, posting)| writer.push(*posting));
+            for (_, posting) in table {
+                writer.push(*posting);
+            }
             segment.tables.extend(writer.finish());
             written.extend(writer.take_written());
         }
