@@ -24,7 +24,7 @@ fn keys(seed: u64) -> ArticleKeys {
     let mut sketch =
         Sketch(Box::new(std::array::from_fn(|slot| mix(kind << 32 | slot as u64) as u8)));
     for slot in 0..SLOTS {
-        if mix(seed << 16 | slot as u64) % 3 > 0 {
+        if !mix(seed << 16 | slot as u64).is_multiple_of(3) {
             sketch.0[slot] = mix(seed << 20 | slot as u64) as u8;
         }
     }

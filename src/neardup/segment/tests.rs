@@ -50,7 +50,7 @@ fn segment(
         for own in 0..5 {
             // One in eight is a key of many.
             let key = mix(content * 5 + own) >> 16;
-            let key = if key % 8 == 0 { key % 64 << 40 } else { key };
+            let key = if key.is_multiple_of(8) { (key % 64) << 40 } else { key };
             postings.push((EQUALITY, Posting { key, content }));
         }
     }
