@@ -1,7 +1,8 @@
 //! The committer: the thread that owns the only write transaction.
 //!
 //! A batch is one transaction: leases are filled, fingerprinted pages are judged, stored and
-//! settled as they come, and the batch closes at `batch_pages_max` pages or after `batch_time_max`.
+//! settled as they come, and the batch closes at `batch_pages_max` pages or after `batch_time_max`;
+//! much earlier if somebody waits for the commit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -44,6 +45,10 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Longest time for which it does not look, with a transaction open, whether another one wants it.
 const SHARE_LOOK: Duration = Duration::from_millis(2);
+
+/// Longest time for which a batch stays open when a host whose first request waits for the commit,
+/// or somebody else who wants to write, would have to wait for it.
+const AWAITED: Duration = Duration::from_millis(50);
 
 /// Owns the frontier and every write.
 pub(super) struct Committer<'a> {
@@ -194,7 +199,6 @@ impl<'a> Committer<'a> {
     fn batch(&mut self, mut came: Option<Visit<Yield>>) -> Result<Course, Error> {
         let turn = self.store.turn();
         let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
-        let longest = self.settings.limits.batch_time_max.duration();
         let mut opened = self.is_shared().then(Instant::now);
         let mut pages = 0;
         let mut course = loop {
@@ -209,10 +213,11 @@ impl<'a> Committer<'a> {
                 break Course::Over;
             }
             let age = opened.map(|opened| opened.elapsed());
-            if pages >= self.settings.limits.batch_pages_max || age.is_some_and(|a| a >= longest) {
+            let left = self.time_left(age.unwrap_or_default());
+            if pages >= self.settings.limits.batch_pages_max || (age.is_some() && left.is_zero()) {
                 break Course::On;
             }
-            let wait = self.wait(age.map(|age| longest.saturating_sub(age)));
+            let wait = self.wait(age.map(|_| left));
             match came.take().map_or_else(|| self.next(wait), |done| Ok(Some(done))) {
                 Ok(Some(done)) => {
                     opened.get_or_insert_with(Instant::now);
@@ -251,6 +256,14 @@ impl<'a> Committer<'a> {
             }
         }
         Ok(course)
+    }
+
+    /// Returns for how long a batch of this age may stay open.
+    fn time_left(&self, age: Duration) -> Duration {
+        let longest = self.settings.limits.batch_time_max.duration();
+        let is_awaited = !self.held.is_empty() || self.store.is_wanted();
+        let longest = if is_awaited { longest.min(AWAITED) } else { longest };
+        longest.saturating_sub(age)
     }
 
     /// Waits for a fingerprinted page. `Ok(None)` if none came in time; `Err` if none can come any

@@ -115,7 +115,7 @@ pub struct RunLimits {
     pub pages_size_max: Size,
     /// Pages in one commit at most.
     pub batch_pages_max: usize,
-    /// Time for which a batch stays open at most.
+    /// Time for which a batch stays open at most, where nobody waits for its commit.
     pub batch_time_max: Time,
     /// The run ends when the next request is further away than this.
     pub idle_wait_max: Time,
@@ -132,8 +132,8 @@ impl Default for RunLimits {
             requests_max: 256,
             page_threads: 0,
             pages_size_max: Size::from_mib(512),
-            batch_pages_max: 256,
-            batch_time_max: Time::from_millis(50),
+            batch_pages_max: 2_048,
+            batch_time_max: Time::from_secs(1),
             idle_wait_max: Time::from_secs(600),
             drain_time_max: Time::from_secs(15),
         }
