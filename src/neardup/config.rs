@@ -75,7 +75,7 @@ impl Config {
         let Self { titles, sentences, bands, band_rows, .. } = self;
         let words_min = self.rule.words_min;
         format!(
-            "titles {titles}, sentences {sentences}, bands {bands} of {band_rows}, \
+            "titles {titles}, sentences {sentences}, bands {bands} of {band_rows} wide slots, \
              from {words_min} words"
         )
     }

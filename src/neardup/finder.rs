@@ -11,7 +11,7 @@ use crate::text::sketch::{SLOTS, Sketch};
 
 use super::key::KeyMaker;
 use super::places::Places;
-use super::segment::{Posting, ROTATIONS, equality_table, near_table, wide};
+use super::segment::{Posting, ROTATIONS, equality_table, near_table, spread};
 use super::{Config, Error, Field, Key};
 
 /// The keys of all contents, in memory. Inside, a content is its place among them, of 32 bits.
@@ -57,11 +57,37 @@ struct EqualTable {
 }
 
 impl EqualTable {
-    fn hashes(&self, config: &Config, keys: &ArticleKeys) -> Vec<u32> {
+    fn hashes(&self, config: &Config, keys: &ArticleKeys) -> Vec<u64> {
         match self.made {
             KeyMaker::Equal(of) => of(config, keys),
-            _ => keys.text.others.of(self.key as u8).collect(),
+            _ => keys.text.others.of(self.key as u8).map(spread).collect(),
         }
+    }
+
+    fn each(&self, key: u64, places: &Places, each: &mut dyn FnMut(u64)) {
+        self.index.get(short(key), |place| each(places.content(place)));
+    }
+}
+
+impl Postings for Finder {
+    type Error = Infallible;
+
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        let mut near: Vec<Near> = Vec::new();
+        for table in self.near.iter().filter(|table| table.field == asked.field) {
+            table.layout.probe(asked.fingerprint, asked.k, &mut near);
+            for Near { distance, number, .. } in near.drain(..) {
+                each(distance, self.places.content(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        for table in self.equal.iter().filter(|table| table.key == key) {
+            table.each(hash, &self.places, each);
+        }
+        Ok(())
     }
 }
 
@@ -106,7 +132,7 @@ impl Finder {
         }
         for table in &mut self.equal {
             for hash in table.hashes(&self.config, keys) {
-                table.index.insert(hash, place);
+                table.index.insert(short(hash), place);
             }
         }
     }
@@ -134,7 +160,7 @@ impl Finder {
         }
         for table in &self.equal {
             let hashes = table.hashes(&self.config, keys).into_iter();
-            let posting = |hash| (equality_table(table.key), Posting { key: wide(hash), content });
+            let posting = |key| (equality_table(table.key), Posting { key, content });
             postings.extend(hashes.map(posting));
         }
         postings
@@ -192,20 +218,20 @@ impl Finder {
         if !self.is_long_enough(keys) {
             return Ok(hits);
         }
-        let (mut near, mut found): (Vec<Near>, Vec<(u32, u64)>) = (Vec::new(), Vec::new());
+        let mut found: Vec<(u32, u64)> = Vec::new();
         for table in &self.near {
             let Some(fingerprint) = (table.of)(keys) else { continue };
-            table.layout.probe(fingerprint, table.k, &mut near);
-            let content = |near: Near| (near.distance, self.places.content(near.number));
-            found.extend(near.drain(..).map(content));
             let asked = Nearby { field: table.field, fingerprint, k: table.k };
-            more.near(asked, &mut |distance, content| found.push((distance, content)))?;
+            let mut each = |distance, content| found.push((distance, content));
+            let Ok(()) = self.near(asked, &mut each);
+            more.near(asked, &mut each)?;
             hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
         }
         for table in &self.equal {
             for hash in table.hashes(&self.config, keys) {
-                table.index.get(hash, |place| found.push((0, self.places.content(place))));
-                more.equal(table.key, hash, &mut |content| found.push((0, content)))?;
+                let mut each = |content| found.push((0, content));
+                table.each(hash, &self.places, &mut each);
+                more.equal(table.key, hash, &mut each)?;
                 hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
             }
         }
@@ -236,6 +262,11 @@ impl Finder {
     }
 }
 
+/// Returns what is kept of a key in memory: of the newest contents alone, few are found by chance.
+fn short(key: u64) -> u32 {
+    (key >> 8) as u32
+}
+
 /// Takes what is nearest, older contents first among equals: as many as a key may have.
 fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32, u64)> {
     if found.len() > 1 {
@@ -256,7 +287,7 @@ const TAIL_EQUAL_MIN: usize = 7;
 
 /// Tells whether two texts that share weak keys have more in common than chance has it.
 pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
-    let pairs = one.0[SLOTS - TAIL..].iter().zip(&other.0[SLOTS - TAIL..]);
+    let pairs = one.slots[SLOTS - TAIL..].iter().zip(&other.slots[SLOTS - TAIL..]);
     pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
 }
 
@@ -281,7 +312,7 @@ pub trait Postings {
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Self::Error>;
 
     /// Calls `each` with the contents that have a hash of a kind.
-    fn equal(&self, key: Key, hash: u32, each: &mut dyn FnMut(u64)) -> Result<(), Self::Error>;
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Self::Error>;
 }
 
 /// There are none.
@@ -294,7 +325,7 @@ impl Postings for NoPostings {
         Ok(())
     }
 
-    fn equal(&self, _: Key, _: u32, _: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+    fn equal(&self, _: Key, _: u64, _: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
         Ok(())
     }
 }
@@ -307,9 +338,9 @@ mod tests {
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
     fn text(own: u8, ones: &[(usize, usize)]) -> ArticleKeys {
-        let mut sketch = Sketch(Box::new([own; SLOTS]));
+        let mut sketch = Sketch { slots: Box::new([own; SLOTS]), seconds: None };
         for (first, end) in ones {
-            sketch.0[*first..*end].fill(1);
+            sketch.slots[*first..*end].fill(1);
         }
         let fingerprint = Fingerprint(u64::from(own).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let (shingles, words, sentences) = (100, 100, Box::from([u32::from(own)]));

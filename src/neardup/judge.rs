@@ -453,8 +453,8 @@ impl<'a> Case<'a> {
                 sketch.similarity(&text.sketch) >= least
             };
             if counts {
-                let pairs = self.mine().sketch.0.iter().zip(text.sketch.0.iter());
-                for ((own, its), (mine, pillar)) in own.iter_mut().zip(sketch.0.iter()).zip(pairs) {
+                let pairs = self.mine().sketch.slots.iter().zip(&*text.sketch.slots);
+                for ((own, its), (mine, pillar)) in own.iter_mut().zip(&*sketch.slots).zip(pairs) {
                     *own &= its != mine && (itself || !two_sites || its != pillar);
                 }
             }

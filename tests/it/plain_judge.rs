@@ -114,7 +114,7 @@ struct Pillar {
     bond: Bond,
 }
 
-fn shared(one: &[u32], other: &[u32]) -> u32 {
+fn shared<T: PartialEq>(one: &[T], other: &[T]) -> u32 {
     one.iter().map(|key| other.iter().filter(|other| *other == key).count() as u32).sum()
 }
 
@@ -150,7 +150,7 @@ impl Model {
                 votes += more;
             }
         };
-        let bands = |keys: &ArticleKeys| -> Vec<u32> {
+        let bands = |keys: &ArticleKeys| -> Vec<u64> {
             keys.text.sketch.bands(config.bands, config.band_rows).collect()
         };
         let titles = one.title.zip(other.title).is_some_and(|(a, b)| a.distance(b) <= 3);
@@ -161,7 +161,7 @@ impl Model {
             add(Key::Sentence, 3 * shared(&one.text.sentences, &other.text.sentences));
         }
         add(Key::Shingles, shared(&bands(one), &bands(other)));
-        let tails = one.text.sketch.0.iter().zip(other.text.sketch.0.iter()).skip(SLOTS / 2);
+        let tails = one.text.sketch.slots.iter().zip(&*other.text.sketch.slots).skip(SLOTS / 2);
         if keys == [Key::Shingles] && tails.filter(|(one, other)| one == other).count() < 7 {
             keys.clear();
         }
@@ -242,8 +242,8 @@ impl Model {
             let least = (0.4 * similarity).max(0.08);
             if asked.alike(root) >= 0.08 && other.similarity(&its.sketch) >= least {
                 for (at, own) in own.iter_mut().enumerate() {
-                    *own &= other.0[at] != mine.sketch.0[at]
-                        && (!two_sites || other.0[at] != its.sketch.0[at]);
+                    *own &= other.slots[at] != mine.sketch.slots[at]
+                        && (!two_sites || other.slots[at] != its.sketch.slots[at]);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl Came {
 }
 
 /// An index whose parts are so small that a few articles reach all of them.
-pub(crate) const SMALL: Sizes = Sizes { tail: 2, frozen: 2, step: 1 };
+pub(crate) const SMALL: Sizes = Sizes { tail: 3, step: 1 };
 
 /// A store that takes articles one after the other.
 pub(crate) struct Shelf {

@@ -6,15 +6,17 @@ use std::process::{Command, Stdio};
 use redb::{ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition, TableHandle as _};
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::clusters::{self, Match, Place};
-use uniqcrawl::corpus::documents::{Content, Copy};
+use uniqcrawl::corpus::documents::{Content, Copy, write_body};
+use uniqcrawl::corpus::index::Index;
 use uniqcrawl::corpus::migrate::migrate;
 use uniqcrawl::corpus::tables::{self, CONTENTS, COPIES, DOCUMENTS};
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::ADDRESSES;
 use uniqcrawl::localweb::Site;
-use uniqcrawl::neardup::Key;
+use uniqcrawl::neardup::{Config, Key};
 use uniqcrawl::store::{
-    Encoder, FORMAT, Name, Reading as _, Row as _, Store, View as _, Writing as _, sequence_of,
+    Encoder, FORMAT, Name, Reading as _, Row as _, Store, Update as _, View as _, Writing as _,
+    sequence_of,
 };
 
 use crate::migrate::age_numbers;
@@ -59,7 +61,7 @@ fn old_content(content: &Content) -> Vec<u8> {
         .number(content.copies)
         .keys(content.arrival.0)
         .fixed(content.site)
-        .bytes(content.sketch.0.as_slice())
+        .bytes(content.sketch.slots.as_slice())
         .number(content.sentences.len() as u64);
     content.sentences.iter().fold(row, |row, key| row.number(*key)).finish()
 }
@@ -178,10 +180,47 @@ fn a_store_of_format_5_is_migrated_and_its_crawl_goes_on_as_that_of_a_new_one() 
         let of = |table| snapshot.rows_of(table).unwrap();
         assert_eq!((of(Name::Twins), of(Name::Reviews)), (0, 0));
     }
+    assert!(!narrow(&store).is_empty(), "contents of that format have narrow sketches");
     run(&store, &web, 0);
     assert_eq!(clusters(&store), whole);
+    assert!(narrow(&store).is_empty(), "sketches are completed when the index is made");
     drop(store);
     check_clean(&Store::open(folder.path(), 16 << 20).unwrap());
+}
+
+/// The contents whose sketches have no second bytes.
+fn narrow(store: &Store) -> Vec<u64> {
+    let snapshot = store.snapshot().unwrap();
+    let rows = snapshot.rows(CONTENTS).unwrap().map(Result::unwrap);
+    let narrow = rows.filter(|entry| entry.row().unwrap().sketch.seconds.is_none());
+    narrow.map(|entry| entry.key().unwrap()).collect()
+}
+
+#[test]
+fn a_sketch_is_completed_from_the_text_it_was_made_of_and_from_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = web();
+    let store = new(folder.path());
+    run(&store, &web, 0);
+    let (mut batch, mut before) = (store.begin().unwrap(), Vec::new());
+    for entry in store.snapshot().unwrap().rows(CONTENTS).unwrap() {
+        let entry = entry.unwrap();
+        let (number, row) = (entry.key().unwrap(), entry.row().unwrap());
+        let mut old = row.clone();
+        old.sketch.seconds = None;
+        batch.put(CONTENTS, number, &old).unwrap();
+        before.push((number, row));
+    }
+    let (other, _) = before.pop().unwrap();
+    write_body(&mut batch, other, "Another text than the one that was fingerprinted.", None)
+        .unwrap();
+    batch.raw_remove(Name::Meta, b"index").unwrap();
+    batch.commit().unwrap();
+    drop(Index::open(&store, &Config::default()).unwrap());
+    assert_eq!(narrow(&store), [other]);
+    for (number, row) in before {
+        assert_eq!(store.snapshot().unwrap().get(CONTENTS, number).unwrap(), Some(row));
+    }
 }
 
 #[test]

@@ -117,7 +117,7 @@ pub fn compare_sides(
     let (one, other) = (&first.keys, &second.keys);
     let pair = ArticlePair::new(config, one, other)?;
     let (only_first, only_second) = differing(&first.text, &second.text);
-    let bands = |keys: &ArticleKeys| -> Vec<u32> {
+    let bands = |keys: &ArticleKeys| -> Vec<u64> {
         keys.text.sketch.bands(config.bands, config.band_rows).collect()
     };
     Ok(Comparison {
@@ -140,7 +140,7 @@ pub fn compare_sides(
     })
 }
 
-fn shared(one: &[u32], other: &[u32]) -> usize {
+fn shared<T: PartialEq>(one: &[T], other: &[T]) -> usize {
     one.iter().filter(|key| other.contains(key)).count()
 }
 

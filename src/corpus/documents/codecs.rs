@@ -4,7 +4,7 @@ use crate::base::clock::Timestamp;
 use crate::neardup::Key;
 use crate::store::{BadRow, Blob, Codec, Coded, Decoder, Encoder, Fixed, Wide};
 use crate::text::simhash::Fingerprint;
-use crate::text::sketch::{SHOWN_SLOTS, ShownSketch, Sketch};
+use crate::text::sketch::{SHOWN_SLOTS, SLOTS, ShownSketch, Sketch};
 use crate::web::robots::meta::Terms;
 
 use super::{DocId, Found};
@@ -48,15 +48,23 @@ impl Codec<Option<Fingerprint>> for Fixed {
 }
 
 impl Codec<Sketch> for Blob {
-    const SHAPE: &'static str = "bytes of its slots";
+    const SHAPE: &'static str = "bytes of its slots, then second bytes, or none";
 
     fn put(field: &Sketch, row: Encoder) -> Encoder {
-        row.bytes(field.0.as_slice())
+        let seconds = field.seconds.as_ref().map_or(&[][..], |seconds| &seconds[..]);
+        row.bytes(&[&field.slots[..], seconds].concat())
     }
 
     fn take(row: &mut Decoder<'_>) -> Result<Sketch, BadRow> {
-        let slots: Box<[u8]> = row.bytes()?.into();
-        Ok(Sketch(slots.try_into().map_err(|_| row.bad("its sketch is cut short"))?))
+        let bytes = row.bytes()?;
+        let cut = |_| row.bad("its sketch is cut short");
+        let (slots, seconds) = bytes.split_at(bytes.len().min(SLOTS));
+        let slots = Box::new(slots.try_into().map_err(cut)?);
+        let seconds = match seconds {
+            [] => None,
+            seconds => Some(Box::new(seconds.try_into().map_err(cut)?)),
+        };
+        Ok(Sketch { slots, seconds })
     }
 }
 
@@ -142,7 +150,6 @@ mod tests {
     use super::*;
     use crate::corpus::documents::{Content, Copy, Facts, Sent};
     use crate::store::Row as _;
-    use crate::text::sketch::SLOTS;
 
     fn facts() -> Facts {
         Facts { author: "A. Author".to_owned(), images: 3, ..Facts::default() }
@@ -196,11 +203,11 @@ mod tests {
             arrival: Timestamp(7),
             site: 8,
             edition: 9,
-            sketch: Sketch(Box::new([10; SLOTS])),
+            sketch: Sketch { slots: Box::new([10; SLOTS]), seconds: None },
             sentences: vec![11, 12],
             others: Vec::new(),
         };
-        let row = Encoder::new(4).number(1u64).wide(2).fixed(3).number(0u64).fixed(0);
+        let row = Encoder::new(5).number(1u64).wide(2).fixed(3).number(0u64).fixed(0);
         let row = row.number(4u64).number(5u64).number(6u64).keys(7).fixed(8).number(9u64);
         let row = row.bytes(&[10; SLOTS]).number(2u64).number(11u64).number(12u64).finish();
         assert_eq!(*content.encode(), row);

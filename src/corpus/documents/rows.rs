@@ -131,7 +131,7 @@ impl Copy {
 row! {
     /// One distinct text: a node of the parent forest.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Content: "content", 2 to 4 {
+    pub struct Content: "content", 2 to 5 {
         /// Document it belongs to. The node is the root if the document's row says so.
         pub document: u64 = DocumentNumber;
         /// 128-bit hash of the normalised text.

@@ -1,7 +1,6 @@
-//! Where the blocks of segments are: in the store, and those of the newest contents in memory.
+//! Where the blocks of segments are: in the store, and those that were asked for lately in memory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use quick_cache::Weighter;
@@ -14,9 +13,6 @@ use crate::neardup::segment::{
     equality_table,
 };
 use crate::store::{self, BadRow, Batch, Error, FixedKey as _, Table, Update as _, View};
-
-/// Numbers from here on are those of segments in memory.
-pub(super) const IN_MEMORY: u32 = 1 << 31;
 
 /// Tables of rotated fingerprints: those of texts, and those of titles.
 const FINGERPRINTS: u8 = 2 * ROTATIONS;
@@ -63,13 +59,9 @@ pub(super) fn cache(bytes: usize) -> BlockCache {
     Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf)
 }
 
-/// Blocks in memory.
-pub(super) type MemoryBlocks = HashMap<BlockId, Held>;
-
 /// All blocks, as one state of the store has them.
 pub(super) struct Source<'a, V> {
     pub(super) view: &'a V,
-    pub(super) memory: &'a MemoryBlocks,
     pub(super) cache: &'a BlockCache,
     /// What is read is kept in the cache: it is asked for, not merged.
     pub(super) keeps: bool,
@@ -77,10 +69,6 @@ pub(super) struct Source<'a, V> {
 
 impl<V: View> Source<'_, V> {
     fn held(&self, id: BlockId) -> Result<Held, Error> {
-        if id.segment >= IN_MEMORY {
-            let held = self.memory.get(&id).cloned();
-            return Ok(held.ok_or_else(|| bad(BadBlock("is missing in memory")))?);
-        }
         if let Some(held) = self.cache.get(&id) {
             return Ok(held);
         }
@@ -128,7 +116,10 @@ pub(super) fn table_of(table: u8) -> Table<BlockId, Vec<u8>> {
 }
 
 /// Keeps blocks in the store.
-pub(super) fn keep(batch: &mut Batch, written: Vec<Written>) -> Result<(), Error> {
+pub(super) fn keep(
+    batch: &mut Batch,
+    written: impl IntoIterator<Item = Written>,
+) -> Result<(), Error> {
     for (id, bytes) in written {
         batch.put(table_of(id.table), id, &bytes)?;
     }

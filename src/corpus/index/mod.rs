@@ -1,33 +1,35 @@
 //! The index of a store: which contents share a key with an article.
 //!
 //! ```text
-//! tail  ->  segments in memory  ->  segments in the store, merged as they become many
-//!   \_________ in the log ________/
+//! some thousand contents in memory  ->  segments in the store, merged as they become many
+//!     \_________ in the log ________/
 //! ```
 //!
-//! What came last is in a [`Finder`]; some thousand contents at a time become a segment in memory,
-//! and several of these one in the store. Until then the log names them, so that a crash loses
-//! nothing. Each commit does a share of the merging that is due, in proportion to what it brought.
-//! Nothing that grows with the store is read when it is opened.
+//! What came last is asked in memory; some thousand contents at a time become a segment of the
+//! store. Until then the log names them, so that a crash loses nothing. Each commit does a share of
+//! the writing and merging that is due, in proportion to what it brought. Nothing that grows with
+//! the store is read when it is opened.
 
 mod blocks;
 mod build;
 mod faults;
 mod log;
+mod recent;
 mod rows;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
-use crate::neardup::segment::{GONE, Merge, Posting, Segment, SegmentPostings, SegmentSize, due};
-use crate::neardup::{self, Candidate, Config, Finder};
+use crate::neardup::segment::{Merge, Segment, SegmentSize, due};
+use crate::neardup::{self, Candidate, Config};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
-use blocks::{BlockCache, Held, IN_MEMORY, MemoryBlocks, Source, cache, keep, remove_some};
+use blocks::{BlockCache, Source, cache, keep, remove_some};
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
+use recent::{Frozen, Others, Tail};
 pub use rows::{StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable};
 
 /// Why the dedup stage of a store cannot work.
@@ -45,17 +47,16 @@ pub enum Error {
 /// How large the parts of an index are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Contents of a segment in memory.
+    /// Contents in memory that become a segment of the store.
     pub tail: u64,
-    /// Segments in memory that become one in the store.
-    pub frozen: usize,
-    /// Blocks of the largest segment that a step of a merge reads.
+    /// Blocks of the largest segment that a step of a merge reads, and of a new one that a step
+    /// writes.
     pub step: usize,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { tail: 2_048, frozen: 8, step: 8 }
+        Self { tail: 8_192, step: 8 }
     }
 }
 
@@ -68,7 +69,7 @@ const POSTINGS: u64 = 58;
 impl Sizes {
     /// Returns the postings of the smallest segments of the store.
     fn unit(self) -> u64 {
-        self.tail * self.frozen as u64 * POSTINGS
+        self.tail * POSTINGS
     }
 }
 
@@ -76,37 +77,26 @@ impl Sizes {
 pub struct Index {
     config: Config,
     sizes: Sizes,
-    /// The newest contents.
-    tail: Finder,
-    /// Their postings, and those of contents that went.
-    postings: Vec<(u8, Posting)>,
-    contents: u64,
-    /// Segments in memory, oldest first.
+    tail: Tail,
+    /// On their way into the store, oldest first.
     frozen: Vec<Frozen>,
-    memory: MemoryBlocks,
     /// Segments of the store, oldest first.
     kept: Vec<Segment>,
-    /// All that can be asked, as the last commit has left them.
+    /// Those that can be asked, as the last commit has left them.
     asked: Vec<Segment>,
+    /// Of `frozen`, so many are in the store with this batch.
+    stored: usize,
     merges: Vec<Merge>,
     /// Segments that became part of others with this batch, and earlier.
     ended: Vec<u32>,
     removed: Vec<u32>,
     cache: Arc<BlockCache>,
-    next_in_memory: u32,
     /// Blocks that were written since some were removed.
     written: usize,
-    /// Postings that are still to be merged by the next commits.
+    /// Postings that are still to be written or merged by the next commits.
     owed: u64,
     /// It knows of changes that are not committed.
     ahead: bool,
-}
-
-/// A segment in memory.
-struct Frozen {
-    segment: Segment,
-    /// The last row of the log that it makes needless; none if that is not known yet.
-    logged: Option<u64>,
 }
 
 impl std::fmt::Debug for Index {
@@ -126,23 +116,20 @@ impl Index {
         let mut index = Self {
             config: config.clone(),
             sizes,
-            tail: Finder::new(config)?,
-            postings: Vec::new(),
-            contents: 0,
+            tail: Tail::new(config)?,
             frozen: Vec::new(),
-            memory: MemoryBlocks::new(),
             kept: Vec::new(),
             asked: Vec::new(),
+            stored: 0,
             merges: Vec::new(),
             ended: Vec::new(),
             removed: Vec::new(),
             cache: Arc::new(cache(store.cache_bytes() / 2)),
-            next_in_memory: IN_MEMORY,
             written: 0,
             owed: 0,
             ahead: false,
         };
-        build::build_if_other(store, &index.tail, config)?;
+        build::build_if_other(store, &index.tail.finder, config)?;
         index.read(&store.snapshot()?)?;
         Ok(index)
     }
@@ -180,7 +167,7 @@ impl Index {
             let row = row?;
             for change in log::read(row.bytes())? {
                 if change.gone {
-                    self.take_out(change.content);
+                    self.tail.forget(change.content);
                 } else if let Some(row) = view.get(CONTENTS, change.content)? {
                     self.take_in(change.content, &row.keys());
                 }
@@ -188,46 +175,31 @@ impl Index {
             // Not within a row: the log is cut between two.
             self.freeze_if_full(Some(row.key()?))?;
         }
-        self.asked = self.all();
+        self.asked.clone_from(&self.kept);
         Ok(())
     }
 
     fn source<'a, V: View>(&'a self, view: &'a V, keeps: bool) -> Source<'a, V> {
-        Source { view, memory: &self.memory, cache: &self.cache, keeps }
+        Source { view, cache: &self.cache, keeps }
     }
 
-    fn all(&self) -> Vec<Segment> {
-        self.kept.iter().chain(self.frozen.iter().map(|frozen| &frozen.segment)).cloned().collect()
+    fn take_in(&mut self, content: u64, keys: &ArticleKeys) -> bool {
+        let postings = self.tail.insert(content, keys);
+        self.owed += postings * self.written_each();
+        postings > 0
     }
 
-    fn take_in(&mut self, content: u64, keys: &ArticleKeys) {
-        let postings = self.tail.postings(content, keys);
-        if !postings.is_empty() {
-            self.tail.insert(content, keys);
-            self.owed += postings.len() as u64 * self.merged_each();
-            self.postings.extend(postings);
-            self.contents += 1;
-        }
-    }
-
-    /// How often a posting is merged, and a little more: once to come into the store, and once for
+    /// How often a posting is written, and a little more: once to come into the store, and once for
     /// each size of segments.
-    fn merged_each(&self) -> u64 {
+    fn written_each(&self) -> u64 {
         let largest = self.kept.first().map_or(0, Segment::postings);
         3 + u64::from((largest / self.sizes.unit()).max(1).ilog(4))
-    }
-
-    fn take_out(&mut self, content: u64) {
-        self.tail.forget(content);
-        self.postings.push((GONE, Posting { key: content, content: 0 }));
     }
 
     /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
     pub fn insert(&mut self, batch: &mut Batch, content: u64, keys: &ArticleKeys) {
         self.ahead = true;
-        let before = self.postings.len();
-        self.take_in(content, keys);
-        if self.postings.len() > before {
+        if self.take_in(content, keys) {
             note(batch, Change { content, gone: false });
         }
     }
@@ -235,7 +207,7 @@ impl Index {
     /// Names a content no more: it was removed from the store, which has noted it in the log.
     pub fn forget(&mut self, content: u64) {
         self.ahead = true;
-        self.take_out(content);
+        self.tail.forget(content);
     }
 
     /// Tells whether it was told of changes that are not committed. Whoever begins to write and
@@ -252,21 +224,24 @@ impl Index {
         view: &impl View,
         keys: &ArticleKeys,
     ) -> Result<Vec<Candidate>, store::Error> {
-        let blocks = self.source(view, true);
-        let more = SegmentPostings { segments: &self.asked, blocks: &blocks };
-        self.tail.candidates_with(keys, &more)
+        let blocks = &self.source(view, true);
+        let others = Others { frozen: &self.frozen, segments: &self.asked, blocks };
+        self.tail.finder.candidates_with(keys, &others)
     }
 
-    /// Does this batch's share of the merging. To be called before its commit.
+    /// Does this batch's share of the writing and merging. To be called before its commit.
     pub fn merge_some(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
         self.note_logged(batch)?;
+        while self.owed > 0 && self.stored < self.frozen.len() {
+            self.write_some(batch)?;
+        }
         self.begin_merges(batch)?;
         let mut stepped = false;
         while self.owed > 0 && !self.merges.is_empty() {
             stepped = true;
             self.step(batch)?;
         }
-        if self.merges.is_empty() {
+        if self.merges.is_empty() && self.stored == self.frozen.len() {
             self.owed = 0;
         }
         if stepped {
@@ -301,11 +276,47 @@ impl Index {
         Ok(())
     }
 
-    /// Writes down how to go on with merges. What is made of segments in memory begins anew after a
-    /// crash, as they do.
+    /// Writes some blocks of the oldest contents that are not in the store yet. With the last one
+    /// their segment can be asked.
+    fn write_some(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
+        self.ahead = true;
+        let Some(frozen) = self.frozen.get_mut(self.stored) else { return Ok(()) };
+        if !frozen.is_begun() {
+            frozen.number(batch.next_number("next_segment")? as u32);
+            let begun = StoredSegment::of(&frozen.segment, false);
+            batch.put(SEGMENTS, frozen.segment.number, &begun)?;
+        }
+        let count = frozen.blocks.len().min(self.sizes.step);
+        self.written += count;
+        self.owed = self.owed.saturating_sub(frozen.block_postings * count.max(1) as u64);
+        keep(batch, frozen.blocks.drain(..count))?;
+        if frozen.blocks.is_empty() {
+            self.stored += 1;
+            let (segment, logged) = (frozen.segment.clone(), frozen.logged);
+            // The last row stays, so that the next one gets a number of its own.
+            if let Some(logged) = logged {
+                batch.clear(INDEX_LOG, ..logged)?;
+            }
+            return self.keep_segment(batch, segment);
+        }
+        Ok(())
+    }
+
+    /// Has a segment that is whole among those of the store.
+    fn keep_segment(&mut self, batch: &mut Batch, segment: Segment) -> Result<(), store::Error> {
+        if segment.tables.is_empty() {
+            batch.remove(SEGMENTS, segment.number)?;
+            return Ok(());
+        }
+        batch.put(SEGMENTS, segment.number, &StoredSegment::of(&segment, true))?;
+        let place = self.kept.partition_point(|one| one.age < segment.age);
+        self.kept.insert(place, segment);
+        Ok(())
+    }
+
+    /// Writes down how to go on with merges.
     fn keep_merges(&self, batch: &mut Batch) -> Result<(), store::Error> {
-        let is_kept = |merge: &&Merge| merge.inputs().all(|input| input < IN_MEMORY);
-        for merge in self.merges.iter().filter(is_kept) {
+        for merge in &self.merges {
             batch.put(MERGES, merge.output().number, &StoredMerge::of(&merge.state()))?;
         }
         Ok(())
@@ -313,47 +324,22 @@ impl Index {
 
     /// Begins the merges that are due.
     fn begin_merges(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
-        let is_busy = |index: &Self, number: u32| {
-            index.merges.iter().any(|merge| merge.inputs().any(|input| input == number))
-        };
-        let idle = |index: &Self| {
-            index.frozen.iter().filter(|one| !is_busy(index, one.segment.number)).count()
-        };
-        while idle(self) >= self.sizes.frozen {
-            let idle = self.frozen.iter().filter(|one| !is_busy(self, one.segment.number));
-            let inputs = idle.take(self.sizes.frozen).map(|one| one.segment.clone()).collect();
-            self.begin(batch, inputs)?;
-        }
         loop {
-            let sizes: Vec<SegmentSize> = self
-                .kept
-                .iter()
-                .map(|one| SegmentSize {
-                    postings: one.postings(),
-                    busy: is_busy(self, one.number),
-                })
-                .collect();
+            let size = |one: &Segment| SegmentSize {
+                postings: one.postings(),
+                busy: self.merges.iter().any(|merge| merge.inputs().any(|own| own == one.number)),
+            };
+            let sizes: Vec<SegmentSize> = self.kept.iter().map(size).collect();
             let Some(range) = due(&sizes, self.sizes.unit()) else { return Ok(()) };
+            self.ahead = true;
+            let forgets = range.start == 0;
             let inputs = self.kept[range].to_vec();
-            self.begin(batch, inputs)?;
+            let number = batch.next_number("next_segment")? as u32;
+            let output = Segment::new(number, inputs.first().map_or(number, |oldest| oldest.age));
+            batch.put(SEGMENTS, number, &StoredSegment::of(&output, false))?;
+            let merge = Merge::begin(&self.source(batch, false), inputs, output, forgets)?;
+            self.merges.push(merge);
         }
-    }
-
-    fn begin(&mut self, batch: &mut Batch, inputs: Vec<Segment>) -> Result<(), store::Error> {
-        self.ahead = true;
-        let number = batch.next_number("next_segment")? as u32;
-        let oldest = self.kept.first().or(self.frozen.first().map(|frozen| &frozen.segment));
-        let newest = inputs.last().map_or(0, |newest| newest.age);
-        // What is on its way into the store may be older than the newest of these.
-        let forgets = oldest.map(|oldest| oldest.number) == inputs.first().map(|one| one.number)
-            && self.merges.iter().all(|merge| merge.output().age > newest);
-        let age = inputs.first().map(|oldest| oldest.age).filter(|age| *age < IN_MEMORY);
-        let age = age.unwrap_or(number);
-        let output = Segment::new(number, age);
-        batch.put(SEGMENTS, number, &StoredSegment::of(&output, false))?;
-        let merge = Merge::begin(&self.source(batch, false), inputs, output, forgets)?;
-        self.merges.push(merge);
-        Ok(())
     }
 
     /// Does a step of the smallest merge: the others can wait, and there are few of them.
@@ -376,21 +362,14 @@ impl Index {
     /// Puts all that is in memory into the store. To be called in a batch of its own, when nothing
     /// more is to come for a while.
     pub fn flush(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
-        if !self.postings.is_empty() {
+        if !self.tail.postings.is_empty() {
             self.freeze(None)?;
-            self.asked = self.all();
         }
         self.note_logged(batch)?;
-        let is_busy = |number: u32| self.merges.iter().any(|one| one.inputs().any(|n| n == number));
-        let idle = self.frozen.iter().map(|one| &one.segment).filter(|one| !is_busy(one.number));
-        let idle: Vec<Segment> = idle.cloned().collect();
-        if !idle.is_empty() {
-            self.begin(batch, idle)?;
+        while self.stored < self.frozen.len() {
+            self.write_some(batch)?;
         }
-        while !self.frozen.is_empty() {
-            self.step(batch)?;
-        }
-        self.keep_merges(batch)
+        Ok(())
     }
 
     /// Puts a segment in the place of those that became it.
@@ -401,85 +380,50 @@ impl Index {
         segment: Segment,
     ) -> Result<(), store::Error> {
         batch.remove(MERGES, segment.number)?;
-        for input in merge.inputs() {
-            self.ended.push(input);
-            if input < IN_MEMORY {
-                let gone = self.kept.iter().find(|one| one.number == input);
-                if let Some(gone) = gone {
-                    batch.put(SEGMENTS, input, &StoredSegment::of(gone, false))?;
-                }
-            }
+        let is_ended = |one: &Segment| merge.inputs().any(|input| input == one.number);
+        for gone in self.kept.iter().filter(|one| is_ended(one)) {
+            batch.put(SEGMENTS, gone.number, &StoredSegment::of(gone, false))?;
         }
-        // Not beyond what is still in memory, should it be older. The last row stays, so that the
-        // next one gets a number of its own.
-        let in_store =
-            self.frozen.iter().take_while(|one| self.ended.contains(&one.segment.number));
-        if let Some(last) = in_store.filter_map(|one| one.logged).last() {
-            batch.clear(INDEX_LOG, ..last)?;
-        }
-        let ended = &self.ended;
-        self.kept.retain(|one| !ended.contains(&one.number));
-        self.frozen.retain(|one| !ended.contains(&one.segment.number));
-        if segment.tables.is_empty() {
-            batch.remove(SEGMENTS, segment.number)?;
-        } else {
-            batch.put(SEGMENTS, segment.number, &StoredSegment::of(&segment, true))?;
-            let place = self.kept.partition_point(|one| one.age < segment.age);
-            self.kept.insert(place, segment);
-        }
-        Ok(())
+        self.ended.extend(merge.inputs());
+        self.kept.retain(|one| !is_ended(one));
+        self.keep_segment(batch, segment)
     }
 
     /// Notes that all it was told of is committed.
     pub fn committed(&mut self) {
         self.ahead = false;
-        if let Err(error) = self.settle() {
+        self.removed.append(&mut self.ended);
+        self.frozen.drain(..std::mem::take(&mut self.stored));
+        self.asked.clone_from(&self.kept);
+        if let Err(error) = self.freeze_if_full(None) {
             tracing::error!(%error, "the index has to be read again");
             self.ahead = true;
         }
     }
 
-    fn settle(&mut self) -> Result<(), store::Error> {
-        let ended = std::mem::take(&mut self.ended);
-        if ended.iter().any(|number| *number >= IN_MEMORY) {
-            self.memory.retain(|id, _| !ended.contains(&id.segment));
-        }
-        self.removed.extend(ended.into_iter().filter(|number| *number < IN_MEMORY));
-        self.freeze_if_full(None)?;
-        self.asked = self.all();
-        Ok(())
-    }
-
     fn freeze_if_full(&mut self, logged: Option<u64>) -> Result<(), store::Error> {
-        let postings_max = self.sizes.tail * POSTINGS * 2;
-        if self.contents < self.sizes.tail && (self.postings.len() as u64) < postings_max {
+        let postings_max = self.sizes.unit() * 2;
+        if self.tail.contents < self.sizes.tail && (self.tail.postings.len() as u64) < postings_max
+        {
             return Ok(());
         }
         self.freeze(logged)
     }
 
-    /// Makes the tail a segment in memory. `logged` is the last row of the log with its contents.
+    /// Makes the tail a segment. `logged` is the last row of the log with its contents.
     fn freeze(&mut self, logged: Option<u64>) -> Result<(), store::Error> {
-        let number = self.next_in_memory;
-        self.next_in_memory += 1;
-        let postings = std::mem::take(&mut self.postings);
-        let (segment, written) = Segment::of(number, self.contents, postings);
-        for (id, bytes) in written {
-            self.memory.insert(id, Held::read(id, &bytes).map_err(blocks::bad)?);
-        }
-        self.frozen.push(Frozen { segment, logged });
-        self.contents = 0;
-        self.tail = Finder::new(&self.config)
+        let tail = Tail::new(&self.config)
             .map_err(|_| BadRow { kind: "index", detail: "its settings have become impossible" })?;
+        let full = std::mem::replace(&mut self.tail, tail);
+        self.frozen.push(Frozen::of(full, logged));
         Ok(())
     }
 
     /// Returns the memory that it takes, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let postings = self.postings.capacity() * size_of::<(u8, Posting)>();
-        let memory: usize = self.memory.values().map(Held::memory).sum();
-        self.tail.bytes() + postings + memory + self.cache.weight() as usize
+        let frozen: usize = self.frozen.iter().map(Frozen::bytes).sum();
+        self.tail.bytes() + frozen + self.cache.weight() as usize
     }
 }
 

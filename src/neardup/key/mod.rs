@@ -43,7 +43,7 @@ pub(crate) enum KeyMaker {
     /// A fingerprint that may differ in `k_max` bits, and in no more than the settings say.
     Near { field: Field, of: fn(&ArticleKeys) -> Option<Fingerprint>, k_max: u32 },
     /// Hashes, made of what is kept of each content.
-    Equal(fn(&Config, &ArticleKeys) -> Vec<u32>),
+    Equal(fn(&Config, &ArticleKeys) -> Vec<u64>),
     /// A hash of the normalised text, which is kept with the content. Contents that were stored
     /// before there was this kind have none.
     #[allow(dead_code, reason = "no kind is made so at the moment")]

@@ -1,6 +1,7 @@
 //! Texts that share one of their longest sentences.
 
 use super::{KeyKind, KeyMaker, KeySearch};
+use crate::neardup::segment::spread;
 
 pub(super) const KIND: KeyKind = KeyKind {
     word: "long_sentence",
@@ -11,6 +12,8 @@ pub(super) const KIND: KeyKind = KeyKind {
         votes: 3,
         of_title: false,
         weak: false,
-        made: KeyMaker::Equal(|_, keys| keys.text.sentences.to_vec()),
+        made: KeyMaker::Equal(|_, keys| {
+            keys.text.sentences.iter().map(|hash| spread(*hash)).collect()
+        }),
     }),
 };

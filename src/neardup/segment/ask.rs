@@ -1,7 +1,7 @@
 //! The postings of an article in segments.
 
 use super::tree::Blocks;
-use super::{ROTATIONS, Segment, equality_table, near_table, wide};
+use super::{ROTATIONS, Segment, equality_table, near_table};
 use crate::neardup::Key;
 use crate::neardup::finder::{Nearby, Postings};
 use crate::neardup::index::rotated::key_flips;
@@ -41,8 +41,8 @@ impl<B: Blocks> Postings for SegmentPostings<'_, B> {
         Ok(())
     }
 
-    fn equal(&self, key: Key, hash: u32, each: &mut dyn FnMut(u64)) -> Result<(), B::Error> {
-        let (table, key) = (equality_table(key), wide(hash));
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), B::Error> {
+        let (table, key) = (equality_table(key), hash);
         for segment in self.segments {
             let Some(table) = segment.table(table) else { continue };
             if table.may_have(self.blocks, segment.number, key)? {

@@ -20,7 +20,7 @@ pub(super) const KEYS: u64 = 3_000;
 const BITS: usize = 10;
 
 /// Bits of the keys of tables that have filters.
-pub(super) const KEY_BITS: u32 = 48;
+pub(super) const KEY_BITS: u32 = 40;
 
 const SALTS: [u32; 8] = [
     0x47b6_137b,
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn every_key_is_found_and_of_others_few_pass() {
-        let keys: Vec<u64> = (0..KEYS).map(|n| mix(n) >> 16).collect();
+        let keys: Vec<u64> = (0..KEYS).map(|n| mix(n) >> 24).collect();
         let filter = Filter::of(&keys);
         assert!(filter.bytes().len() <= super::super::block::BYTES_MAX);
         assert!(keys.iter().all(|key| filter.may_have(*key)));
-        let others = (KEYS..KEYS + 100_000).filter(|n| filter.may_have(mix(*n) >> 16)).count();
+        let others = (KEYS..KEYS + 100_000).filter(|n| filter.may_have(mix(*n) >> 24)).count();
         assert!((100..2_500).contains(&others), "{others} of 100,000 pass");
         assert_eq!(Filter::read(&filter.bytes()), Ok(filter));
         assert!(Filter::read(&[]).is_err() && Filter::read(&[0; 33]).is_err());
@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(filter_of((1 << KEY_BITS) - 1, 7), 6);
         assert_eq!(filter_of(u64::MAX, 7), 6);
         assert_eq!(filter_of(1 << (KEY_BITS - 1), 2), 1);
-        assert!((0..1_000).map(|n| filter_of(n << 38, 7)).is_sorted());
+        assert!((0..1_000).map(|n| filter_of(n << 30, 7)).is_sorted());
     }
 }

@@ -52,9 +52,10 @@ pub fn equality_table(key: Key) -> u8 {
     EQUALITY + key as u8
 }
 
-/// Returns a hash as a key: spread over all keys, so that each range of them is as full as another.
+/// Returns a hash as an equality key, which has 40 bits: so spread over all keys that each range of
+/// them is as full as another.
 #[must_use]
-pub fn wide(hash: u32) -> u64 {
+pub fn spread(hash: u32) -> u64 {
     mix(u64::from(hash)) >> (u64::BITS - filter::KEY_BITS)
 }
 

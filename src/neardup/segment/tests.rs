@@ -49,7 +49,7 @@ fn segment(
         postings.extend((0..2).map(|table| (table, Posting { key: key.rotate_left(16), content })));
         for own in 0..5 {
             // One in eight is a key of many.
-            let key = mix(content * 5 + own) >> 16;
+            let key = mix(content * 5 + own) >> 24;
             let key = if key.is_multiple_of(8) { (key % 64) << 40 } else { key };
             postings.push((EQUALITY, Posting { key, content }));
         }
@@ -114,7 +114,7 @@ fn keys_are_found_by_ranges_and_filters() {
     let table = segment.table(EQUALITY).unwrap();
     let has = |key| table.may_have(&blocks, 7, key).unwrap();
     assert!(model.iter().filter(|(table, _)| *table == EQUALITY).all(|(_, one)| has(one.key)));
-    let others = (0..10_000).filter(|n| has(mix(*n << 32 | 1) >> 16)).count();
+    let others = (0..10_000).filter(|n| has(mix(*n << 32 | 1) >> 24)).count();
     assert!(others < 400, "{others} of 10,000 keys that nobody has");
 }
 

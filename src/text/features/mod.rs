@@ -254,6 +254,14 @@ impl Fingerprinter {
     }
 }
 
+/// Returns the sketch of a text.
+#[must_use]
+pub fn sketch_of(text: &str, simplify: bool) -> Sketch {
+    let text = normalize_as(text, Normal { simplify });
+    let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
+    Sketch::of(Shingles::of(&tokens).hashes)
+}
+
 fn hash(mut normalised: String) -> u128 {
     // Where the lines of a text break does not matter.
     if normalised.contains('\n') {

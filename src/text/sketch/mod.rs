@@ -1,4 +1,6 @@
-//! One-permutation MinHash of shingles: 256 bytes that tell how alike two texts are.
+//! One-permutation MinHash of shingles: 256 slots of a byte that tell how alike two texts are, and
+//! second bytes of half of them, so that texts which share runs of slots can be found by these: of
+//! runs of single bytes, those of a billion texts have thousands in common by chance.
 //!
 //! Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, Li, "Densifying
 //! One Permutation Hashing via Rotation", ICML 2014; Li, König, "b-Bit Minwise Hashing", WWW 2010.
@@ -6,27 +8,37 @@
 /// Slots of a sketch.
 pub const SLOTS: usize = 256;
 
+/// Slots, the first ones, of which a second byte is kept.
+pub const WIDE_SLOTS: usize = SLOTS / 2;
+
 /// Chance that two unlike slots of 8 bits are equal.
 const CHANCE: f32 = 1.0 / 256.0;
 
 /// A sketch of a set of shingles. The standard error of the estimated similarity is about 0.03 in
 /// the middle of the range, less at its ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sketch(pub Box<[u8; SLOTS]>);
+pub struct Sketch {
+    /// The slots.
+    pub slots: Box<[u8; SLOTS]>,
+    /// The second bytes of the first ones; none of a text that was stored without them.
+    pub seconds: Option<Box<[u8; WIDE_SLOTS]>>,
+}
 
 impl Sketch {
     /// Makes the sketch of a set of 64-bit hashes; repeated ones count once. No hashes give a
     /// sketch of zeros.
     #[must_use]
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
-        Self(Box::new(densify(&least(hashes))))
+        let slots: [u16; SLOTS] = densify(&least(hashes));
+        let seconds = std::array::from_fn(|at| (slots[at] >> 8) as u8);
+        Self { slots: Box::new(slots.map(|slot| slot as u8)), seconds: Some(Box::new(seconds)) }
     }
 
     /// Returns the estimated share of shingles that both texts have among those that either has
     /// (Jaccard), 0 to 1.
     #[must_use]
     pub fn similarity(&self, other: &Self) -> f32 {
-        let equal = self.0.iter().zip(other.0.iter()).filter(|(a, b)| a == b).count();
+        let equal = self.slots.iter().zip(&*other.slots).filter(|(a, b)| a == b).count();
         let share = equal as f32 / SLOTS as f32;
         ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
     }
@@ -34,7 +46,7 @@ impl Sketch {
     /// Returns the same estimate from some of the slots only.
     #[must_use]
     pub fn similarity_in(&self, other: &Self, slots: &[bool; SLOTS]) -> f32 {
-        let pairs = self.0.iter().zip(other.0.iter()).zip(slots);
+        let pairs = self.slots.iter().zip(&*other.slots).zip(slots);
         let (mut equal, mut all) = (0, 0);
         for ((a, b), counts) in pairs {
             all += u32::from(*counts);
@@ -44,18 +56,24 @@ impl Sketch {
         ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
     }
 
-    /// Returns the keys of the first `bands` runs of `rows` slots. Two texts of similarity `s`
-    /// share one of them with probability `1 - (1 - s^rows)^bands`. At most [`SLOTS`]` / rows`
-    /// bands.
+    /// Returns the keys, of 40 bits, of the first `bands` runs of `rows` slots. Two texts of
+    /// similarity `s` share one of them with probability `1 - (1 - s^rows)^bands`. At most
+    /// [`SLOTS`]` / rows` bands.
     ///
     /// Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4.
-    pub fn bands(&self, bands: usize, rows: usize) -> impl Iterator<Item = u32> {
-        let runs = self.0.chunks_exact(rows.max(1)).take(bands).enumerate();
-        runs.map(|(band, slots)| {
-            let all =
-                slots.iter().fold(band as u64 + 1, |all, slot| mix(all << 8 | u64::from(*slot)));
-            (all >> 32) as u32
+    pub fn bands(&self, bands: usize, rows: usize) -> impl Iterator<Item = u64> {
+        let rows = rows.max(1);
+        (0..bands.min(SLOTS / rows)).map(move |band| {
+            let slots = band * rows..(band + 1) * rows;
+            let all = slots.fold(band as u64 + 1, |all, at| mix(all << 16 | self.wide_slot(at)));
+            all >> 24
         })
+    }
+
+    /// Returns both bytes of a slot, as far as there are two.
+    fn wide_slot(&self, at: usize) -> u64 {
+        let second = self.seconds.as_ref().and_then(|seconds| seconds.get(at));
+        u64::from(second.copied().unwrap_or(0)) << 8 | u64::from(self.slots[at])
     }
 }
 
@@ -72,7 +90,8 @@ impl ShownSketch {
     /// Makes the sketch of a set of 64-bit hashes; repeated ones count once.
     #[must_use]
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
-        Self(Box::new(densify(&least(hashes))))
+        let slots: [u16; SHOWN_SLOTS] = densify(&least(hashes));
+        Self(Box::new(slots.map(|slot| slot as u8)))
     }
 
     /// Returns the estimated share of what both show of what either shows, 0 to 1.
@@ -99,7 +118,7 @@ fn least<const N: usize>(hashes: impl IntoIterator<Item = u64>) -> [u64; N] {
 
 /// Fills each empty slot from the next full one, marked with its distance so that only slots
 /// that were filled in the same way can be equal.
-fn densify<const N: usize>(least: &[u64; N]) -> [u8; N] {
+fn densify<const N: usize>(least: &[u64; N]) -> [u16; N] {
     let mut slots = [0; N];
     let Some(first) = least.iter().position(|value| *value != u64::MAX) else { return slots };
     // From the end, so that each empty slot is one step further than the one after it.
@@ -110,7 +129,7 @@ fn densify<const N: usize>(least: &[u64; N]) -> [u8; N] {
         } else {
             (value, steps) = (least[at], 0);
         }
-        *slot = (mix(value.wrapping_add(steps << 55)) >> 32) as u8;
+        *slot = (mix(value.wrapping_add(steps << 55)) >> 32) as u16;
     }
     slots
 }
@@ -154,14 +173,14 @@ mod tests {
     fn empty_slots_are_filled_from_the_next_full_one() {
         let mut least = [u64::MAX; SLOTS];
         (least[3], least[200]) = (7, 9);
-        let slots = densify(&least);
+        let slots: [u16; SLOTS] = densify(&least);
         for (at, slot) in slots.iter().enumerate() {
             let (value, steps) = match at {
                 0..=3 => (7, 3 - at),
                 4..=200 => (9, 200 - at),
                 _ => (7, SLOTS - at + 3),
             };
-            assert_eq!(*slot, (mix(value + ((steps as u64) << 55)) >> 32) as u8, "{at}");
+            assert_eq!(*slot, (mix(value + ((steps as u64) << 55)) >> 32) as u16, "{at}");
         }
         assert_eq!(densify(&[u64::MAX; SLOTS]), [0; SLOTS]);
     }
@@ -175,7 +194,7 @@ mod tests {
     #[test]
     fn some_of_the_slots_are_compared_alone() {
         let (one, other) = (Sketch::of(1..500), Sketch::of(250..750));
-        let equal: Vec<bool> = one.0.iter().zip(other.0.iter()).map(|(a, b)| a == b).collect();
+        let equal: Vec<bool> = one.slots.iter().zip(&*other.slots).map(|(a, b)| a == b).collect();
         let equal: [bool; SLOTS] = equal.try_into().unwrap();
         assert!((one.similarity_in(&other, &equal) - 1.0).abs() < 1e-6);
         assert!(one.similarity_in(&other, &equal.map(|equal| !equal)).abs() < 1e-6);
@@ -186,11 +205,39 @@ mod tests {
 
     #[test]
     fn equal_slots_in_another_run_are_another_key() {
-        let same = Sketch(Box::new([7; SLOTS]));
-        let mut keys: Vec<u32> = same.bands(64, 4).collect();
+        let same = Sketch { slots: Box::new([7; SLOTS]), seconds: None };
+        let mut keys: Vec<u64> = same.bands(64, 4).collect();
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 64);
+    }
+
+    #[test]
+    fn runs_that_are_equal_by_chance_are_told_apart_by_second_bytes() {
+        // 500 sets, of which 125,000 pairs have 42 runs each: of three single bytes, a third of a
+        // run is equal by chance; of runs of two, 80.
+        let shared = |bare: bool| {
+            let keys = (0..500u64).map(|n| {
+                let mut sketch = Sketch::of(n * 10_000..n * 10_000 + 500);
+                if bare {
+                    sketch.seconds = None;
+                }
+                sketch.bands(42, 2).collect::<Vec<u64>>()
+            });
+            let mut keys: Vec<u64> = keys.flatten().collect();
+            let all = keys.len();
+            keys.sort_unstable();
+            keys.dedup();
+            all - keys.len()
+        };
+        assert!(shared(true) > 40, "{} by single bytes", shared(true));
+        assert!(shared(false) < 3, "{} by both", shared(false));
+        // Slots beyond those of two bytes have one, as all have that were stored without.
+        let one = Sketch::of(1..500);
+        let (wide, bare) = (one.clone(), Sketch { seconds: None, ..one });
+        let equal = wide.bands(85, 3).zip(bare.bands(85, 3)).map(|(one, other)| one == other);
+        let equal: Vec<bool> = equal.collect();
+        assert!(equal[..43].iter().all(|equal| !equal) && equal[43..].iter().all(|equal| *equal));
     }
 
     #[test]
@@ -211,7 +258,7 @@ mod tests {
     #[test]
     fn equal_sketches_share_every_band_and_unlike_ones_none() {
         let (one, other) = (Sketch::of(1..500), Sketch::of(1_000..1_500));
-        let keys: Vec<u32> = one.bands(32, 4).collect();
+        let keys: Vec<u64> = one.bands(32, 4).collect();
         assert_eq!(keys.len(), 32);
         assert_eq!(keys, Sketch::of(1..500).bands(32, 4).collect::<Vec<_>>());
         assert!(other.bands(32, 4).all(|key| !keys.contains(&key)));
