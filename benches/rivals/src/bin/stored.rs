@@ -33,14 +33,19 @@ fn random(content: u64, what: u64) -> u64 {
 
 /// Keys of a text that has nothing in common with others.
 fn keys(content: u64) -> ArticleKeys {
-    let mut slots = Box::new([0; 256]);
-    for (at, eight) in slots.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+    let mut bytes = [0; 384];
+    for (at, eight) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         *eight = random(content, 100 + at as u64).to_be_bytes();
     }
+    let (slots, seconds) = bytes.split_at(256);
+    let sketch = Sketch {
+        slots: Box::new(slots.try_into().expect("so many")),
+        seconds: Some(Box::new(seconds.try_into().expect("so many"))),
+    };
     let text = TextKeys {
         hash: u128::from(content),
         fingerprint: Fingerprint(random(content, 1)),
-        sketch: Sketch(slots),
+        sketch,
         shingles: 200,
         words: 200,
         sentences: (0..8).map(|at| random(content, 10 + at) as u32).collect(),
@@ -122,7 +127,8 @@ fn main() {
     index.committed();
     let bytes = (kernel("io", "write_bytes: ") - before) as f64 / count as f64;
     let size = fs::metadata(store.path()).map_or(0, |file| file.len());
-    println!("{bytes:.0} bytes written for each, {:.0} in the file", (size - first) as f64 / count as f64);
+    let file = (size - first) as f64 / count as f64;
+    println!("{bytes:.0} bytes written for each, {file:.0} in the file");
     drop((index, store));
     let started = Instant::now();
     let store = Store::open_or_create(Path::new(&folder), cache << 20).expect("a store");
