@@ -14,6 +14,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::duplicate_feed::DuplicateFeedCommand;
+use super::plan::PlanArgs;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
@@ -204,6 +205,9 @@ pub(crate) enum Command {
     },
     /// Print the fingerprint of a text
     Simhash(SimhashArgs),
+    /// Tell what a search for near-duplicates costs among so many documents: formulas beside times
+    /// that are measured here
+    Plan(PlanArgs),
     /// Print the main text of an HTML page
     Extract(ExtractArgs),
     /// Print a completion script for a shell

@@ -28,6 +28,7 @@ mod inspect;
 mod jobs;
 mod listener;
 mod pages;
+mod plan;
 mod progress;
 mod robots;
 mod rules;
@@ -134,6 +135,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Robots { command }) => robots::run(command, json),
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
         Some(Command::Simhash(simhash)) => simhash::simhash(&simhash, json),
+        Some(Command::Plan(plan)) => plan::plan(&plan, json),
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.

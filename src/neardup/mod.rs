@@ -26,6 +26,7 @@ mod known;
 mod memory;
 mod pair;
 mod places;
+pub mod plan;
 mod rule;
 mod second_look;
 pub mod segment;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use uniqcrawl::neardup::index::layout::{Layout, LayoutKind, Near, build};
+use uniqcrawl::neardup::index::linear::Linear;
 use uniqcrawl::neardup::index::rotated::Rotated;
 use uniqcrawl::neardup::index::simd::{self, Level};
 use uniqcrawl::text::simhash::Fingerprint;
@@ -306,6 +307,16 @@ fn a_packed_fingerprint_takes_28_bytes_and_the_directories() {
     let mut layout = Rotated::new();
     layout.insert_all(&entries);
     assert!(layout.bytes() <= 28 * entries.len() + 4 * 4 * 65_537 + 1_024, "{}", layout.bytes());
+}
+
+#[test]
+fn a_list_is_numbered_by_place() {
+    let mut next = random(13);
+    let words: Vec<u64> = (0..500).map(|_| next()).collect();
+    let entries: Vec<_> = (0..).zip(&words).map(|(at, word)| (Fingerprint(*word), at)).collect();
+    let list = Linear::numbered(words);
+    assert_eq!(list.len(), entries.len());
+    compare(&list, &entries.iter().copied().collect(), entries[432].0);
 }
 
 #[test]

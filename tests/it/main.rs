@@ -63,6 +63,7 @@ mod outputs;
 mod pace;
 mod pairs;
 mod plain_judge;
+mod plan;
 mod polite;
 mod reasons;
 mod recrawl;

@@ -1,6 +1,7 @@
-//! What the operating system lets this process have: open files above all.
+//! What the operating system lets this process have: open files above all, memory and disk.
 
 use std::io;
+use std::path::Path;
 
 /// Open files that the store, the log and the runtime need, where the limit allows that many.
 const KEPT: u64 = 64;
@@ -52,6 +53,43 @@ pub(crate) fn no_file_left() -> Option<io::Error> {
     None
 }
 
+/// Returns the memory of this machine in bytes, or what its container lets processes have if that
+/// is less; none if the system tells of none.
+#[must_use]
+pub(crate) fn memory() -> Option<u64> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let all = memory_of(&read("/proc/meminfo")?)?;
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    Some(limits.into_iter().filter_map(|path| limit_of(&read(path)?)).fold(all, u64::min))
+}
+
+/// Returns the limit that a control group tells of, in bytes; `max` is none.
+fn limit_of(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// Returns the memory that `/proc/meminfo` tells of, in bytes.
+fn memory_of(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Returns the size in bytes of the disk on which a folder is, full or not; none if the system
+/// tells of none.
+#[must_use]
+pub(crate) fn disk(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        disk.f_blocks.checked_mul(disk.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +104,23 @@ mod tests {
         assert!(!is_exhausted(&io::Error::other("too many open files")));
         assert!(no_file_left().is_none());
         assert!(raise_open_files().is_none_or(|room| room > 0));
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        let text = "MemFree:  7 kB\nMemTotal:       16384 kB\nMemAvailable:  8192 kB\n";
+        assert_eq!(memory_of(text), Some(16 << 20));
+        assert_eq!(memory_of("MemFree:  7 kB\n"), None);
+        assert_eq!(memory_of("MemTotal:  many kB\n"), None);
+        assert_eq!((limit_of("536870912\n"), limit_of("max\n")), (Some(512 << 20), None));
+        // What older systems write where there is no limit is more than any machine has.
+        assert_eq!(limit_of("9223372036854771712\n"), Some(i64::MAX.cast_unsigned() & !4_095));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_is_on_a_disk_and_a_name_is_not() {
+        assert!(disk(Path::new("/")).is_some_and(|bytes| bytes > 1 << 20));
+        assert_eq!(disk(Path::new("/no/such/folder")), None);
     }
 }

@@ -14,6 +14,7 @@ mod blocks;
 mod build;
 mod faults;
 mod log;
+mod plan;
 mod recent;
 mod rows;
 
@@ -29,6 +30,7 @@ pub use crate::neardup::segment::BlockId;
 use blocks::{BlockCache, Source, cache, keep, remove_some};
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
+pub use plan::{IndexMemory, IndexPlan, PlannedTier};
 use recent::{Frozen, Others, Tail};
 pub use rows::{StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable};
 

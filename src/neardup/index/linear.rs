@@ -26,6 +26,13 @@ impl Linear {
         Self { level, ..Self::default() }
     }
 
+    /// Makes an index of fingerprints whose numbers are their places, fewer than 2^32.
+    #[must_use]
+    pub fn numbered(words: Vec<u64>) -> Self {
+        let numbers = (0..).take(words.len()).collect();
+        Self { words, numbers, level: Level::default() }
+    }
+
     /// Adds an entry that is known not to be there. Amortised constant time.
     pub(super) fn push(&mut self, fingerprint: Fingerprint, number: u32) {
         self.words.push(fingerprint.0);

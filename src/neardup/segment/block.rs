@@ -14,7 +14,7 @@ pub struct Posting {
 }
 
 /// Bytes before the columns.
-const HEAD: usize = 20;
+pub(super) const HEAD: usize = 20;
 
 /// Bytes behind the columns in memory, so that eight can be read at any place of them.
 const PADDING: usize = 8;

@@ -17,7 +17,10 @@ use crate::text::sketch::mix;
 pub(super) const KEYS: u64 = 3_000;
 
 /// Bits for each key: of the keys that nobody has, about one in eighty passes.
-const BITS: usize = 10;
+pub(super) const BITS: usize = 10;
+
+/// Bits of a block.
+pub(super) const BLOCK_BITS: usize = 256;
 
 /// Bits of the keys of tables that have filters.
 pub(super) const KEY_BITS: u32 = 40;
@@ -41,7 +44,7 @@ impl Filter {
     /// Makes the filter of some keys, repeated ones counted once.
     #[must_use]
     pub fn of(keys: &[u64]) -> Self {
-        let blocks = (keys.len() * BITS).div_ceil(256).max(1);
+        let blocks = (keys.len() * BITS).div_ceil(BLOCK_BITS).max(1);
         let mut filter = Self(vec![[0; 8]; blocks].into_boxed_slice());
         for key in keys {
             let (block, bits) = place(*key, blocks);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 /// Segments of one size that become one.
-const TIER: usize = 4;
+pub const TIER: usize = 4;
 
 /// A segment, as far as it matters when they are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,13 +12,15 @@ mod block;
 mod filter;
 mod levels;
 mod merge;
+mod size;
 mod tree;
 
 pub use ask::SegmentPostings;
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
 pub use filter::Filter;
-pub use levels::{SegmentSize, due};
+pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
+pub use size::{LevelSize, LookUpCost, TableContent, TableSize};
 pub use tree::{BlockId, Blocks, FILTERS, SegmentTable, TreeState, TreeWriter, Written};
 
 use super::{Field, Key};

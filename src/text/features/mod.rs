@@ -31,6 +31,7 @@ pub use fallback::{HanFallback, PAIRS_FROM, WORDS_UP_TO};
 pub(crate) use input::ARTICLE_FIELDS;
 pub use input::{ArticleField, Input};
 pub use kind_hashes::KindHashes;
+pub use shingles::SENTENCES;
 use shingles::Shingles;
 pub use standing::{Standing, site_of};
 

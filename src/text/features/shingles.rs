@@ -7,7 +7,7 @@ use crate::text::{Token, Tokens};
 const TOKENS: usize = 2;
 
 /// Sentences of a text that are keys.
-const SENTENCES: usize = 8;
+pub const SENTENCES: usize = 8;
 
 /// Bits for each hash when distinct ones are counted.
 const BITS_PER_HASH: usize = 8;
