@@ -47,7 +47,7 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 const SHARE_LOOK: Duration = Duration::from_millis(2);
 
 /// Longest time for which a batch stays open when a host whose first request waits for the commit,
-/// or somebody else who wants to write, would have to wait for it.
+/// who is told of new documents, or somebody else who wants to write would have to wait for it.
 const AWAITED: Duration = Duration::from_millis(50);
 
 /// Owns the frontier and every write.
@@ -261,7 +261,7 @@ impl<'a> Committer<'a> {
     /// Returns for how long a batch of this age may stay open.
     fn time_left(&self, age: Duration) -> Duration {
         let longest = self.settings.limits.batch_time_max.duration();
-        let is_awaited = !self.held.is_empty() || self.store.is_wanted();
+        let is_awaited = !self.held.is_empty() || !self.fresh.is_empty() || self.store.is_wanted();
         let longest = if is_awaited { longest.min(AWAITED) } else { longest };
         longest.saturating_sub(age)
     }

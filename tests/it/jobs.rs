@@ -227,12 +227,13 @@ fn wait_for(what: impl Fn() -> bool) {
 
 #[test]
 fn a_killed_run_is_shown_as_interrupted_and_goes_on_where_it_stopped() {
-    let web = site(40, Duration::from_millis(30));
+    let web = site(40, Duration::from_millis(120));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     put_jobs(path, &job("big", &web, ""));
     let mut child = start(path);
-    wait_for(|| web.web.requests().len() > 8);
+    // Longer than a batch stays open.
+    wait_for(|| web.web.requests().len() > 14);
     // While it runs: others may look, but neither run the job nor a second scheduler.
     assert!(ends(&["list"], path, 0).contains("running"));
     assert!(ends(&["run", "--once", "big"], path, 1).contains("another process runs the job"));

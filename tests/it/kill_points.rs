@@ -83,7 +83,10 @@ fn folder_for(web: &Web) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let seeds: Vec<String> = web.seeds().iter().map(ToString::to_string).collect();
     std::fs::write(folder.path().join("seeds.txt"), seeds.join("\n")).unwrap();
-    let often = "[recrawl]\ninterval_min = \"1s\"\ninterval_first = \"1s\"\n\
+    // Many commits, each of which is a point to be killed at.
+    std::fs::write(folder.path().join("usual.toml"), "[crawl]\nbatch_time_max = \"50ms\"\n")
+        .unwrap();
+    let often = "[crawl]\nbatch_time_max = \"50ms\"\n[recrawl]\ninterval_min = \"1s\"\ninterval_first = \"1s\"\n\
                  interval_max = \"1s\"\nseed_interval_max = \"1s\"\n";
     std::fs::write(folder.path().join("often.toml"), often).unwrap();
     folder
@@ -96,7 +99,9 @@ fn a_crash_at_any_point_of_the_way_of_a_page_loses_and_doubles_nothing() {
     let folder = folder_for(&web);
     let folder = folder.path();
     let crawl = |store, delay| {
-        ["--seeds", "seeds.txt", "--allow-private", "--quiet", "--delay", delay, "--store", store]
+        let usual =
+            ["--seeds", "seeds.txt", "--allow-private", "--quiet", "--config", "usual.toml"];
+        [&usual[..], &["--delay", delay, "--store", store]].concat()
     };
     assert!(run(folder, &crawl("whole", "0ms"), None).success());
     web.web.forget();

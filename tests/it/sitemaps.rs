@@ -416,9 +416,11 @@ fn a_crawl_by_sitemaps_that_is_killed_ends_like_one_that_is_not() {
     let web = Web::one(site.robots("Sitemap: /i.xml\n"));
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
+    std::fs::write(folder.path().join("c.toml"), "[crawl]\nbatch_time_max = \"50ms\"\n").unwrap();
     let start = || {
         Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(["--seeds", "seeds.txt", "--allow-private", "--delay", "15ms", "--quiet"])
+            .args(["--config", "c.toml"])
             .current_dir(folder.path())
             .stdout(Stdio::null())
             .spawn()
