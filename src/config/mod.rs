@@ -84,13 +84,13 @@ pub struct Extract {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoreConfig {
-    /// Memory of the page cache.
+    /// Memory of the page cache; half as much again holds what was read of the index.
     pub cache_size: Size,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self { cache_size: Size::from_mib(256) }
+        Self { cache_size: Size::from_mib(128) }
     }
 }
 
