@@ -17,6 +17,9 @@ use super::{BadRow, Decoder, Error};
 /// Content number -> (): contents whose matches deserved a second look, in format 5.
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
+/// The log of the index before it lay in segments; it is made anew.
+const NEAR_LOG: &str = "near_log";
+
 /// Hash of a kind of URLs -> what it has given.
 const URL_PATTERNS: TableDefinition<u64, &[u8]> = TableDefinition::new("url_patterns");
 
@@ -47,11 +50,12 @@ pub(super) fn rename_patterns(db: &Database) -> Result<(), Error> {
     Ok(txn.commit()?)
 }
 
-/// Returns the tables of a file that the present format does not have.
+/// Returns the tables of a file that the present format does not have, nor knows to be needless.
 pub(super) fn unknown_tables(db: &Database) -> Result<Vec<String>, Error> {
     let txn = db.begin_read()?;
     let names = txn.list_tables()?.map(|table| table.name().to_owned());
-    Ok(names.filter(|name| !IN_FILE.contains(&name.as_str())).collect())
+    let is_known = |name: &str| IN_FILE.contains(&name) || name == NEAR_LOG;
+    Ok(names.filter(|name| !is_known(name)).collect())
 }
 
 /// Brings a store of format 5 to format 6: each content whose match deserves a second look

@@ -188,6 +188,29 @@ fn a_store_of_format_5_is_migrated_and_its_crawl_goes_on_as_that_of_a_new_one() 
     check_clean(&Store::open(folder.path(), 16 << 20).unwrap());
 }
 
+#[test]
+fn of_tables_that_stay_behind_only_unknown_ones_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = new(folder.path());
+    run(&store, &web(), 0);
+    age(store, &[]);
+    let db = redb::Database::open(folder.path().join("store.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    for name in ["near_log", "stray"] {
+        txn.open_table(TableDefinition::<u64, u64>::new(name)).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(db);
+    let said = Command::new(env!("CARGO_BIN_EXE_crawl"))
+        .args(["migrate", "--store"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && log.contains("stray"), "{log}");
+    assert!(!log.contains("near_log"), "the index is made anew: {log}");
+}
+
 /// The contents whose sketches have no second bytes.
 fn narrow(store: &Store) -> Vec<u64> {
     let snapshot = store.snapshot().unwrap();
