@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::base::units::Time;
+use crate::base::units::{Size, Time};
+use crate::config::memory;
 use crate::corpus::export::{FORMATS, Format};
 use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
@@ -111,6 +112,9 @@ pub(crate) struct Overrides {
     /// Requests to one host at a time
     #[arg(long, value_name = "N")]
     pub connections_per_host: Option<usize>,
+    /// Memory to take: `512 MiB`, `2 GB`; 0 for an eighth of the machine's, 256 MiB to 1 GiB
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
+    pub memory: Option<Size>,
     /// Keep blocks of text that many pages of a host repeat
     #[arg(long)]
     pub keep_boilerplate: bool,

@@ -31,6 +31,9 @@ pub(super) fn effective(flags: &Overrides) -> Result<Sourced> {
 }
 
 fn overlay(config: &mut Config, flags: &Overrides) {
+    if let Some(memory) = flags.memory {
+        config.memory = memory;
+    }
     if let Some(scope) = flags.scope {
         config.crawl.scope = scope.into();
     }
@@ -95,8 +98,7 @@ pub(super) fn show(flags: &Overrides, json: bool) -> Result<Exit> {
     for (key, value, source) in &lines {
         let (group, name) = key.split_once('.').unwrap_or(("", key));
         if group != section {
-            let gap = if section.is_empty() { "" } else { "\n" };
-            println!("{gap}[{group}]");
+            println!("\n[{group}]");
             group.clone_into(&mut section);
         }
         let line = format!("{name} = {value}");

@@ -1,7 +1,8 @@
 //! All settings: one section per module, read from TOML, with the source of each value.
 //!
-//! Later sources win: built-in default, file, command line.
+//! Later sources win: built-in default, share of the memory budget, file, command line.
 
+pub(crate) mod memory;
 mod nearest;
 mod renamed;
 
@@ -27,6 +28,9 @@ use crate::{frontier, neardup, page};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// Memory of a command; 0 for an eighth of this machine's, 256 MiB to 1 GiB. Caches, pages,
+    /// bodies and the rest have shares of it, but for those that are set by themselves.
+    pub memory: Size,
     /// The scope and limits of a run.
     pub crawl: Crawl,
     /// Which URLs are kept out.
@@ -99,6 +103,8 @@ impl Default for StoreConfig {
 pub enum SettingSource {
     /// Built in.
     Default,
+    /// A share of the memory budget.
+    Memory,
     /// The file.
     File,
     /// The command line.
@@ -109,6 +115,7 @@ impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Default => "default",
+            Self::Memory => "share of memory",
             Self::File => "file",
             Self::Flag => "command line",
         })
@@ -154,13 +161,22 @@ fn at(line: usize) -> String {
 }
 
 /// Settings with the source of each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Sourced {
     /// The settings.
     pub config: Config,
     /// What the user should change, though it is still understood.
     pub notes: Vec<String>,
     sources: BTreeMap<String, SettingSource>,
+}
+
+impl Default for Sourced {
+    fn default() -> Self {
+        let (config, notes, sources) = (Config::default(), Vec::new(), BTreeMap::new());
+        let mut sourced = Self { config, notes, sources };
+        sourced.share();
+        sourced
+    }
 }
 
 impl Sourced {
@@ -217,9 +233,18 @@ impl Sourced {
                 return Err((old.map_or(key, str::to_owned), why));
             }
         };
+        memory::check(self.config.memory).map_err(|why| ("memory".to_owned(), why))?;
         self.notes.extend(renamed.into_values());
         self.sources.extend(given.into_keys().map(|key| (key, SettingSource::File)));
+        self.share();
         Ok(())
+    }
+
+    /// Gives settings that nobody has set their shares of the memory budget.
+    fn share(&mut self) {
+        let is_set = |key: &str| self.sources.get(key) > Some(&SettingSource::Memory);
+        let shared = memory::share(&mut self.config, is_set);
+        self.sources.extend(shared.into_iter().map(|key| (key.to_owned(), SettingSource::Memory)));
     }
 
     /// Finds the key that is at fault: the first that cannot be set alone.
@@ -247,14 +272,17 @@ impl Sourced {
                 self.sources.insert(key, SettingSource::Flag);
             }
         }
+        self.share();
     }
 
-    /// Returns every key with its value and its source, in the order of the keys. Values of
-    /// headers, and what a proxy is told of us, are not shown.
+    /// Returns every key with its value and its source, in the order of the keys, those without a
+    /// section first. Values of headers, and what a proxy is told of us, are not shown.
     #[must_use]
     pub fn lines(&self) -> Vec<(String, Value, SettingSource)> {
         let source = |key: &str| self.sources.get(key).copied().unwrap_or(SettingSource::Default);
         let all = flatten(&table_of(&self.config)).into_iter();
+        let (inside, alone): (Vec<_>, Vec<_>) = all.partition(|(key, _)| key.contains('.'));
+        let all = alone.into_iter().chain(inside);
         all.map(|(key, value)| (key.clone(), shown(&key, value), source(&key))).collect()
     }
 }

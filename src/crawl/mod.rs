@@ -131,9 +131,9 @@ impl Default for RunLimits {
             obey_noindex: true,
             requests_max: 256,
             page_threads: 0,
-            pages_size_max: Size::from_mib(512),
-            batch_pages_max: 2_048,
-            batch_time_max: Time::from_secs(1),
+            pages_size_max: Size::from_mib(256),
+            batch_pages_max: 8_192,
+            batch_time_max: Time::from_secs(5),
             idle_wait_max: Time::from_secs(600),
             drain_time_max: Time::from_secs(15),
         }

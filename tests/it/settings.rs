@@ -54,6 +54,39 @@ fn times_and_sizes_are_written_with_units_in_files_and_flags() {
 }
 
 #[test]
+fn memory_is_shared_among_what_is_not_set_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let file = "memory = \"512 MiB\"\n[crawl]\npages_size_max = \"200 MiB\"\n";
+    let (text, code) = config(path, file, &[]);
+    assert_eq!(code, 0, "{text}");
+    let lines: Vec<(&str, &str)> =
+        text.lines().filter_map(|line| line.split_once("  # ")).collect();
+    let line = |start: &str| {
+        let found = lines.iter().find(|(line, _)| line.starts_with(start));
+        found.map(|(line, source)| (line.trim_end(), source.trim()))
+    };
+    assert_eq!(line("memory"), Some(("memory = \"512 MiB\"", "file")));
+    assert_eq!(line("pages_size_max"), Some(("pages_size_max = \"200 MiB\"", "file")));
+    assert_eq!(line("cache_size"), Some(("cache_size = \"64 MiB\"", "share of memory")));
+    assert_eq!(
+        line("cookies_size_max"),
+        Some(("cookies_size_max = \"16 MiB\"", "share of memory"))
+    );
+    // A flag wins over the file, and so do its shares.
+    let (text, _) = config(path, file, &["--memory", "2 GiB"]);
+    for said in
+        ["memory = \"2 GiB\" ", "cache_size = \"256 MiB\" ", "pages_size_max = \"200 MiB\" "]
+    {
+        assert!(text.lines().any(|line| line.starts_with(said)), "no `{said}` in\n{text}");
+    }
+    let (text, code) = config(path, "memory = \"63 MiB\"\n", &[]);
+    assert!(code == 2 && text.contains("`memory`: must be 64 MiB or more, not 63 MiB"), "{text}");
+    let (text, code) = config(path, file, &["--memory", "8 KiB"]);
+    assert!(code == 2 && text.contains("must be 64 MiB or more, not 8 KiB"), "{text}");
+}
+
+#[test]
 fn plain_numbers_are_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -84,7 +84,7 @@ impl Size {
         Self(mib.saturating_mul(1 << 20))
     }
 
-    /// Returns the bytes, no more than this machine can URL.
+    /// Returns the bytes, no more than this machine can address.
     #[must_use]
     pub fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
