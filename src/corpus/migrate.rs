@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::check;
+use super::documents::{Piece, StoredBody};
 use super::tables::{
-    ARRIVALS, BODIES, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES, EXACT,
-    GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, TWINS, UNSURE, VERDICT_LOG,
-    VERDICT_PLACES,
+    ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES,
+    EXACT, GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, TWINS, UNSURE,
+    VERDICT_LOG, VERDICT_PLACES,
 };
 use crate::frontier::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
@@ -21,7 +22,7 @@ use crate::frontier::{
 use crate::store::{
     BadRow, Batch, COUNTERS, Error, Key, META, Migration, Name, Reading as _, Renumber, Row as _,
     STORE_NUMBER, Snapshot, Store, Table, TableRow, Update as _, View as _, read_number,
-    unique_number,
+    sequence_of, unique_number,
 };
 
 /// Bytes of keys and rows that are written in one commit.
@@ -116,7 +117,9 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::DocIds => to.table(DOC_IDS),
         Name::Copies => to.table(COPIES),
         Name::Contents => to.table(CONTENTS),
-        Name::Bodies => to.table(BODIES),
+        Name::Bodies => to.bodies(),
+        // With the first ones.
+        Name::BodyParts => Ok(()),
         Name::Exact => to.table(EXACT),
         Name::Twins => to.table(TWINS),
         Name::Unsure => to.table(UNSURE),
@@ -182,6 +185,23 @@ impl Move<'_, '_> {
             if let Some(row) = row {
                 self.writer.put(table, key, &row)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Moves texts, each in as many pieces as it has now.
+    fn bodies(&mut self) -> Result<(), Error> {
+        for entry in self.old.rows(BODIES)? {
+            let entry = entry?;
+            let old = entry.key()?;
+            let mut body = StoredBody::read(self.old, old, entry.bytes())?;
+            body.renumber(&mut self.writer.numbers);
+            let content = self.writer.numbers.of(old);
+            self.writer.numbers.check()?;
+            body.pieces(|piece| match piece {
+                Piece::First(bytes) => self.writer.put(BODIES, content, &bytes),
+                Piece::Further(at, bytes) => self.writer.put(BODY_PARTS, (content, at), &bytes),
+            })?;
         }
         Ok(())
     }
@@ -283,6 +303,10 @@ struct NewNumbers {
 
 impl NewNumbers {
     fn of(&mut self, old: u64) -> u64 {
+        if sequence_of(old) != old && unique_number(self.store, sequence_of(old)) == Some(old) {
+            // The old store had its number already.
+            return old;
+        }
         unique_number(self.store, old).unwrap_or_else(|| {
             self.bad = true;
             old
@@ -316,8 +340,9 @@ fn verify(old: &Snapshot, new: &mut Store, path: &Path) -> Result<u64, Error> {
     let snapshot = new.snapshot()?;
     for name in Name::ALL.iter().filter(|name| !is_of_index(**name)) {
         let (before, after) = (old.rows_of(*name)?, snapshot.rows_of(*name)?);
-        // Facts are added.
-        if after < before || (after > before && *name != Name::Meta) {
+        // Facts are added, and texts lie in more pieces.
+        let may_grow = matches!(name, Name::Meta | Name::BodyParts);
+        if after < before || (after > before && !may_grow) {
             let table = name.as_str();
             return Err(corrupt(format!("table {table} has {before} rows, moved were {after}")));
         }
@@ -339,6 +364,7 @@ mod tests {
     fn a_number_that_no_store_gives_is_noticed() {
         let mut numbers = NewNumbers { store: 3, bad: false };
         assert_eq!(numbers.document(9), 3 << 40 | 9);
+        assert_eq!(numbers.document(3 << 40 | 9), 3 << 40 | 9);
         assert_eq!(numbers.check(), Ok(()));
         numbers.document(1 << 40);
         assert!(numbers.check().is_err());

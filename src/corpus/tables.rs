@@ -5,9 +5,7 @@
 use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
-use super::documents::{
-    Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent, StoredBody,
-};
+use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
@@ -22,8 +20,11 @@ pub const COPIES: Table<(DocumentNumber, &str), Copy> = Table::new(Name::Copies)
 /// Content number -> content: the nodes of the parent forest.
 pub const CONTENTS: Table<ContentNumber, Content> = Table::new(Name::Contents);
 
-/// Content number -> its text.
-pub const BODIES: Table<ContentNumber, StoredBody> = Table::new(Name::Bodies);
+/// Content number -> its text: the first piece of a [`StoredBody`](super::documents::StoredBody).
+pub const BODIES: Table<ContentNumber, Vec<u8>> = Table::new(Name::Bodies);
+
+/// Content number, place from 1 -> a further piece of its text.
+pub const BODY_PARTS: Table<(ContentNumber, u32), Vec<u8>> = Table::new(Name::BodyParts);
 
 /// Hash of a normalised text -> number of the first content that has it.
 pub const EXACT: Table<u128, ContentNumber> = Table::new(Name::Exact);

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 
 use super::file::{beside, caught, check_magic, open_error, open_overlay, remove};
-use super::{Error, FORMAT, OLDEST, Snapshot, Store, number, start, upgrade};
+use super::{
+    Error, FORMAT, META, OLDEST, STORE_NUMBER, Snapshot, Store, View as _, number, read_number,
+    start, upgrade,
+};
 
 /// How a migration ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +112,11 @@ impl Migration {
             return Err(Error::OlderFormat { path: old.path.clone(), found: format });
         }
         caught(|| old.path.clone(), || prepare(&old, format))?;
-        let number = number::draw();
+        // A format that had numbers of stores keeps them, and with them those of its documents.
+        let number = match old.snapshot()?.bytes(META, STORE_NUMBER)? {
+            Some(row) => read_number(&row)?,
+            None => number::draw(),
+        };
         let new = create(&partial.0, cache_bytes, number)?;
         Ok(Some(Self { old, new, partial, format, number, lock }))
     }

@@ -52,7 +52,7 @@ use turns::Turns;
 
 /// Number of the format of all rows. A store of another number is refused; one of an older format
 /// is brought to this one by `crawl migrate`.
-pub const FORMAT: u64 = 7;
+pub const FORMAT: u64 = 8;
 
 /// The oldest format that can be brought to the present one.
 const OLDEST: u64 = 5;

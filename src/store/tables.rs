@@ -116,8 +116,10 @@ tables! {
     copies: Copies = "copies", &'static [u8] => &'static [u8];
     /// Content number -> content row: the nodes of the parent forest (`documents`).
     contents: Contents = "contents", u64 => &'static [u8];
-    /// Content number -> compressed text (`documents`).
+    /// Content number -> compressed text, or the first piece of it (`documents`).
     bodies: Bodies = "bodies", u64 => &'static [u8];
+    /// Content number, place from 1 -> further piece of a compressed text (`documents`).
+    body_parts: BodyParts = "body_parts", &'static [u8] => &'static [u8];
     /// Hash of a normalised text -> content number (`index`).
     exact: Exact = "exact", u128 => u64;
     /// Table, segment, level, first posting -> block: the rotated tables of fingerprints (`index`).

@@ -10,7 +10,7 @@ use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::documents::{CanonicalChange, DocId, note_change};
 use uniqcrawl::corpus::index::{Change, note};
 use uniqcrawl::corpus::tables::{
-    BODIES, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, REVIEWS, TWINS, UNSURE,
+    BODIES, BODY_PARTS, CONTENTS, DOC_IDS, DOCUMENTS, EXACT, HISTORY, REVIEWS, TWINS, UNSURE,
 };
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{DOMAINS, HOST_NUMBERS, PATTERNS, REVISITS, ROBOTS};
@@ -198,6 +198,7 @@ fn a_row_that_names_what_is_missing_is_listed() {
         batch.put(META, "settled", &1_000u64.to_be_bytes().to_vec()).unwrap();
         let body = batch.first(BODIES).unwrap().unwrap().row().unwrap();
         batch.put(BODIES, 999, &body).unwrap();
+        batch.put(BODY_PARTS, (998, 1), &body).unwrap();
         batch.put(COUNTERS, "addresses.stored", &77).unwrap();
         batch.put(HOST_NUMBERS, "no host at all", &998).unwrap();
         batch.put(DOMAINS, "example.org", &5).unwrap();
@@ -213,6 +214,7 @@ fn a_row_that_names_what_is_missing_is_listed() {
     lists(&findings, "doc_ids", "00000000000000000000000000000005: ");
     lists(&findings, "history", "ffffffffffffffffffffffffffffffff: ");
     lists(&findings, "exact", "00000000000000000000000000000005: ");
+    lists(&findings, "body_parts", "998 1: ");
     lists(&findings, "twins", "00000000000000000000000000000005 998: content 998 is missing");
     lists(&findings, "unsure", "999: ");
     lists(&findings, "reviews", "999: ");

@@ -5,6 +5,7 @@
 #![allow(clippy::format_collect, reason = "pages of tests are small")]
 
 mod batch;
+mod bodies;
 mod boilerplate;
 mod bounds;
 mod browser;

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use uniqcrawl::corpus::documents::Document;
+use uniqcrawl::corpus::documents::{Document, StoredBody};
 use uniqcrawl::corpus::index::{self, Index};
 use uniqcrawl::corpus::migrate::migrate;
 use uniqcrawl::corpus::search::{Config, Search};
 use uniqcrawl::corpus::tables::{
-    BODIES, CONTENTS, DOCUMENTS, EXACT, GROWTH, HISTORY, RANKING, TWINS,
+    BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, EXACT, GROWTH, HISTORY, RANKING, TWINS,
 };
 use uniqcrawl::crawl::{self, Context};
 use uniqcrawl::frontier::{ADDRESSES, URL_PATTERNS};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::neardup;
 use uniqcrawl::store::{
-    Batch, FORMAT, META, Name, Reading as _, Store, Update as _, View as _, Writing as _,
+    Batch, FORMAT, META, Name, Reading as _, Row as _, Store, Update as _, View as _, Writing as _,
     sequence_of, unique_number,
 };
 
@@ -239,6 +239,48 @@ fn every_table_is_moved() {
     }
 }
 
+/// Has each text in one row, as in format 7.
+fn age_texts(store: Store) {
+    let mut batch = store.begin().unwrap();
+    let firsts = batch.rows(BODIES).unwrap().map(|row| {
+        let row = row.unwrap();
+        (row.key().unwrap(), row.bytes().to_vec())
+    });
+    for (content, first) in firsts.collect::<Vec<_>>() {
+        let whole = StoredBody::read(&batch, content, &first).unwrap().encode().into_owned();
+        batch.put(BODIES, content, &whole).unwrap();
+    }
+    batch.clear(BODY_PARTS, ..).unwrap();
+    batch.put(META, "format", &7u64.to_be_bytes().to_vec()).unwrap();
+    batch.commit().unwrap();
+}
+
+#[test]
+fn texts_of_format_7_come_to_lie_in_pieces_and_all_numbers_stay() {
+    let long = page("Long", &prose(1, 6_000), &[]);
+    let web = Web::one(
+        Site::new().html("/", page("Front", &prose(2, 80), &["/long"])).html("/long", long),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+    go_on(&store, &web, 0);
+    let rows = |store: &Store| {
+        let snapshot = store.snapshot().unwrap();
+        let raw = |name| snapshot.raw_range(name, Bound::Unbounded, Bound::Unbounded).unwrap();
+        let rows = [Name::Documents, Name::Copies, Name::Contents, Name::Bodies, Name::BodyParts];
+        let rows = rows.into_iter().flat_map(raw).map(Result::unwrap);
+        rows.map(|(key, row)| (key.to_vec(), row.to_vec())).collect::<Vec<_>>()
+    };
+    let before = rows(&store);
+    age_texts(store);
+    let done = migrate(folder.path(), 16 << 20, false).unwrap().unwrap();
+    assert_eq!(done.from_format, 7);
+    let store = open(folder.path());
+    assert_eq!(rows(&store), before);
+    assert!(store.snapshot().unwrap().len(BODY_PARTS).unwrap() > 3);
+    go_on(&store, &web, 0);
+}
+
 /// A store of format 6 with some hundred documents, whose migration takes a while.
 fn large(folder: &Path) -> Vec<Shown> {
     let names: Vec<String> = (0..150).map(|number| format!("/{number}")).collect();
@@ -350,7 +392,7 @@ fn old_stores_are_refused_with_the_way_out_and_present_ones_are_left() {
     ] {
         let told = run(&[arguments, &["--store", "s"]].concat(), path);
         assert_eq!(told.status.code(), Some(2), "{arguments:?}");
-        let way = "has format 6, this version needs format 7: run `crawl migrate --store s`";
+        let way = "has format 6, this version needs format 8: run `crawl migrate --store s`";
         assert!(text(&told).contains(way), "{arguments:?}: {}", text(&told));
         // Who opens a store to write has the database note that, and when it was closed.
         let reads = !matches!(arguments[0], "--quiet" | "serve" | "search" | "expire");
@@ -359,9 +401,9 @@ fn old_stores_are_refused_with_the_way_out_and_present_ones_are_left() {
 
     let told = run(&["migrate", "--store", "s", "--json", "--remove-old"], path);
     let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!((&told["format"], &told["migrated"]["fromFormat"]), (&7.into(), &6.into()));
+    assert_eq!((&told["format"], &told["migrated"]["fromFormat"]), (&FORMAT.into(), &6.into()));
     let again = run(&["migrate", "--store", "s"], path);
-    assert!(again.status.success() && text(&again).contains("has format 7: nothing to do"));
+    assert!(again.status.success() && text(&again).contains("has format 8: nothing to do"));
     let stats = run(&["stats", "--store", "s", "--json"], path);
     let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).unwrap();
     assert_eq!(stats["storeNumber"], told["migrated"]["storeNumber"]);

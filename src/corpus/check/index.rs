@@ -6,7 +6,7 @@ use super::{Findings, Spot, row_of};
 use crate::corpus::documents::read_body;
 use crate::corpus::index;
 use crate::corpus::tables::{
-    BODIES, CONTENTS, DOCUMENTS, EXACT, INDEX_LOG, REVIEWS, TWINS, UNSURE,
+    BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, EXACT, INDEX_LOG, REVIEWS, TWINS, UNSURE,
 };
 use crate::neardup::segment::Posting;
 use crate::store::{
@@ -74,6 +74,15 @@ pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
         let text = row_of(read_body(snapshot, number))?.map(drop);
         findings.read("bodies", number, text);
         known(snapshot, findings, Spot { table: "bodies", key: &number.to_string() }, number)?;
+    }
+    for entry in snapshot.rows(BODY_PARTS)? {
+        let (number, at) = entry?.key()?;
+        findings.look("body_parts");
+        if !snapshot.has(BODIES, number)? {
+            findings.fault("body_parts", || {
+                format!("body_parts, row {number} {at}: content {number} has no text")
+            });
+        }
     }
     hashes(snapshot, findings)?;
     looks(snapshot, findings)

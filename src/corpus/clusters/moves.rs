@@ -4,10 +4,10 @@
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
     Content, Copy, DocId, Document, copies_of, forget_changes, note_again, note_change, read_body,
-    remove_document, write_body, write_document,
+    remove_body, remove_document, write_body, write_document,
 };
 use crate::corpus::index::{self, Change};
-use crate::corpus::tables::{BODIES, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
+use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Key;
 use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 
@@ -265,7 +265,7 @@ fn all_contents(
 pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error> {
     let content = must_content(batch, number)?;
     batch.remove(CONTENTS, number)?;
-    batch.remove(BODIES, number)?;
+    remove_body(batch, number)?;
     equal::remove(batch, content.hash, number)?;
     batch.remove(UNSURE, number)?;
     index::note(batch, Change { content: number, gone: true });

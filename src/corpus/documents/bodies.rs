@@ -1,14 +1,17 @@
 //! Stored texts. The text of a document's root is kept whole; the text of every other content is
 //! compressed against it, so that a near-duplicate costs a few bytes and can still become the
 //! canonical copy, or be compared, without being fetched again.
+//!
+//! A row lies in pieces of which several fit in a page of the store: a row that is a little longer
+//! than a page would take two of them.
 
 use std::cell::RefCell;
 
 use zstd::bulk::Compressor;
 
-use crate::corpus::tables::BODIES;
+use crate::corpus::tables::{BODIES, BODY_PARTS};
 use crate::store::{
-    BadRow, Batch, Blob, Error, MaybeContentNumber, Number, Update as _, View, row,
+    BadRow, Batch, Blob, Error, MaybeContentNumber, Number, Row as _, Update as _, View, row,
 };
 
 row! {
@@ -27,6 +30,9 @@ row! {
 /// A text is at most this many times longer than its row: a block of zstd that repeats one byte
 /// makes 128 KiB of four bytes.
 const RATIO_MAX: usize = 1 << 16;
+
+/// Bytes of a piece of a row at most: eight fit in a page.
+const PIECE_BYTES: usize = 490;
 
 /// zstd level of stored texts: fast, and still halves prose.
 const LEVEL: i32 = -3;
@@ -52,14 +58,58 @@ pub fn write_body(
     };
     let packed = packed.expect("compressing into memory cannot fail");
     let base = base.filter(|_| base_text.is_some());
-    batch.put(BODIES, content, &StoredBody { base, length: text.len() as u64, packed })
+    let body = StoredBody { base, length: text.len() as u64, packed };
+    // What was there may have had more pieces.
+    batch.clear(BODY_PARTS, (content, 0)..=(content, u32::MAX))?;
+    body.pieces(|piece| match piece {
+        Piece::First(bytes) => batch.put(BODIES, content, &bytes),
+        Piece::Further(at, bytes) => batch.put(BODY_PARTS, (content, at), &bytes),
+    })
+}
+
+/// A piece of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// The first one.
+    First(Vec<u8>),
+    /// One behind it, with its place from 1.
+    Further(u32, Vec<u8>),
+}
+
+impl StoredBody {
+    /// Calls `each` with the pieces in which the row lies.
+    pub fn pieces<E>(&self, mut each: impl FnMut(Piece) -> Result<(), E>) -> Result<(), E> {
+        let row = self.encode();
+        (0..).zip(row.chunks(PIECE_BYTES)).try_for_each(|(at, bytes)| {
+            let bytes = bytes.to_vec();
+            each(if at == 0 { Piece::First(bytes) } else { Piece::Further(at, bytes) })
+        })
+    }
+
+    /// Reads the row of a content, whose first piece is `first`.
+    pub fn read(view: &impl View, content: u64, first: &[u8]) -> Result<Self, Error> {
+        let mut bytes = first.to_vec();
+        for (at, part) in (1..).zip(view.under(BODY_PARTS, content)?) {
+            let part = part?;
+            if part.key()?.1 != at {
+                return Err(BadRow { kind: "body", detail: "one of its parts is missing" }.into());
+            }
+            bytes.extend_from_slice(part.bytes());
+        }
+        Ok(Self::decode(&bytes)?)
+    }
+}
+
+/// Removes the text of `content`.
+pub fn remove_body(batch: &mut Batch, content: u64) -> Result<(), Error> {
+    batch.remove(BODIES, content)?;
+    batch.clear(BODY_PARTS, (content, 0)..=(content, u32::MAX))
 }
 
 /// Reads the text of `content`.
 pub fn read_body(view: &impl View, content: u64) -> Result<Option<String>, Error> {
-    let Some(StoredBody { base, length, packed }) = view.get(BODIES, content)? else {
-        return Ok(None);
-    };
+    let Some(first) = view.bytes(BODIES, content)? else { return Ok(None) };
+    let StoredBody { base, length, packed } = StoredBody::read(view, content, &first)?;
     let bad = |detail| BadRow { kind: "body", detail };
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     // Looked at before as much memory is asked for.

@@ -21,7 +21,7 @@ use crate::base::clock::Timestamp;
 use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERDICT_PLACES};
 use crate::store::{BadRow, Batch, Error, Key, Update as _, View};
 
-pub use bodies::{StoredBody, read_body, write_body};
+pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
 pub use facts::Facts;
 pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document};
