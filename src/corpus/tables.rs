@@ -26,12 +26,6 @@ pub const BODIES: Table<ContentNumber, Vec<u8>> = Table::new(Name::Bodies);
 /// Content number, place from 1 -> a further piece of its text.
 pub const BODY_PARTS: Table<(ContentNumber, u32), Vec<u8>> = Table::new(Name::BodyParts);
 
-/// Hash of a normalised text -> number of the first content that has it.
-pub const EXACT: Table<u128, ContentNumber> = Table::new(Name::Exact);
-
-/// Hash of a normalised text, number of a further content that has it.
-pub const TWINS: Table<(u128, ContentNumber), ()> = Table::new(Name::Twins);
-
 /// Place of a block -> block of postings of rotated fingerprints.
 pub const NEAR: Table<BlockId, Vec<u8>> = Table::new(Name::Near);
 

@@ -14,11 +14,11 @@ use async_channel::Sender;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
-use crate::corpus::clusters::{self, Article, Place};
+use crate::corpus::clusters::{self, Article, Place, equal};
 use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
 use crate::corpus::documents::sent_content;
-use crate::corpus::index::Index;
-use crate::corpus::tables::{COPIES, EXACT};
+use crate::corpus::index::{Index, lock};
+use crate::corpus::tables::COPIES;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
@@ -380,7 +380,7 @@ impl<'a> Committer<'a> {
         if let Some(document) = document_of(batch, state, &page.article.address)? {
             return self.keep_again(batch, document, page, seen);
         }
-        let article = article_of(batch, page)?;
+        let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
         let placed = self.placer(batch, now).place(article, links)?;
         if placed.judged.place == Place::New {
@@ -472,9 +472,13 @@ fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, s
 
 /// The article to be judged. A copy of a page that came before its boilerplate was known is that
 /// page, with all of its text.
-fn article_of<'a>(batch: &Batch, page: &'a ReadPage) -> Result<&'a Article, store::Error> {
+fn article_of<'a>(
+    batch: &Batch,
+    index: &Mutex<Index>,
+    page: &'a ReadPage,
+) -> Result<&'a Article, store::Error> {
     if let Some(whole) = &page.whole
-        && batch.has(EXACT, whole.keys.text.hash)?
+        && !equal::contents(batch, &lock(index), whole.keys.text.hash)?.is_empty()
     {
         return Ok(whole);
     }

@@ -120,8 +120,6 @@ tables! {
     bodies: Bodies = "bodies", u64 => &'static [u8];
     /// Content number, place from 1 -> further piece of a compressed text (`documents`).
     body_parts: BodyParts = "body_parts", &'static [u8] => &'static [u8];
-    /// Hash of a normalised text -> content number (`index`).
-    exact: Exact = "exact", u128 => u64;
     /// Table, segment, level, first posting -> block: the rotated tables of fingerprints (`index`).
     near: Near = "near", &'static [u8] => &'static [u8];
     /// The same for keys that must be equal (`index`).
@@ -132,9 +130,6 @@ tables! {
     merges: Merges = "merges", u32 => &'static [u8];
     /// Sequence -> contents that came and went with one commit and are in no segment yet (`index`).
     index_log: IndexLog = "index_log", u64 => &'static [u8];
-    /// Hash of a normalised text, number of a further content that has it -> (): pages of one site
-    /// that are no copies of each other (`clusters`).
-    twins: Twins = "twins", (u128, u64) => ();
     /// Content number -> URL of its first copy: contents whose matches deserve a second look
     /// (`clusters`).
     unsure: Unsure = "unsure_copies", u64 => &'static str;

@@ -17,8 +17,8 @@ use super::{BadRow, Decoder, Error};
 /// Content number -> (): contents whose matches deserved a second look, in format 5.
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
-/// The log of the index before it lay in segments; it is made anew.
-const NEAR_LOG: &str = "near_log";
+/// Parts of the index before they lay in segments; it is made anew.
+const OF_INDEX: [&str; 3] = ["near_log", "exact", "twins"];
 
 /// Hash of a kind of URLs -> what it has given.
 const URL_PATTERNS: TableDefinition<u64, &[u8]> = TableDefinition::new("url_patterns");
@@ -54,7 +54,7 @@ pub(super) fn rename_patterns(db: &Database) -> Result<(), Error> {
 pub(super) fn unknown_tables(db: &Database) -> Result<Vec<String>, Error> {
     let txn = db.begin_read()?;
     let names = txn.list_tables()?.map(|table| table.name().to_owned());
-    let is_known = |name: &str| IN_FILE.contains(&name) || name == NEAR_LOG;
+    let is_known = |name: &str| IN_FILE.contains(&name) || OF_INDEX.contains(&name);
     Ok(names.filter(|name| !is_known(name)).collect())
 }
 

@@ -128,7 +128,6 @@ fn nothing_is_left_of_documents_that_ended() {
         Name::Copies,
         Name::Contents,
         Name::Bodies,
-        Name::Exact,
         Name::Unsure,
         Name::History,
     ] {

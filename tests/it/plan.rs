@@ -13,7 +13,8 @@ use uniqcrawl::neardup::plan::{
 };
 use uniqcrawl::neardup::segment::{
     BadBlock, Block, BlockId, Blocks, FILTERS, Filter, LookUpCost, Posting, Segment,
-    SegmentPostings, TableContent, TableSize, Written, equality_table, near_table, spread,
+    SegmentPostings, TableContent, TableSize, Written, equality_table, exact_key, near_table,
+    spread,
 };
 use uniqcrawl::neardup::{Config, Field, Finder, Key, Nearby, Postings as _};
 use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
@@ -231,7 +232,7 @@ fn sketch(content: u64, is_wide: bool) -> Sketch {
 /// Keys of a text that has nothing in common with others but what chance gives them.
 fn keys(content: u64) -> ArticleKeys {
     let text = TextKeys {
-        hash: u128::from(content),
+        hash: u128::from(random(content, 3)) << 64,
         fingerprint: Fingerprint(random(content, 1)),
         sketch: sketch(content, true),
         shingles: 200,
@@ -247,7 +248,12 @@ fn keys(content: u64) -> ArticleKeys {
 fn written(contents: std::ops::Range<u64>) -> (Segment, Vec<Written>) {
     let finder = Finder::new(&Config::default()).unwrap();
     let count = contents.end - contents.start;
-    let postings = contents.flat_map(|content| finder.postings(content, &keys(content)));
+    let postings = contents.flat_map(|content| {
+        let keys = keys(content);
+        let text = Posting { key: exact_key(keys.text.hash), content };
+        let near = finder.postings(content, &keys).into_iter();
+        near.chain([(equality_table(Key::Exact), text)])
+    });
     Segment::of(0, count, postings.collect())
 }
 

@@ -26,7 +26,6 @@ use crate::support::{Clusters, Web, check_clean, clusters, config, page, prose};
 /// What format 5 had in place of `unsure_copies`.
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 const UNSURE: TableDefinition<u64, &str> = TableDefinition::new("unsure_copies");
-const TWINS: TableDefinition<(u128, u64), ()> = TableDefinition::new("twins");
 const REVIEWS: TableDefinition<u64, ()> = TableDefinition::new("reviews");
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
@@ -96,7 +95,6 @@ fn age(store: Store, unsure: &[u64]) {
     let db = redb::Database::open(path).unwrap();
     let txn = db.begin_write().unwrap();
     txn.delete_table(UNSURE).unwrap();
-    txn.delete_table(TWINS).unwrap();
     txn.delete_table(REVIEWS).unwrap();
     let mut old = txn.open_table(UNSURE_5).unwrap();
     for content in unsure {
@@ -178,7 +176,7 @@ fn a_store_of_format_5_is_migrated_and_its_crawl_goes_on_as_that_of_a_new_one() 
         let known = snapshot.get(ADDRESSES, address).unwrap();
         assert!(known.is_some() && address.ends_with("/story"), "{address}");
         let of = |table| snapshot.rows_of(table).unwrap();
-        assert_eq!((of(Name::Twins), of(Name::Reviews)), (0, 0));
+        assert_eq!(of(Name::Reviews), 0);
     }
     assert!(!narrow(&store).is_empty(), "contents of that format have narrow sketches");
     run(&store, &web, 0);

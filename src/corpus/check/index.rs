@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use super::{Findings, Spot, row_of};
 use crate::corpus::documents::read_body;
 use crate::corpus::index;
-use crate::corpus::tables::{
-    BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, EXACT, INDEX_LOG, REVIEWS, TWINS, UNSURE,
-};
-use crate::neardup::segment::Posting;
+use crate::corpus::tables::{BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, INDEX_LOG, REVIEWS, UNSURE};
+use crate::neardup::segment::{Posting, exact_key};
 use crate::store::{
     BadRow, Error, META, STORE_NUMBER, Snapshot, View as _, read_number, sequence_of, unique_number,
 };
@@ -26,6 +24,11 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
     }
     let titles = stored.titles.iter().map(|title| (title.content, Fingerprint(title.key)));
     let mut titles: HashMap<u64, Fingerprint> = titles.collect();
+    let mut exact: HashMap<u64, u64> = HashMap::new();
+    for Posting { key, content } in &stored.texts {
+        findings.look("keys");
+        exact.insert(*content, *key);
+    }
     for entry in snapshot.rows(CONTENTS)? {
         let entry = entry?;
         let number = entry.key()?;
@@ -41,8 +44,9 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
         if !snapshot.has(DOCUMENTS, content.document)? {
             findings.fault("contents", || format!("content {number} is in no document"));
         }
-        let first = snapshot.get(EXACT, content.hash)?;
-        if first != Some(number) && !snapshot.has(TWINS, (content.hash, number))? {
+        let key = (content.words > 0).then(|| exact_key(content.hash));
+        let is_found = exact.remove(&number) == key || stored.recent.contains(&number);
+        if stored.is_whole && !is_found {
             findings.fault("contents", || format!("content {number} is not found by its hash"));
         }
         if print.is_some() && print != Some(content.fingerprint) {
@@ -53,7 +57,7 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
             findings.fault("near", || format!("content {number} has another title in the index"));
         }
     }
-    for content in texts.into_keys().chain(titles.into_keys()) {
+    for content in texts.into_keys().chain(titles.into_keys()).chain(exact.into_keys()) {
         findings.fault("near", || format!("the index names content {content}, which is missing"));
     }
     Ok(())
@@ -84,53 +88,7 @@ pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
             });
         }
     }
-    hashes(snapshot, findings)?;
     looks(snapshot, findings)
-}
-
-/// Hashes of texts lead to contents that have them, each by one way: the first one of a text by
-/// `exact`, those that follow it by `twins`.
-fn hashes(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    for entry in snapshot.rows(EXACT)? {
-        let entry = entry?;
-        findings.look("exact");
-        let (hash, number) = (entry.key()?, entry.row()?);
-        of_hash(
-            snapshot,
-            findings,
-            Spot { table: "exact", key: &format!("{hash:032x}") },
-            hash,
-            number,
-        )?;
-    }
-    for entry in snapshot.rows(TWINS)? {
-        let (hash, number) = entry?.key()?;
-        findings.look("twins");
-        let key = format!("{hash:032x} {number}");
-        of_hash(snapshot, findings, Spot { table: "twins", key: &key }, hash, number)?;
-        let first = snapshot.get(EXACT, hash)?;
-        if first.is_none_or(|first| first == number) {
-            findings.fault("twins", || format!("twins, row {key}: it follows no other content"));
-        }
-    }
-    Ok(())
-}
-
-/// Notes that a row leads to a content that is missing, or has another text.
-fn of_hash(
-    snapshot: &Snapshot,
-    findings: &mut Findings,
-    spot: Spot<'_>,
-    hash: u128,
-    content: u64,
-) -> Result<(), Error> {
-    known(snapshot, findings, spot, content)?;
-    // One that cannot be read was listed before.
-    let row = row_of(snapshot.get(CONTENTS, content))?.ok().flatten();
-    if row.is_some_and(|row| row.hash != hash) {
-        findings.fault(spot.table, || format!("{spot}: content {content} has another text"));
-    }
-    Ok(())
 }
 
 /// Second looks are due at contents and documents that are there, and done at none that is to come.

@@ -343,7 +343,6 @@ fn add_content(
     };
     batch.put(CONTENTS, number, &content)?;
     write_body(batch, number, &article.text, root)?;
-    equal::add(batch, text.hash, number)?;
     Ok(number)
 }
 

@@ -11,7 +11,7 @@ use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSUR
 use crate::neardup::Key;
 use crate::store::{BadRow, Batch, Error, Update as _, View as _};
 
-use super::{Left, Match, Place, equal, free_id, must_read, note, ranked, stand};
+use super::{Left, Match, Place, free_id, must_read, note, ranked, stand};
 
 /// A content that went to another document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -263,10 +263,9 @@ fn all_contents(
 }
 
 pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error> {
-    let content = must_content(batch, number)?;
+    must_content(batch, number)?;
     batch.remove(CONTENTS, number)?;
     remove_body(batch, number)?;
-    equal::remove(batch, content.hash, number)?;
     batch.remove(UNSURE, number)?;
     index::note(batch, Change { content: number, gone: true });
     Ok(())

@@ -61,8 +61,7 @@ pub fn judge_stored(
     let trees = StoredTrees(batch);
     let mut best: Option<(SiteRelation, u64, u64)> = None;
     let mut refused = None;
-    for content in equal::contents(batch, question.keys.text.hash)? {
-        let row = must_read(batch, content)?;
+    for (content, row) in equal::contents(batch, index, question.keys.text.hash)? {
         let document = row.document;
         let mates = trees.mates(document, question)?;
         let allowed = site_allows(question, &mates, config);

@@ -8,10 +8,11 @@ use crate::store::{Batch, Error, META, Store, Update as _, View};
 use crate::text::features::sketch_of;
 
 use super::blocks::keep;
+use super::recent::postings_of;
 use super::rows::StoredSegment;
 
-/// Name of the settings of the index in [`META`].
-const SETTINGS: &str = "index";
+/// Name in [`META`] of the settings for which the index was made; none as long as it is not whole.
+pub const SETTINGS: &str = "index";
 
 /// Contents of a segment.
 const CONTENTS_AT_A_TIME: u64 = 1 << 14;
@@ -43,7 +44,7 @@ pub(super) fn build_if_other(store: &Store, finder: &Finder, config: &Config) ->
                 narrow += 1;
             }
         }
-        let own = finder.postings(number, &row.keys());
+        let own = postings_of(finder, number, &row.keys());
         part.contents += u64::from(!own.is_empty());
         part.postings.extend(own);
         if part.contents.max(part.widened.len() as u64) >= CONTENTS_AT_A_TIME {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::corpus::tables::{INDEX_LOG, KEYS, NEAR, SEGMENTS};
-use crate::neardup::Field;
 use crate::neardup::segment::{
-    BlockId, FILTERS, GONE, Posting, ROTATIONS, Segment, is_filtered, near_table,
+    BlockId, FILTERS, GONE, Posting, ROTATIONS, Segment, equality_table, is_filtered, near_table,
 };
-use crate::store::{BadRow, Error, Table, View};
+use crate::neardup::{Field, Key};
+use crate::store::{BadRow, Error, META, Table, View};
 use crate::text::sketch::mix;
 
 use super::blocks::{Held, table_of};
-use super::log;
+use super::{SETTINGS, log};
 
 /// Fingerprints with the numbers of their contents, those that went left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,16 +20,28 @@ pub struct Fingerprints {
     pub contents: Vec<Posting>,
     /// Of titles.
     pub titles: Vec<Posting>,
+    /// Keys of whole texts.
+    pub texts: Vec<Posting>,
+    /// Contents that are in no segment yet.
+    pub recent: HashSet<u64>,
+    /// The index is whole: it does not have to be made anew.
+    pub is_whole: bool,
 }
 
 /// Returns the fingerprints in the segments of the store; rows that cannot be read are passed over,
 /// as [`faults`] lists them.
 pub fn fingerprints(view: &impl View) -> Result<Fingerprints, Error> {
-    let mut all = Fingerprints::default();
+    let is_whole = view.has(META, SETTINGS)?;
+    let mut all = Fingerprints { is_whole, ..Fingerprints::default() };
     let mut gone: HashSet<u64> = HashSet::new();
     for row in view.rows(INDEX_LOG)? {
-        let changes = log::read(row?.bytes()).unwrap_or_default();
-        gone.extend(changes.iter().filter(|change| change.gone).map(|change| change.content));
+        for change in log::read(row?.bytes()).unwrap_or_default() {
+            if change.gone {
+                gone.insert(change.content);
+            } else {
+                all.recent.insert(change.content);
+            }
+        }
     }
     for row in view.rows(SEGMENTS)? {
         let row = row?;
@@ -41,8 +53,9 @@ pub fn fingerprints(view: &impl View) -> Result<Fingerprints, Error> {
         read(GONE, &mut |posting| _ = gone.insert(posting.key))?;
         read(near_table(Field::Content, 0), &mut |posting| all.contents.push(posting))?;
         read(near_table(Field::Title, 0), &mut |posting| all.titles.push(posting))?;
+        read(equality_table(Key::Exact), &mut |posting| all.texts.push(posting))?;
     }
-    for list in [&mut all.contents, &mut all.titles] {
+    for list in [&mut all.contents, &mut all.titles, &mut all.texts] {
         list.sort_unstable();
         // What is in the log as well may be in a segment twice.
         list.dedup();

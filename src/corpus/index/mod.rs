@@ -21,13 +21,14 @@ mod rows;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
-use crate::neardup::segment::{Merge, Segment, SegmentSize, due};
-use crate::neardup::{self, Candidate, Config};
+use crate::neardup::segment::{Merge, Segment, SegmentSize, due, exact_key};
+use crate::neardup::{self, Candidate, Config, Key, Postings as _};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
 use blocks::{BlockCache, Source, cache, keep, remove_some};
+pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
 pub use plan::{IndexMemory, IndexPlan, PlannedTier};
@@ -66,7 +67,7 @@ impl Default for Sizes {
 const REMOVED_MIN: usize = 64;
 
 /// Postings of a content, of which there are some more or fewer.
-const POSTINGS: u64 = 58;
+const POSTINGS: u64 = 59;
 
 impl Sizes {
     /// Returns the postings of the smallest segments of the store.
@@ -198,7 +199,8 @@ impl Index {
         3 + u64::from((largest / self.sizes.unit()).max(1).ilog(4))
     }
 
-    /// Adds the keys of a content. Texts that are too short to be near-duplicates have none.
+    /// Adds the keys of a content. Texts that are too short to be near-duplicates have one, that of
+    /// the whole text; an empty one has none.
     pub fn insert(&mut self, batch: &mut Batch, content: u64, keys: &ArticleKeys) {
         self.ahead = true;
         if self.take_in(content, keys) {
@@ -229,6 +231,19 @@ impl Index {
         let blocks = &self.source(view, true);
         let others = Others { frozen: &self.frozen, segments: &self.asked, blocks };
         self.tail.finder.candidates_with(keys, &others)
+    }
+
+    /// Returns the contents whose whole texts may have a hash, older ones first; of very many some.
+    /// Some of them may be gone, or have another hash.
+    pub fn equal_texts(&self, view: &impl View, hash: u128) -> Result<Vec<u64>, store::Error> {
+        let blocks = &self.source(view, true);
+        let others = Others { frozen: &self.frozen, segments: &self.asked, blocks };
+        let key = exact_key(hash);
+        let mut found: Vec<u64> = recent::of_key(&self.tail.exact, key).collect();
+        others.equal(Key::Exact, key, &mut |content| found.push(content))?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// Does this batch's share of the writing and merging. To be called before its commit.

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use crate::neardup::Config;
 use crate::neardup::plan::{EQUALITY_BITS, SENTENCE_BITS};
-use crate::neardup::segment::{LookUpCost, Posting, ROTATIONS, TIER, TableContent, TableSize};
+use crate::neardup::segment::{
+    KEY_BITS, LookUpCost, Posting, ROTATIONS, TIER, TableContent, TableSize,
+};
 use crate::store::FixedKey as _;
 use crate::text::features::SENTENCES;
 
@@ -149,6 +151,9 @@ fn sizes_of(mut units: u64, unit: u64) -> Vec<(u64, u64)> {
     sizes
 }
 
+/// Keys of the whole text of a content.
+const TEXTS: u64 = 1;
+
 /// Keys of a content.
 #[derive(Debug, Clone, Copy)]
 struct KeyCounts {
@@ -168,7 +173,7 @@ impl KeyCounts {
     }
 
     fn postings(self) -> u64 {
-        self.fields * u64::from(ROTATIONS) + self.sentences + self.runs
+        self.fields * u64::from(ROTATIONS) + TEXTS + self.sentences + self.runs
     }
 
     /// Returns the tables of a segment; none is there that has no postings.
@@ -177,6 +182,7 @@ impl KeyCounts {
         let hashes = |each, bits: u32| TableContent::hashes(contents, each, 1 << bits);
         let all = [
             (TableContent::fingerprints(contents), rotations, rotations),
+            (hashes(TEXTS, KEY_BITS), 1, TEXTS),
             (hashes(self.sentences, SENTENCE_BITS), 1, self.sentences),
             (hashes(self.runs, EQUALITY_BITS), 1, self.runs),
         ];
@@ -189,7 +195,8 @@ impl KeyCounts {
     fn memory(self, sizes: Sizes, cache_bytes: usize) -> IndexMemory {
         let contents = sizes.tail;
         let slots = |each: u64| (each * contents * 4 / 3 + 1).next_power_of_two() * SLOT_BYTES;
-        let near = self.fields * (contents * PACKED_BYTES + DIRECTORIES_BYTES);
+        let texts = 2 * contents * size_of::<Posting>() as u64;
+        let near = texts + self.fields * (contents * PACKED_BYTES + DIRECTORIES_BYTES);
         let asked = near + slots(self.sentences) + slots(self.runs) + contents * NUMBER_BYTES;
         let postings = (self.postings() * contents).next_power_of_two();
         IndexMemory {
@@ -265,9 +272,11 @@ mod tests {
         let fingerprints =
             Config { titles: false, sentences: false, bands: 0, ..Config::default() };
         let plan = IndexPlan::of(1 << 20, &fingerprints, Sizes::default(), 0);
-        assert_eq!(plan.postings_each, 4);
-        // No filter, no title.
-        assert_eq!(plan.look_up, plan.article);
+        // And the whole text, whose key nobody has most of the time.
+        assert_eq!(plan.postings_each, 5);
+        let more = plan.article.blocks - plan.look_up.blocks;
+        assert!((0.0..1.0).contains(&more) && plan.article.filters > 0.0, "{plan:?}");
+        assert_eq!(plan.look_up.comparisons, plan.article.comparisons);
     }
 
     #[test]

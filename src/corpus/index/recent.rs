@@ -1,9 +1,9 @@
 //! The newest contents of the index, in memory: asked there, and written as a segment when they are
 //! many.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use crate::neardup::segment::{GONE, Posting, Segment, Written};
+use crate::neardup::segment::{GONE, Posting, Segment, Written, equality_table, exact_key};
 use crate::neardup::{Config, Error, Finder, Nearby, Postings};
 use crate::neardup::{Key, segment::SegmentPostings};
 use crate::store::{self, View};
@@ -11,9 +11,24 @@ use crate::text::features::ArticleKeys;
 
 use super::blocks::Source;
 
+/// Returns the postings of a content: that of its whole text, unless it is empty, and those by
+/// which near-duplicates are found.
+pub(super) fn postings_of(finder: &Finder, content: u64, keys: &ArticleKeys) -> Vec<(u8, Posting)> {
+    let mut postings = finder.postings(content, keys);
+    postings.extend(exact(content, keys).map(|posting| (equality_table(Key::Exact), posting)));
+    postings
+}
+
+/// Returns the posting of a whole text. No two texts are the same because both are empty.
+fn exact(content: u64, keys: &ArticleKeys) -> Option<Posting> {
+    (keys.text.words > 0).then(|| Posting { key: exact_key(keys.text.hash), content })
+}
+
 /// The contents that came last.
 pub(super) struct Tail {
     pub finder: Finder,
+    /// Hashes of their whole texts.
+    pub exact: BTreeSet<Posting>,
     /// Their postings, and those of contents that went.
     pub postings: Vec<(u8, Posting)>,
     pub contents: u64,
@@ -21,15 +36,17 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
-        Ok(Self { finder: Finder::new(config)?, postings: Vec::new(), contents: 0 })
+        let (exact, postings) = (BTreeSet::new(), Vec::new());
+        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0 })
     }
 
     /// Adds the keys of a content. Returns how many postings it has.
     pub(super) fn insert(&mut self, content: u64, keys: &ArticleKeys) -> u64 {
-        let postings = self.finder.postings(content, keys);
+        let postings = postings_of(&self.finder, content, keys);
         let count = postings.len() as u64;
         if count > 0 {
             self.finder.insert(content, keys);
+            self.exact.extend(exact(content, keys));
             self.postings.extend(postings);
             self.contents += 1;
         }
@@ -43,13 +60,15 @@ impl Tail {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.finder.bytes() + self.postings.capacity() * size_of::<(u8, Posting)>()
+        let exact = self.exact.len() * size_of::<Posting>();
+        self.finder.bytes() + exact + self.postings.capacity() * size_of::<(u8, Posting)>()
     }
 }
 
 /// Contents that are on their way into the store.
 pub(super) struct Frozen {
     pub finder: Finder,
+    exact: BTreeSet<Posting>,
     /// Their segment, whose number is not known before it is begun to be written.
     pub segment: Segment,
     pub blocks: VecDeque<Written>,
@@ -61,10 +80,10 @@ pub(super) struct Frozen {
 
 impl Frozen {
     pub(super) fn of(tail: Tail, logged: Option<u64>) -> Self {
-        let Tail { finder, postings, contents } = tail;
+        let Tail { finder, exact, postings, contents } = tail;
         let (segment, written) = Segment::of(0, contents, postings);
         let block_postings = 1 + segment.postings() / (written.len() as u64).max(1);
-        Self { finder, segment, blocks: written.into(), block_postings, logged }
+        Self { finder, exact, segment, blocks: written.into(), block_postings, logged }
     }
 
     /// Gives the segment its number, by which it is ordered as well.
@@ -110,7 +129,16 @@ impl<V: View> Postings for Others<'_, V> {
     fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), store::Error> {
         for frozen in self.frozen {
             let Ok(()) = frozen.finder.equal(key, hash, each);
+            if key == Key::Exact {
+                of_key(&frozen.exact, hash).for_each(&mut *each);
+            }
         }
         self.stored().equal(key, hash, each)
     }
+}
+
+/// Returns the contents of a key.
+pub(super) fn of_key(postings: &BTreeSet<Posting>, key: u64) -> impl Iterator<Item = u64> {
+    let of = |content| Posting { key, content };
+    postings.range(of(0)..=of(u64::MAX)).map(|posting| posting.content)
 }

@@ -80,7 +80,7 @@ impl Committer<'_> {
             clusters::refresh(batch, document, article, links, now)?;
             return Ok((Settlement::Stored(document), false));
         }
-        let article = article_of(batch, page)?;
+        let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
         let (placed, left) = self.placer(batch, now).revise(document, article, links)?;
         if placed.judged.place == Place::New && placed.joined.document != document {

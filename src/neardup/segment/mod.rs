@@ -17,7 +17,7 @@ mod tree;
 
 pub use ask::SegmentPostings;
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
-pub use filter::Filter;
+pub use filter::{Filter, KEY_BITS};
 pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
 pub use size::{LevelSize, LookUpCost, TableContent, TableSize};
@@ -58,7 +58,13 @@ pub fn equality_table(key: Key) -> u8 {
 /// them is as full as another.
 #[must_use]
 pub fn spread(hash: u32) -> u64 {
-    mix(u64::from(hash)) >> (u64::BITS - filter::KEY_BITS)
+    mix(u64::from(hash)) >> (u64::BITS - KEY_BITS)
+}
+
+/// Returns the hash of a normalised text as an equality key.
+#[must_use]
+pub fn exact_key(hash: u128) -> u64 {
+    (hash >> (u128::BITS - KEY_BITS)) as u64
 }
 
 /// Tells whether a table has equality keys, and so filters.

@@ -43,7 +43,7 @@ fn keys(content: u64) -> ArticleKeys {
         seconds: Some(Box::new(seconds.try_into().expect("so many"))),
     };
     let text = TextKeys {
-        hash: u128::from(content),
+        hash: u128::from(random(content, 3)) << 64 | u128::from(content),
         fingerprint: Fingerprint(random(content, 1)),
         sketch,
         shingles: 200,
