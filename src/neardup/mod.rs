@@ -39,7 +39,7 @@ pub use finder::{Candidate, Finder, Nearby, Postings};
 pub(crate) use judge::{
     Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
 };
-pub use key::{Key, article_keys};
+pub use key::{Key, article_keys, article_keys_in_stages};
 pub use known::Question;
 pub(crate) use known::{KnownText, KnownTree, Mate, Trees};
 pub(crate) use pair::ArticlePair;

@@ -138,7 +138,7 @@ pub struct Page {
 /// flattened as browsers do, because parsing is quadratic in the depth.
 #[must_use]
 pub fn page(input: &RawPage<'_>, limits: &Limits) -> Page {
-    read(input, limits, |_| ()).0
+    read(input, limits, &mut |_| (), |_| ()).0
 }
 
 /// The blocks of the main text of a page.
@@ -162,7 +162,18 @@ pub fn page_without(
     limits: &Limits,
     repeated: &HashSet<u64, impl BuildHasher>,
 ) -> (Page, Blocks) {
-    let (mut page, found) = read(input, limits, |read| read.judged.without(read, repeated));
+    page_in_stages(input, limits, repeated, &mut |_| ())
+}
+
+/// Does the same, and says when each stage has ended, by its name: for measuring them.
+#[must_use]
+pub fn page_in_stages(
+    input: &RawPage<'_>,
+    limits: &Limits,
+    repeated: &HashSet<u64, impl BuildHasher>,
+    ended: &mut impl FnMut(&'static str),
+) -> (Page, Blocks) {
+    let (mut page, found) = read(input, limits, ended, |read| read.judged.without(read, repeated));
     let (mut blocks, text) = found.unwrap_or_default();
     if let Some(mut text) = text {
         cut(&mut text, limits.text_size_max.bytes());
@@ -174,7 +185,7 @@ pub fn page_without(
 /// Reads a page whose text shall be Markdown: headings, lists, quotes, code, tables, links.
 #[must_use]
 pub fn page_as_markdown(input: &RawPage<'_>, limits: &Limits) -> Page {
-    let (mut page, markdown) = read(input, limits, |read| read.judged.markdown(read));
+    let (mut page, markdown) = read(input, limits, &mut |_| (), |read| read.judged.markdown(read));
     if let Some(markdown) = markdown {
         page.text = markdown;
         cut(&mut page.text, limits.text_size_max.bytes());
@@ -185,7 +196,7 @@ pub fn page_as_markdown(input: &RawPage<'_>, limits: &Limits) -> Page {
 /// Reads a page and says of each block of it why it was kept or dropped.
 #[must_use]
 pub fn page_and_why(input: &RawPage<'_>, limits: &Limits) -> (Page, TextReasons) {
-    let (page, why) = read(input, limits, |read| read.judged.why(read.tree));
+    let (page, why) = read(input, limits, &mut |_| (), |read| read.judged.why(read.tree));
     (page, why.unwrap_or_default())
 }
 
@@ -201,6 +212,7 @@ struct ParsedPage<'a> {
 fn read<T>(
     input: &RawPage<'_>,
     limits: &Limits,
+    ended: &mut impl FnMut(&'static str),
     more: impl FnOnce(&ParsedPage<'_>) -> T,
 ) -> (Page, Option<T>) {
     let bytes = &input.bytes[..input.bytes.len().min(limits.input_size_max.bytes())];
@@ -208,6 +220,7 @@ fn read<T>(
     let tld = input.url.and_then(Url::host_str).and_then(|host| host.rsplit('.').next());
     let (text, mut charset) = charset::decode(bytes, input.content_type, tld);
     let binary = sniff::binary_in(bytes, charset.name);
+    ended("charset");
     if binary.is_some() {
         charset.quality = 0;
         return (Page { binary, ..plain("", charset, cut_at, limits) }, None);
@@ -216,9 +229,13 @@ fn read<T>(
         return (plain(&text, charset, cut_at, limits), None);
     }
     let bound = tree::Bound { nodes_max: limits.nodes_max, size_max: limits.tree_size_max.bytes() };
-    let parsed = tree::parse(&text, bound);
+    let reduced = reduce::reduced(&text);
+    ended("reduce");
+    let parsed = tree::parse_reduced(&reduced, bound);
     // The tree has what is left of it.
+    drop(reduced);
     drop(text);
+    ended("parse");
     let mut tree = tree::Tree::new(&parsed.html, limits.nodes_max);
     if limits.drop_nosnippet {
         tree.drop_nosnippet();
@@ -227,12 +244,15 @@ fn read<T>(
         cut_at = Some(Cut::Tree);
     }
     let head = head::HeadFacts::read(&tree);
-    let judged = MainText::new(&tree, input.url);
+    ended("flat tree");
+    let judged = MainText::new(&tree, input.url, ended);
     let mut main = judged.text(&tree);
     cut(&mut main, limits.text_size_max.bytes());
+    ended("text");
     let queries = charset::of_queries(&charset, bytes, input.content_type);
     let base = Base::of(&head, input.url, queries);
     let language = language::of(&main, head.language.as_deref());
+    ended("language");
     let metadata = metadata::read(
         &tree,
         &metadata::PageContext {
@@ -245,8 +265,13 @@ fn read<T>(
         },
     );
     let title = metadata.title.as_ref().map(|title| title.value.as_str());
+    ended("metadata");
     let more = more(&ParsedPage { tree: &tree, judged: &judged, base: &base, title });
+    ended("blocks");
     let (links, links_beyond) = links::links(&tree, &base, limits.links_max);
+    ended("links");
+    let shown = Some(shown::of(&tree));
+    ended("shown");
     let page = Page {
         title: metadata.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
         metadata,
@@ -260,7 +285,7 @@ fn read<T>(
         kind: judged.kind,
         quality: judged.quality,
         text: main,
-        shown: Some(shown::of(&tree)),
+        shown,
         charset,
         cut: cut_at,
     };

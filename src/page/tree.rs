@@ -49,7 +49,12 @@ pub(super) struct Parsed {
 /// Parses a page as a browser without scripts does: what stands in `noscript` is for us. Ends
 /// where the tree has reached its bound.
 pub(super) fn parse(text: &str, bound: Bound) -> Parsed {
-    parse_whole(&reduced(text), bound, STEP)
+    parse_reduced(&reduced(text), bound)
+}
+
+/// Parses a page from which is left out what nobody reads.
+pub(super) fn parse_reduced(text: &str, bound: Bound) -> Parsed {
+    parse_whole(text, bound, STEP)
 }
 
 /// Parses a page with all that is in it, however long that takes, `step` bytes at a time.

@@ -147,11 +147,22 @@ impl Key {
 /// Fingerprints an article, with the hashes of all kinds.
 #[must_use]
 pub fn article_keys(fingerprinter: &Fingerprinter, input: &Input<'_>) -> ArticleKeys {
-    fingerprinter.article_keys_with(input, |text| {
+    article_keys_in_stages(fingerprinter, input, &mut |_| ())
+}
+
+/// Does the same, and says when each stage has ended, by its name: for measuring them.
+#[must_use]
+pub fn article_keys_in_stages(
+    fingerprinter: &Fingerprinter,
+    input: &Input<'_>,
+    ended: &mut impl FnMut(&'static str),
+) -> ArticleKeys {
+    let others = |text: &str| {
         let hash = |key: &Key| match key.kind().search.as_ref()?.made {
             KeyMaker::Text(of) => Some((*key as u8, of(text)?)),
             _ => None,
         };
         Key::ALL.iter().filter_map(hash).collect()
-    })
+    };
+    fingerprinter.article_keys_with(input, others, ended)
 }

@@ -81,13 +81,18 @@ pub(super) struct MainText {
 
 impl MainText {
     /// Judges the segments of a page.
-    pub(super) fn new(tree: &Tree<'_>, url: Option<&Url>) -> Self {
+    pub(super) fn new(
+        tree: &Tree<'_>,
+        url: Option<&Url>,
+        ended: &mut impl FnMut(&'static str),
+    ) -> Self {
         let facts = PageFacts::new(tree, url);
         let segments = Segments::new(tree);
+        ended("segments");
         let mut page = Values::default();
         let chances = with_context(tree, &segments, &facts, |context| {
             context.page(&mut page);
-            chances(context, &page.0, segments.all.len())
+            chances(context, &page.0, segments.all.len(), ended)
         });
         let page = page.0;
         let weights: Vec<f32> =
@@ -96,6 +101,7 @@ impl MainText {
         close_gaps(tree, &segments, &chances, &mut kept);
         keep_little(&segments, &chances, &mut kept);
         let kind = MODELS.kind(&kind::row(&page, &segments, &kept, quality));
+        ended("choice and kind");
         Self { segments, chances, kept, quality, kind, page, facts }
     }
 
@@ -137,7 +143,12 @@ fn with_context<T>(
 }
 
 /// How likely each segment is part of the main text.
-fn chances(context: &FeatureContext<'_, '_>, page: &[u8], count: usize) -> Vec<f32> {
+fn chances(
+    context: &FeatureContext<'_, '_>,
+    page: &[u8],
+    count: usize,
+    ended: &mut impl FnMut(&'static str),
+) -> Vec<f32> {
     let mut chances = Vec::with_capacity(count);
     let mut rows = Values::default();
     for from in (0..count).step_by(ROWS_AT_A_TIME) {
@@ -146,7 +157,9 @@ fn chances(context: &FeatureContext<'_, '_>, page: &[u8], count: usize) -> Vec<f
         for at in some.clone() {
             context.segment(at, &mut rows);
         }
+        ended("features");
         chances.extend(MODELS.segments.chances(page, &rows.0, rows.0.len() / some.len()));
+        ended("model");
     }
     chances
 }

@@ -190,25 +190,33 @@ impl Fingerprinter {
     /// Fingerprints the text of an article, with its fields.
     #[must_use]
     pub fn text_keys_of(&self, input: &Input<'_>) -> TextKeys {
-        self.text_keys_with(input, |_| KindHashes::default())
+        self.text_keys_with(input, |_| KindHashes::default(), &mut |_| ())
     }
 
     fn text_keys_with(
         &self,
         input: &Input<'_>,
         others: impl FnOnce(&str) -> KindHashes,
+        ended: &mut impl FnMut(&'static str),
     ) -> TextKeys {
         let text = normalize_as(input.text, self.normal());
+        ended("normal form");
         let tokens = Tokens::of(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
+        ended("tokens");
         let words = self.votes(&tokens);
+        ended("words");
         let fingerprint =
             Fingerprint::of(words.chain(self.enums.votes(|field| input.value_of(field))));
+        ended("simhash");
         let shingles = Shingles::of(&tokens);
+        ended("shingles and sentences");
+        let sketch = Sketch::of(shingles.hashes);
+        ended("sketch");
         TextKeys {
             others: others(&text),
             hash: hash(text),
             fingerprint,
-            sketch: Sketch::of(shingles.hashes),
+            sketch,
             shingles: shingles.distinct,
             words: shingles.words,
             sentences: shingles.sentences,
@@ -227,26 +235,26 @@ impl Fingerprinter {
     /// them; with the extractor `enum` a title has no fingerprint.
     #[must_use]
     pub fn article_keys_of(&self, input: &Input<'_>) -> ArticleKeys {
-        self.article_keys_with(input, |_| KindHashes::default())
+        self.article_keys_with(input, |_| KindHashes::default(), &mut |_| ())
     }
 
-    /// Does the same, with hashes that `others` makes of the normalised text.
+    /// Does the same, with hashes that `others` makes of the normalised text, and says when each
+    /// stage has ended, by its name: for measuring them.
     #[must_use]
     pub fn article_keys_with(
         &self,
         input: &Input<'_>,
         others: impl FnOnce(&str) -> KindHashes,
+        ended: &mut impl FnMut(&'static str),
     ) -> ArticleKeys {
         let title = normalize_as(input.title, self.normal());
         let tokens = Tokens::of(&title);
         let told = self.config.extractor != Extractor::Enum
             && self.extract().words(&tokens) >= TITLE_WORDS_MIN;
         let title = told.then(|| Fingerprint::of(self.votes(&tokens)));
-        ArticleKeys {
-            text: self.text_keys_with(input, others),
-            title,
-            standing: Standing::of(input.url, input.title, ""),
-        }
+        let standing = Standing::of(input.url, input.title, "");
+        ended("title and standing");
+        ArticleKeys { text: self.text_keys_with(input, others, ended), title, standing }
     }
 
     fn votes(&self, tokens: &Tokens<'_>) -> impl Iterator<Item = (u64, f32)> {

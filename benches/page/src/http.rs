@@ -1,0 +1,48 @@
+//! A client that only reads: what any crawler pays for a page.
+
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use uniqcrawl::localweb::{LocalWeb, Page, Site};
+
+/// Requests at a time.
+const AT_A_TIME: usize = 16;
+
+/// Reads all pages from a server on loopback: the least time of the client in any round.
+pub fn read(pages: &[Vec<u8>], rounds: usize) -> Duration {
+    // Already there, the second time.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let server = server.expect("a runtime");
+    let site = pages.iter().enumerate().fold(Site::new(), |site, (at, page)| {
+        site.page(&format!("/{at}"), Page::bytes("text/html; charset=utf-8", page.clone()))
+    });
+    let web = server.block_on(LocalWeb::start(1, |_| vec![site])).expect("loopback can be bound");
+    web.stop_recording();
+    let base = web.url(0);
+    let client = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let round = || {
+        let started = super::stages::now();
+        client.block_on(read_all(&base, pages.len()));
+        super::stages::now().saturating_sub(started)
+    };
+    (0..rounds).map(|_| round()).min().unwrap_or_default()
+}
+
+async fn read_all(base: &str, count: usize) {
+    let client = reqwest::Client::builder().build().expect("a client");
+    let mut tasks = JoinSet::new();
+    for number in 0..count {
+        if tasks.len() == AT_A_TIME {
+            tasks.join_next().await;
+        }
+        let (client, url) = (client.clone(), format!("{}/{number}", base.trim_end_matches('/')));
+        tasks.spawn(async move {
+            let answer = client.get(url).send().await.expect("an answer");
+            assert!(answer.status().is_success());
+            answer.bytes().await.expect("a body").len()
+        });
+    }
+    tasks.join_all().await;
+}

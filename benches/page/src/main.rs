@@ -1,0 +1,125 @@
+//! Where the processor time of a page goes, stage by stage, beside the bare limit: a client that
+//! only reads and a parser that only parses.
+//! Usage: page-cost [--pages N] [--rounds N] [--digests] [FOLDER]
+//!
+//! Without a folder the pages are made, English and Chinese; with one, all files in it are pages.
+//! Each page goes through all stages in each round. Of each stage of each page the least time of
+//! all rounds counts, so that whatever else the machine does has little weight. `--digests` prints
+//! a hash of all that is made of each page instead: two builds that differ in time alone print the
+//! same.
+
+mod http;
+mod made;
+mod stages;
+mod write;
+
+use std::path::Path;
+use std::time::Duration;
+
+use made::Words;
+use stages::Stages;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What is asked for.
+struct Arguments {
+    pages: usize,
+    rounds: usize,
+    digests: bool,
+    folder: Option<String>,
+}
+
+impl Arguments {
+    fn read() -> Self {
+        let mut arguments = std::env::args().skip(1);
+        let mut all = Self { pages: 500, rounds: 7, digests: false, folder: None };
+        while let Some(argument) = arguments.next() {
+            let mut number = || arguments.next().and_then(|number| number.parse().ok());
+            match argument.as_str() {
+                "--pages" => all.pages = number().expect("a number of pages"),
+                "--rounds" => all.rounds = number().expect("a number of rounds"),
+                "--digests" => all.digests = true,
+                _ => all.folder = Some(argument),
+            }
+        }
+        all
+    }
+}
+
+fn main() {
+    let arguments = Arguments::read();
+    if let Some(folder) = &arguments.folder {
+        let pages = files(Path::new(folder), arguments.pages);
+        return show(folder, &pages, &arguments);
+    }
+    for (name, words) in [("English", Words::english()), ("Chinese", Words::chinese())] {
+        let pages = (0..arguments.pages as u64).map(|number| words.page(number).into_bytes());
+        show(name, &pages.collect::<Vec<_>>(), &arguments);
+    }
+}
+
+/// Reads the files of a folder, in the order of their names.
+fn files(folder: &Path, most: usize) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    paths.truncate(most);
+    paths.iter().map(|path| std::fs::read(path).expect("the file can be read")).collect()
+}
+
+fn show(name: &str, pages: &[Vec<u8>], arguments: &Arguments) {
+    if !arguments.digests {
+        return table(name, pages, arguments.rounds);
+    }
+    let mut stages = Stages::new(pages);
+    stages.round();
+    for (at, digest) in stages.digests().iter().enumerate() {
+        println!("{name} {at} {digest:016x}");
+    }
+}
+
+fn table(name: &str, pages: &[Vec<u8>], rounds: usize) {
+    assert!(!pages.is_empty(), "there is no page");
+    let bytes: usize = pages.iter().map(Vec::len).sum();
+    let mean = |time: Duration| time.as_secs_f64() * 1e6 / pages.len() as f64;
+    println!("{name}: {} pages of {} bytes, microseconds a page", pages.len(), bytes / pages.len());
+    let bare =
+        [("bare: HTTP client", http::read(pages, rounds)), ("bare: parser", parse(pages, rounds))];
+    for (name, time) in &bare {
+        println!("  {name:28} {:8.1}", mean(*time));
+    }
+    let mut stages = Stages::new(pages);
+    let mut articles = Vec::new();
+    for _ in 0..rounds {
+        articles = stages.round();
+    }
+    let mut sum = Duration::ZERO;
+    for (name, time) in stages.times() {
+        sum += time;
+        println!("  {name:28} {:8.1}", mean(time));
+    }
+    for (name, time) in write::write(&articles, rounds) {
+        sum += time;
+        println!("  {name:28} {:8.1}", mean(time));
+    }
+    let bare: Duration = bare.iter().map(|(_, time)| *time).sum();
+    println!("  {:28} {:8.1}", "all without HTTP client", mean(sum));
+    println!("  {:28} {:8.1}", "bare limit", mean(bare));
+}
+
+/// Parses all pages; the least time of each.
+fn parse(pages: &[Vec<u8>], rounds: usize) -> Duration {
+    let mut least = vec![Duration::MAX; pages.len()];
+    for _ in 0..rounds {
+        for (page, least) in pages.iter().zip(&mut least) {
+            let started = stages::now();
+            let text = String::from_utf8_lossy(page);
+            let nodes = scraper::Html::parse_document(&text).tree.values().len();
+            assert!(nodes > 0);
+            *least = (*least).min(stages::now().saturating_sub(started));
+        }
+    }
+    least.iter().sum()
+}

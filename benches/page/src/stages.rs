@@ -1,0 +1,141 @@
+//! A page through all that a fingerprinter does with it, with the time of each stage.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use uniqcrawl::base::clock;
+use uniqcrawl::corpus::clusters::Article;
+use uniqcrawl::corpus::documents::Facts;
+use uniqcrawl::neardup::article_keys_in_stages;
+use uniqcrawl::page::{Limits, RawPage, page_in_stages};
+use uniqcrawl::text::features::{Config, Fingerprinter, Input};
+use uniqcrawl::web::robots::meta::Terms;
+
+/// How long this thread has run on a processor.
+pub fn now() -> Duration {
+    clock::thread_time()
+}
+
+/// The stages of all pages.
+pub struct Stages<'a> {
+    pages: &'a [Vec<u8>],
+    fingerprinter: Fingerprinter,
+    names: Vec<&'static str>,
+    /// The least time of each stage of each page.
+    least: Vec<Vec<Duration>>,
+    /// A hash of all that was made of each page.
+    digests: Vec<u64>,
+}
+
+/// The time of each stage of one page; a stage that comes again is added up.
+#[derive(Default)]
+struct Watch {
+    last: Duration,
+    stages: Vec<(&'static str, Duration)>,
+}
+
+impl Watch {
+    fn ended(&mut self, name: &'static str) {
+        let now = now();
+        let time = now.saturating_sub(self.last);
+        match self.stages.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += time,
+            None => self.stages.push((name, time)),
+        }
+        // What the watch itself takes is no part of the next stage.
+        self.skip();
+    }
+
+    /// What was done since the last stage is none.
+    fn skip(&mut self) {
+        self.last = now();
+    }
+}
+
+impl<'a> Stages<'a> {
+    /// Prepares for pages.
+    pub fn new(pages: &'a [Vec<u8>]) -> Self {
+        let fingerprinter = Fingerprinter::new(Config::default()).expect("the default settings");
+        let least = vec![Vec::new(); pages.len()];
+        Self { pages, fingerprinter, names: Vec::new(), least, digests: Vec::new() }
+    }
+
+    /// Takes all pages through all stages once.
+    pub fn round(&mut self) -> Vec<Article> {
+        let mut articles = Vec::with_capacity(self.pages.len());
+        for (at, page) in self.pages.iter().enumerate() {
+            let mut watch = Watch { last: now(), ..Watch::default() };
+            let (article, others) = article(&self.fingerprinter, at, page, &mut watch);
+            if self.digests.len() == at {
+                let mut hasher = DefaultHasher::new();
+                format!("{article:?} {others}").hash(&mut hasher);
+                self.digests.push(hasher.finish());
+            }
+            articles.push(article);
+            let least = &mut self.least[at];
+            for (name, time) in watch.stages {
+                let known = self.names.iter().position(|other| *other == name);
+                let stage = known.unwrap_or_else(|| {
+                    self.names.push(name);
+                    self.names.len() - 1
+                });
+                least.resize(least.len().max(stage + 1), Duration::MAX);
+                least[stage] = least[stage].min(time);
+            }
+        }
+        articles
+    }
+
+    /// Returns a hash of all that was made of each page: the same of two builds that differ in time
+    /// alone.
+    pub fn digests(&self) -> &[u64] {
+        &self.digests
+    }
+
+    /// Returns the time of each stage of all pages.
+    pub fn times(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        self.names.iter().enumerate().map(|(stage, name)| {
+            let times = self.least.iter().filter_map(|least| least.get(stage));
+            (*name, times.filter(|time| **time < Duration::MAX).sum())
+        })
+    }
+}
+
+fn article(
+    made_by: &Fingerprinter,
+    at: usize,
+    bytes: &[u8],
+    watch: &mut Watch,
+) -> (Article, String) {
+    let address = format!("http://www.example.org/p/{at}");
+    let url = address.parse().expect("a URL");
+    let (limits, _) = Limits::default().for_page(bytes);
+    watch.ended("memory to be taken");
+    let input = RawPage { bytes, content_type: Some("text/html"), url: Some(&url), fetched: None };
+    let none = HashSet::<u64>::new();
+    let (mut page, blocks) = page_in_stages(&input, &limits, &none, &mut |name| watch.ended(name));
+    watch.ended("rest of the page");
+    let others = format!("{page:?} {blocks:?}");
+    watch.skip();
+    let shown = page.shown.take();
+    let language = page.language.unwrap_or_default();
+    let (title, text) = (&page.title, &page.text);
+    let input = Input { title, text, language: &language, url: &address, fields: &[] };
+    let mut keys = article_keys_in_stages(made_by, &input, &mut |name| watch.ended(name));
+    watch.ended("hash of the text");
+    keys.standing.shown = shown;
+    let article = Article {
+        address,
+        title: page.title,
+        text: page.text,
+        language,
+        facts: Facts::default(),
+        left_out: 0,
+        score: None,
+        terms: Terms::default(),
+        declared: String::new(),
+        keys,
+    };
+    (article, others)
+}
