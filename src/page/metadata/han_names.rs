@@ -1,5 +1,7 @@
 //! Bylines in Chinese texts: 作者：张三, 记者 李四 王五, （记者樊亮）, 责任编辑：赵六.
 
+use std::sync::LazyLock;
+
 use crate::text::is_han;
 
 /// Family names of one character that are common, simplified and traditional.
@@ -157,6 +159,19 @@ fn may_have(text: &str) -> bool {
         .any(|c| text.contains(c))
 }
 
+/// The low bytes of characters with which labels begin: most characters are told apart by them.
+static STARTS: LazyLock<[bool; 256]> = LazyLock::new(|| {
+    let mut starts = [false; 256];
+    for c in LABELS.iter().filter_map(|(label, ..)| label.chars().next()) {
+        starts[low_byte(c)] = true;
+    }
+    starts
+});
+
+fn low_byte(c: char) -> usize {
+    c as usize & 0xFF
+}
+
 /// Returns the bylines of a text, in its order.
 pub(super) fn bylines(text: &str) -> Vec<Byline> {
     let mut found: Vec<Byline> = Vec::new();
@@ -166,7 +181,8 @@ pub(super) fn bylines(text: &str) -> Vec<Byline> {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        let label = LABELS.iter().find(|(label, ..)| rest.starts_with(label));
+        let may_begin = STARTS[low_byte(c)];
+        let label = LABELS.iter().find(|(label, ..)| may_begin && rest.starts_with(label));
         let Some((label, part, marked)) = label else {
             at += c.len_utf8();
             continue;
