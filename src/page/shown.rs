@@ -1,6 +1,7 @@
 //! Everything that a page shows, as a small sketch: whether two pages differ in what the main text
 //! does not have.
 
+use crate::text::is_alphanumeric;
 use crate::text::sketch::{ShownSketch, mix};
 
 use super::tags::Tag;
@@ -27,6 +28,12 @@ pub(super) fn of(tree: &Tree<'_>) -> ShownSketch {
     ShownSketch::of(words.hashes)
 }
 
+/// A word with one more character: FNV-1a over characters, because words are short and `mix`
+/// follows.
+fn joined(word: u64, c: u64) -> u64 {
+    (word ^ c ^ 0xCBF2_9CE4_8422_2325).wrapping_mul(0x0100_0000_01B3)
+}
+
 /// Hashes of runs of words.
 struct WordRuns {
     last: [u64; WORDS],
@@ -42,23 +49,48 @@ const SINGLE: [(char, char); 4] = [
     ('\u{20000}', '\u{3FFFF}'),
 ];
 
+/// The lower-case form of each ASCII letter and digit; 0 for other characters.
+const LOWER: [u8; 128] = {
+    let mut lower = [0; 128];
+    let mut at = 0;
+    while at < 128 {
+        if (at as u8).is_ascii_alphanumeric() {
+            lower[at] = (at as u8).to_ascii_lowercase();
+        }
+        at += 1;
+    }
+    lower
+};
+
 impl WordRuns {
     fn read(&mut self, text: &str) {
         let mut word = 0;
-        for c in text.chars() {
-            let letter = c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric());
+        let mut rest = text;
+        loop {
+            let mut bytes = rest.as_bytes().iter();
+            while let Some(lower) =
+                bytes.as_slice().first().and_then(|byte| LOWER.get(usize::from(*byte)))
+            {
+                bytes.next();
+                if *lower != 0 {
+                    word = joined(word, u64::from(*lower));
+                } else if word != 0 {
+                    self.push(std::mem::take(&mut word));
+                }
+            }
+            let mut chars = rest[rest.len() - bytes.len()..].chars();
+            let Some(c) = chars.next() else { break };
+            rest = chars.as_str();
             let single =
                 c > '\u{3000}' && SINGLE.iter().any(|(from, to)| (*from..=*to).contains(&c));
-            if word != 0 && (!letter || single) {
-                self.push(word);
-                word = 0;
+            let letter = !single && is_alphanumeric(c);
+            if word != 0 && !letter {
+                self.push(std::mem::take(&mut word));
             }
             if single {
                 self.push(u64::from(c));
             } else if letter {
-                // FNV-1a over characters: short words, and `mix` follows.
-                word = (word ^ u64::from(c.to_ascii_lowercase()) ^ 0xCBF2_9CE4_8422_2325)
-                    .wrapping_mul(0x0100_0000_01B3);
+                word = joined(word, u64::from(c));
             }
         }
         if word != 0 {

@@ -14,14 +14,16 @@ mod normal;
 mod segmenter;
 mod tokens;
 mod usual;
+mod word_hash;
 mod words;
 
 pub(crate) use distinct::HashCounts;
 pub(crate) use idf::InDictionary;
 pub use idf::{BadIdf, DocumentFrequencies, Idf, Rarity};
+pub(crate) use normal::tidy_prefix;
 pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use segmenter::{BadDictionary, Segmenter};
 pub use tokens::{Chinese, Token, Tokens};
 pub(crate) use usual::USUAL_WORDS;
-pub(crate) use words::is_han;
 pub use words::words;
+pub(crate) use words::{is_alphanumeric, is_han};

@@ -67,19 +67,50 @@ pub fn normalize_as(text: &str, normal: Normal) -> String {
         rest = &rest[plain..];
         let Some(first) = rest.chars().next() else { break };
         if UNIFIED.contains(&first) {
-            out.push(if normal.simplify { simplified(first) } else { first });
-            rest = &rest[first.len_utf8()..];
+            let end = rest.find(|c| !UNIFIED.contains(&c)).unwrap_or(rest.len());
+            out.push_unified(&rest[..end], normal);
+            rest = &rest[end..];
             continue;
         }
         let odd = rest.char_indices().skip(1).find(|(_, c)| c.is_ascii() || UNIFIED.contains(c));
         let (run, after) = rest.split_at(odd.map_or(rest.len(), |(at, _)| at));
-        for c in run.nfkc() {
-            let c = if normal.simplify && is_han(c) { simplified(c) } else { c };
-            c.to_lowercase().for_each(|c| out.push(c));
+        let alone = run.len() == first.len_utf8();
+        match sole_form(first).filter(|_| alone) {
+            Some(c) => out.push(c),
+            None => forms(run, normal).for_each(|c| out.push(c)),
         }
         rest = after;
     }
     out.text
+}
+
+/// The normal form of a run of characters, with its white space.
+fn forms(run: &str, normal: Normal) -> impl Iterator<Item = char> {
+    let simplify = move |c| if normal.simplify && is_han(c) { simplified(c) } else { c };
+    run.nfkc().map(simplify).flat_map(char::to_lowercase)
+}
+
+/// Ranges with the usual marks of Chinese: characters with which simplification does nothing.
+const MARKS: [std::ops::Range<u32>; 3] = [0x2000..0x2070, 0x3000..0x3030, 0xFF00..0xFF60];
+
+/// The normal form of each of [`MARKS`] that stands alone; none if that is not one character.
+static MARK_FORMS: LazyLock<[Vec<Option<char>>; 3]> = LazyLock::new(|| {
+    let form = |code: u32| {
+        let alone = char::from_u32(code)?.to_string();
+        let mut alone = forms(&alone, Normal::default());
+        alone.next().filter(|_| alone.next().is_none())
+    };
+    MARKS.map(|marks| marks.map(form).collect())
+});
+
+/// The normal form of a character that stands alone, if that is one character and known.
+fn sole_form(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return Some(c.to_ascii_lowercase());
+    }
+    let code = u32::from(c);
+    let range = MARKS.iter().position(|marks| marks.contains(&code))?;
+    MARK_FORMS[range][(code - MARKS[range].start) as usize]
 }
 
 /// A text in which white space is collapsed while it grows.
@@ -97,6 +128,16 @@ impl Collapsed {
         } else if !is_invisible(c) {
             self.close_gap();
             self.text.push(c);
+        }
+    }
+
+    /// Adds characters of [`UNIFIED`].
+    fn push_unified(&mut self, run: &str, normal: Normal) {
+        self.close_gap();
+        if normal.simplify {
+            self.text.extend(run.chars().map(simplified));
+        } else {
+            self.text.push_str(run);
         }
     }
 
@@ -128,7 +169,7 @@ impl Collapsed {
 
 /// Returns how many bytes at the start are visible ASCII with single blanks between: at least
 /// all up to the first other byte or double blank, a blank at the end included.
-fn tidy_prefix(bytes: &[u8]) -> usize {
+pub(crate) fn tidy_prefix(bytes: &[u8]) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut at = 0;

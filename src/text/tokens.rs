@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Segmenter;
+use super::word_hash::{EightBytes, SHORT};
 use super::words::{CharKind, SHINGLE_CHARS, run_end};
 
 /// A word of a script with blanks, or one character of a script without.
@@ -126,6 +127,16 @@ impl<'a> Tokens<'a> {
     }
 
     fn push_word(&mut self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        if let Some(eight) = EightBytes::at(bytes, at) {
+            let length = eight.letters();
+            let ends = bytes.get(at + length).is_none_or(u8::is_ascii);
+            if (1..SHORT).contains(&length) && ends {
+                let (end, hash) = (at + length, eight.hash(length));
+                self.push_hashed(at, end, CharKind::Word, hash);
+                return end;
+            }
+        }
         let end = at + run_end(&self.text[at..], CharKind::Word);
         self.push(at, end, CharKind::Word);
         end
@@ -145,6 +156,10 @@ impl<'a> Tokens<'a> {
 
     fn push(&mut self, start: usize, end: usize, kind: CharKind) {
         let hash = xxh3_64(&self.text.as_bytes()[start..end]);
+        self.push_hashed(start, end, kind, hash);
+    }
+
+    fn push_hashed(&mut self, start: usize, end: usize, kind: CharKind, hash: u64) {
         let (single, han) = (kind != CharKind::Word, kind == CharKind::Han);
         self.all.push(Token { start: start as u32, end: end as u32, single, han, hash });
     }

@@ -1,5 +1,7 @@
 //! Words of any script.
 
+use std::sync::LazyLock;
+
 use super::Tokens;
 use super::tokens::is_letter;
 
@@ -44,6 +46,24 @@ pub(crate) fn is_han(c: char) -> bool {
         | '\u{20000}'..='\u{323AF}' | '々' | '〇')
 }
 
+/// One bit for each character of the basic plane: whether it is a letter or a number.
+static ALPHANUMERIC: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut bits = vec![0; 1 << 10];
+    for c in (0..1 << 16).filter_map(char::from_u32).filter(|c| c.is_alphanumeric()) {
+        bits[c as usize >> 6] |= 1 << (c as usize & 63);
+    }
+    bits
+});
+
+/// Does the same as [`char::is_alphanumeric`], which searches its tables for what is not ASCII.
+#[must_use]
+pub(crate) fn is_alphanumeric(c: char) -> bool {
+    match ALPHANUMERIC.get(c as usize >> 6) {
+        Some(bits) => bits >> (c as usize & 63) & 1 == 1,
+        None => c.is_alphanumeric(),
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CharKind {
     Word,
@@ -63,7 +83,7 @@ impl CharKind {
             | '\u{0E00}'..='\u{0EFF}'
             | '\u{1780}'..='\u{17FF}'
             | '\u{1000}'..='\u{109F}' => Self::Unspaced,
-            _ if c.is_alphanumeric() => Self::Word,
+            _ if is_alphanumeric(c) => Self::Word,
             // The dandas end a sentence of Hindi, and stand in the middle of its marks.
             '\u{0964}' | '\u{0965}' => Self::Other,
             // Marks that stand on letters, as in Hindi and Arabic, do not end a word.

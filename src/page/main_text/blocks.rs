@@ -82,6 +82,13 @@ impl MainText {
 
 /// The text of a segment, white space collapsed.
 fn normal(tree: &Tree<'_>, segment: &Segment) -> String {
-    let text: String = segment.texts(tree).map(|(_, text)| text).collect();
-    render::collapse(&text)
+    let mut texts = segment.texts(tree).map(|(_, text)| text);
+    let first = texts.next().unwrap_or_default();
+    match texts.next() {
+        None => render::collapse(first),
+        Some(second) => {
+            let all: String = [first, second].into_iter().chain(texts).collect();
+            render::collapse(&all)
+        }
+    }
 }

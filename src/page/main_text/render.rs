@@ -4,6 +4,7 @@
 use super::segments::{Segment, Segments};
 use crate::page::tags::Tag;
 use crate::page::tree::Tree;
+use crate::text::tidy_prefix;
 
 /// Writes the segments that are kept, in document order.
 pub(super) fn render(tree: &Tree<'_>, segments: &Segments, kept: &[bool]) -> String {
@@ -68,6 +69,12 @@ fn is_pre(tree: &Tree<'_>, block: usize) -> bool {
     above(tree, block, |tag| tag == Tag::Pre).is_some()
 }
 
+/// Tells whether a character is always written as it stands: the usual letters and marks, Chinese
+/// and others, and none of those that are left out or are white space.
+fn is_plain(c: char) -> bool {
+    matches!(c, '!'..='~' | '\u{3001}'..='\u{D7FF}')
+}
+
 /// Text under way: white space is written when something follows it.
 #[derive(Default)]
 struct Out {
@@ -93,7 +100,17 @@ impl Out {
         if !self.pre && text.is_ascii() && !text.contains('\0') {
             return self.ascii(text);
         }
-        for c in text.chars() {
+        let mut rest = text;
+        loop {
+            // What is written as it stands is written at once.
+            let plain = rest.find(|c| !is_plain(c)).unwrap_or(rest.len());
+            if plain > 0 {
+                self.space();
+                self.text.push_str(&rest[..plain]);
+            }
+            let mut chars = rest[plain..].chars();
+            let Some(c) = chars.next() else { return };
+            rest = chars.as_str();
             match c {
                 '\n' if self.pre => self.line(),
                 c if self.pre && c.is_whitespace() && c != '\r' => {
@@ -107,15 +124,20 @@ impl Out {
         }
     }
 
-    /// The usual case: whole words at a time.
+    /// The usual case: whole words at a time, and all words with single blanks between.
     fn ascii(&mut self, text: &str) {
         if text.starts_with(|c: char| c.is_ascii_whitespace()) {
             self.pending = self.pending.max(Pending::Blank);
         }
-        for word in text.split_ascii_whitespace() {
+        let mut rest = text.trim_ascii_start();
+        while !rest.is_empty() {
+            let tidy = rest[..tidy_prefix(rest.as_bytes())].trim_ascii_end().len();
+            let word = rest[tidy..].bytes().position(|byte| byte.is_ascii_whitespace());
+            let (words, after) = rest.split_at(word.map_or(rest.len(), |word| tidy + word));
             self.space();
-            self.text.push_str(word);
+            self.text.push_str(words);
             self.pending = Pending::Blank;
+            rest = after.trim_ascii_start();
         }
         // What follows the last word directly belongs to it.
         if self.filled && !text.ends_with(|c: char| c.is_ascii_whitespace()) && !text.is_empty() {

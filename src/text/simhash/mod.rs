@@ -40,17 +40,60 @@ impl Fingerprint {
     #[must_use]
     pub fn of(features: impl IntoIterator<Item = (u64, f32)>) -> Self {
         let mut votes = [0i64; 64];
+        let mut some = SomeVotes::default();
         for (hash, weight) in features {
             let weight = (weight * PARTS).round() as i64;
-            for (bit, vote) in votes.iter_mut().enumerate() {
-                // Branch-free, so that the compiler makes vector code of it: all ones where the
-                // bit is 0, which negates.
-                let flip = (hash >> bit & 1).cast_signed() - 1;
-                *vote += (weight ^ flip) - flip;
+            if !some.add(hash, weight) {
+                some.count(&mut votes);
+                some = SomeVotes::default();
+                if !some.add(hash, weight) {
+                    for (bit, vote) in votes.iter_mut().enumerate() {
+                        *vote += if hash >> bit & 1 == 1 { weight } else { -weight };
+                    }
+                }
             }
         }
+        some.count(&mut votes);
         let bits = votes.iter().enumerate().map(|(bit, vote)| u64::from(*vote > 0) << bit);
         Self(bits.fold(0, |all, bit| all | bit))
+    }
+}
+
+/// Votes as long as they fit in 32 bits, of which twice as many are added up at a time.
+struct SomeVotes {
+    /// The weight of the features that have each bit, lowest first.
+    having: [[u32; 32]; 2],
+    /// The weight of all features.
+    all: u32,
+}
+
+impl Default for SomeVotes {
+    fn default() -> Self {
+        Self { having: [[0; 32]; 2], all: 0 }
+    }
+}
+
+impl SomeVotes {
+    /// Adds a feature; returns whether there was room for it.
+    fn add(&mut self, hash: u64, weight: i64) -> bool {
+        let Ok(weight) = u32::try_from(weight) else { return false };
+        let Some(all) = self.all.checked_add(weight) else { return false };
+        self.all = all;
+        for (having, hash) in self.having.iter_mut().zip([hash as u32, (hash >> 32) as u32]) {
+            for (bit, having) in having.iter_mut().enumerate() {
+                // Branch-free, so that the compiler makes vector code of it.
+                let mask = u32::from(hash & (1 << bit) == 0).wrapping_sub(1);
+                *having += weight & mask;
+            }
+        }
+        true
+    }
+
+    /// Adds them to others: what has a bit votes for it, the rest against it.
+    fn count(&self, votes: &mut [i64; 64]) {
+        for (vote, having) in votes.iter_mut().zip(self.having.as_flattened()) {
+            *vote += 2 * i64::from(*having) - i64::from(self.all);
+        }
     }
 }
 
