@@ -102,9 +102,17 @@ pub fn decode<'a>(
     let is_ascii = bytes.is_ascii();
     // ISO-2022-JP is ASCII to the eye: only its escapes tell. So is UTF-16 of many letters.
     let in_disguise = || bytes.contains(&0x1B) || is_wide(content_type) && sniff::count(bytes) > 0;
-    let is_utf8 = if is_ascii { !in_disguise() } else { is_utf8(bytes) };
+    let read = std::str::from_utf8(bytes);
+    let is_utf8 = match read {
+        Ok(_) => !is_ascii || !in_disguise(),
+        // A character may be cut in half at the end.
+        Err(error) => error.error_len().is_none() || mostly_utf8(bytes),
+    };
     if is_utf8 {
-        return finish(UTF_8, bytes, CharsetSource::Utf8);
+        return match read {
+            Ok(text) => (Cow::Borrowed(text), whole(UTF_8, CharsetSource::Utf8)),
+            Err(_) => finish(UTF_8, bytes, CharsetSource::Utf8),
+        };
     }
     let (encoding, source, overruled) = chosen(bytes, content_type, tld);
     let (text, charset) = finish(encoding, bytes, source);
@@ -217,14 +225,6 @@ fn sample(bytes: &[u8]) -> Vec<u8> {
     sample
 }
 
-/// Valid UTF-8, but for a character cut in half at the end.
-fn is_utf8(bytes: &[u8]) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none() || mostly_utf8(bytes),
-    }
-}
-
 /// A page in UTF-8 with a few broken bytes, as truncated quotes in listings leave them: at least
 /// a hundred good characters for each broken one.
 fn mostly_utf8(bytes: &[u8]) -> bool {
@@ -266,18 +266,23 @@ fn detect(sample: &[u8], tld: Option<&str>) -> &'static Encoding {
     detector.guess(tld, Utf8Detection::Allow)
 }
 
+/// An encoding in which every character could be decoded.
+fn whole(encoding: &'static Encoding, source: CharsetSource) -> Charset {
+    Charset { name: encoding.name(), source, replacements: 0, quality: 1000, overruled: None }
+}
+
 fn finish<'a>(
     encoding: &'static Encoding,
     bytes: &'a [u8],
     source: CharsetSource,
 ) -> (Cow<'a, str>, Charset) {
     let (text, broken) = encoding.decode_without_bom_handling(bytes);
-    let (mut replacements, mut quality) = (0, 1000);
+    let mut charset = whole(encoding, source);
     if broken {
-        replacements = text.matches('\u{FFFD}').count();
+        charset.replacements = text.matches('\u{FFFD}').count();
         let beyond_ascii = text.chars().filter(|c| !c.is_ascii()).count();
-        quality = (beyond_ascii - replacements) * 1000 / beyond_ascii.max(1);
+        let good = beyond_ascii - charset.replacements;
+        charset.quality = (good * 1000 / beyond_ascii.max(1)) as u16;
     }
-    let quality = quality as u16;
-    (text, Charset { name: encoding.name(), source, replacements, quality, overruled: None })
+    (text, charset)
 }
