@@ -10,6 +10,7 @@ use super::segments::{Segments, hash};
 use super::stats::Stats;
 use crate::page::tags::Tag;
 use crate::page::tree::{Bound, NodeKind, Tree, parse};
+use crate::text::is_alphanumeric;
 
 /// Bytes of structured data that are looked at.
 const DATA_BYTES_MAX: usize = 256 << 10;
@@ -26,6 +27,8 @@ pub(super) struct PageFacts {
     pub description: HashSet<u64, Plain>,
     /// Pairs of words of the article in the structured data.
     pub article: HashSet<u64, Plain>,
+    /// The words of the title and the description.
+    pub known: WordFilter,
     /// Bits: see `HINTS`.
     pub hints: u32,
     /// The article in the structured data, as it stands there.
@@ -62,7 +65,7 @@ impl PageFacts {
         for (index, item) in tree.items.iter().enumerate() {
             match item.tag {
                 Tag::Title if facts.title.is_empty() => {
-                    facts.title = words(&tree.text_of(index, 300)).collect();
+                    facts.read_title(&tree.text_of(index, 300));
                 }
                 Tag::Meta => facts.read_meta(item),
                 Tag::NotText if item.name() == "script" => {
@@ -151,6 +154,11 @@ impl PageFacts {
         }
     }
 
+    fn read_title(&mut self, text: &str) {
+        let Self { title, known, .. } = self;
+        learn(text, title, known);
+    }
+
     fn read_meta(&mut self, item: &crate::page::tree::TreeNode<'_>) {
         let Some(content) = item.attribute("content") else { return };
         let name = item.attribute("property").or_else(|| item.attribute("name"));
@@ -158,13 +166,13 @@ impl PageFacts {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if is("description") || is("og:description") {
             let end = content.floor_char_boundary(2_000);
-            self.description.extend(words(&content[..end]));
+            let Self { description, known, .. } = self;
+            learn(&content[..end], description, known);
             if content.len() > self.description_text.len() {
                 content[..end].clone_into(&mut self.description_text);
             }
         } else if is("og:title") {
-            let end = content.floor_char_boundary(500);
-            self.title.extend(words(&content[..end]));
+            self.read_title(&content[..content.floor_char_boundary(500)]);
         } else if is("og:type") {
             match content.trim() {
                 "article" | "blog" | "news" => self.hint("og_article"),
@@ -224,6 +232,16 @@ impl PageFacts {
     }
 }
 
+/// Adds the words of a text.
+fn learn(text: &str, words: &mut HashSet<u64, Plain>, known: &mut WordFilter) {
+    let mut lower = String::new();
+    for word in text_words(text) {
+        let word = word.lowered(&mut lower);
+        known.add(word);
+        words.insert(hash(word));
+    }
+}
+
 /// The string after `"articleBody":`, with its escapes: words are what counts.
 fn article_body(text: &str) -> Option<&str> {
     let at = text.find("\"articleBody\"")?;
@@ -253,41 +271,106 @@ pub(super) const fn pair_key(a: u64, b: u64) -> u64 {
     a.rotate_left(17) ^ b
 }
 
-/// Hashes of the words of a text in lower case; a CJK character is a word.
-pub(super) fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+/// A word as it stands in a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextWord<'a> {
+    text: &'a str,
+    kind: WordKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordKind {
+    /// ASCII.
+    Plain,
+    /// A CJK character, which has no case.
+    Single,
+    Other,
+}
+
+/// The words of a text; a CJK character is a word.
+pub(super) fn text_words(text: &str) -> impl Iterator<Item = TextWord<'_>> {
     let is_cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
     let mut rest = text;
-    let mut lower = String::new();
     std::iter::from_fn(move || {
         let bytes = rest.as_bytes();
         let start = bytes.iter().position(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)?;
         let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
         let end = end.map_or(bytes.len(), |end| start + end);
-        let (word, plain) = if bytes.get(end).is_none_or(u8::is_ascii) {
-            (start..end, true)
+        let (word, kind) = if bytes.get(end).is_none_or(u8::is_ascii) {
+            (start..end, WordKind::Plain)
         } else {
-            let start = start + rest[start..].find(char::is_alphanumeric)?;
+            let start = start + rest[start..].find(is_alphanumeric)?;
             let first = rest[start..].chars().next()?;
-            let end = if is_cjk(first) {
-                start + first.len_utf8()
+            if is_cjk(first) {
+                (start..start + first.len_utf8(), WordKind::Single)
             } else {
-                let ends = |c: char| !c.is_alphanumeric() || is_cjk(c);
-                rest[start..].find(ends).map_or(rest.len(), |end| start + end)
-            };
-            (start..end, false)
+                let ends = |c: char| !is_alphanumeric(c) || is_cjk(c);
+                let end = rest[start..].find(ends).map_or(rest.len(), |end| start + end);
+                (start..end, WordKind::Other)
+            }
         };
         let found = &rest[word.clone()];
         rest = &rest[word.end..];
-        if plain && !found.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Some(hash(found));
-        }
-        lower.clear();
-        if plain {
-            lower.push_str(found);
-            lower.make_ascii_lowercase();
-        } else {
-            lower.push_str(&found.to_lowercase());
-        }
-        Some(hash(&lower))
+        Some(TextWord { text: found, kind })
     })
+}
+
+impl TextWord<'_> {
+    /// Returns it in lower case, written to `lower` if that is something else.
+    fn lowered<'b>(&'b self, lower: &'b mut String) -> &'b str {
+        let has_capital = || self.text.bytes().any(|byte| byte.is_ascii_uppercase());
+        match self.kind {
+            WordKind::Single => self.text,
+            WordKind::Plain if !has_capital() => self.text,
+            WordKind::Plain => {
+                lower.clear();
+                lower.push_str(self.text);
+                lower.make_ascii_lowercase();
+                lower
+            }
+            WordKind::Other => {
+                *lower = self.text.to_lowercase();
+                lower
+            }
+        }
+    }
+
+    /// Returns the hash of the word in lower case.
+    pub(super) fn hash(&self, lower: &mut String) -> u64 {
+        hash(self.lowered(lower))
+    }
+}
+
+/// Which words may be among some: most others are told apart without a hash.
+#[derive(Debug, Default)]
+pub(super) struct WordFilter([u64; 16]);
+
+impl WordFilter {
+    /// Adds a word in lower case.
+    fn add(&mut self, word: &str) {
+        let bit = Self::bit(word);
+        self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    /// Returns false if the word is certainly none of those that were added.
+    pub(super) fn may_have(&self, word: &TextWord<'_>) -> bool {
+        let bit = Self::bit(word.text);
+        // The lower case of others may have other bytes.
+        word.kind == WordKind::Other || self.0[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// Capitals have the bit of small letters.
+    fn bit(word: &str) -> usize {
+        let bytes = word.as_bytes();
+        let at = |at: usize| u32::from(bytes.get(at).copied().unwrap_or_default() | 0x20);
+        let (middle, last) = (at(bytes.len() / 2), at(bytes.len().saturating_sub(1)));
+        let all = at(0) ^ middle << 8 ^ last << 16 ^ (bytes.len() as u32) << 24;
+        (all.wrapping_mul(0x9E37_79B1) >> 22) as usize
+    }
+}
+
+/// Hashes of the words of a text in lower case; a CJK character is a word.
+fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+    let mut lower = String::new();
+    text_words(text).map(move |word| word.hash(&mut lower))
 }

@@ -1,6 +1,6 @@
 //! What is known of each segment, as bytes: the same numbers for training and for use.
 
-use super::facts::{HINTS, PageFacts, pair_key, words};
+use super::facts::{HINTS, PageFacts, pair_key, text_words};
 use super::names::MEANINGS;
 use super::repeats::{Repeats, Unit, group_key};
 use super::scores::Scores;
@@ -311,13 +311,20 @@ impl<'a, 'b> FeatureContext<'a, 'b> {
         let facts = self.facts;
         let mut counts = [0u32; 3];
         let mut all = 0;
-        let looks = segment.stats.weight <= TITLE_WEIGHT_MAX || !facts.article.is_empty();
-        if looks {
+        let pairs = !facts.article.is_empty();
+        let nothing = facts.title.is_empty() && facts.description.is_empty() && !pairs;
+        let looks = segment.stats.weight <= TITLE_WEIGHT_MAX || pairs;
+        if looks && !nothing {
             let mut last = 0;
+            let mut lower = String::new();
             for item in &self.tree.items[segment.first..segment.end] {
                 let NodeKind::Text(text) = item.kind else { continue };
-                for word in words(text) {
+                for word in text_words(text) {
                     all += 1;
+                    if !pairs && !facts.known.may_have(&word) {
+                        continue;
+                    }
+                    let word = word.hash(&mut lower);
                     counts[0] += u32::from(facts.title.contains(&word));
                     counts[1] += u32::from(facts.description.contains(&word));
                     counts[2] += u32::from(facts.article.contains(&pair_key(last, word)));
