@@ -1,5 +1,8 @@
 //! The language of a text.
 
+use std::str::SplitWhitespace;
+use std::sync::LazyLock;
+
 use crate::text::{USUAL_WORDS, is_han};
 
 /// Characters that are looked at.
@@ -11,12 +14,14 @@ const LETTERS_MIN: usize = 40;
 /// Returns the language of a text (ISO 639-1): by its script where that tells, by statistics
 /// elsewhere, and as the page declares it if the text is too short for either.
 pub(super) fn of(text: &str, declared: Option<&str>) -> Option<String> {
-    let sample: String = text.chars().take(CHARS_MAX).collect();
-    let count = |is: fn(char) -> bool| sample.chars().filter(|c| is(*c)).count();
-    let letters = count(char::is_alphabetic);
-    let han = count(is_han);
-    let kana = count(|c| matches!(c, '\u{3040}'..='\u{30FF}'));
-    let hangul = count(|c| matches!(c, '\u{AC00}'..='\u{D7AF}'));
+    let sample = text.char_indices().nth(CHARS_MAX).map_or(text, |(end, _)| &text[..end]);
+    let (mut letters, mut han, mut kana, mut hangul) = (0, 0, 0, 0);
+    for c in sample.chars() {
+        letters += usize::from(c.is_alphabetic());
+        han += usize::from(is_han(c));
+        kana += usize::from(matches!(c, '\u{3040}'..='\u{30FF}'));
+        hangul += usize::from(matches!(c, '\u{AC00}'..='\u{D7AF}'));
+    }
     let share = |part: usize, of: usize| part * 10 >= of && part > 0;
     let by_script = if letters == 0 {
         None
@@ -36,7 +41,7 @@ pub(super) fn of(text: &str, declared: Option<&str>) -> Option<String> {
         return Some(language.to_owned());
     }
     if letters >= LETTERS_MIN
-        && let Some(found) = whatlang::detect(&sample)
+        && let Some(found) = whatlang::detect(sample)
         && found.is_reliable()
     {
         return Some(two_letters(found.lang().code()).to_owned());
@@ -48,15 +53,57 @@ pub(super) fn of(text: &str, declared: Option<&str>) -> Option<String> {
 /// Words that are looked at for usual ones.
 const WORDS_MAX: usize = 300;
 
+/// The words of a text as [`str::split_whitespace`] has them, faster as long as it is ASCII.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_space = |byte: u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let (mut rest, mut others) = (text, None::<SplitWhitespace<'_>>);
+    std::iter::from_fn(move || {
+        if let Some(others) = &mut others {
+            return others.next();
+        }
+        let start = rest.bytes().position(|byte| !is_space(byte))?;
+        let end = rest[start..].bytes().position(|byte| is_space(byte) || !byte.is_ascii());
+        let end = end.map_or(rest.len(), |end| start + end);
+        if rest.as_bytes().get(end).is_some_and(|byte| !byte.is_ascii()) {
+            let others = others.insert(rest.split_whitespace());
+            return others.next();
+        }
+        let word = &rest[start..end];
+        rest = &rest[end..];
+        Some(word)
+    })
+}
+
+/// All usual words, each with the number of its language, by their [`ends`].
+static BY_ENDS: LazyLock<Vec<Vec<(usize, &str)>>> = LazyLock::new(|| {
+    let mut all = vec![Vec::new(); 1 << 10];
+    for (language, (_, usual)) in USUAL_WORDS.iter().enumerate() {
+        for word in *usual {
+            let alike = &mut all[ends(word)];
+            if !alike.contains(&(language, *word)) {
+                alike.push((language, *word));
+            }
+        }
+    }
+    all
+});
+
+/// A number that the length, the first and the last byte of a word make: few words share it.
+fn ends(word: &str) -> usize {
+    let [first, last] =
+        [word.bytes().next(), word.bytes().next_back()].map(Option::unwrap_or_default);
+    (usize::from(first) << 5 ^ usize::from(last) ^ word.len() << 8) & 0x3FF
+}
+
 /// Returns the language whose usual words make up a twelfth of the text, and twice as much as
 /// those of any other: a quick answer for most pages, so that statistics are for the others.
 fn by_usual_words(text: &str) -> Option<&'static str> {
     let mut counts = [0usize; USUAL_WORDS.len()];
     let mut words = 0;
-    for word in text.split_whitespace().take(WORDS_MAX) {
+    for word in words_of(text).take(WORDS_MAX) {
         words += 1;
-        for (count, (_, usual)) in counts.iter_mut().zip(USUAL_WORDS) {
-            *count += usize::from(usual.contains(&word));
+        for (language, usual) in &BY_ENDS[ends(word)] {
+            counts[*language] += usize::from(*usual == word);
         }
     }
     let (best, most) = counts.iter().enumerate().max_by_key(|(_, count)| **count)?;
