@@ -29,7 +29,7 @@ use super::tags::Tag;
 use super::tree::{Bound, Tree};
 use facts::PageFacts;
 use features::{FeatureContext, Sink};
-use model::Models;
+use model::{Columns, Models};
 use repeats::Repeats;
 use scores::Scores;
 use segments::Segments;
@@ -150,15 +150,15 @@ fn chances(
     ended: &mut impl FnMut(&'static str),
 ) -> Vec<f32> {
     let mut chances = Vec::with_capacity(count);
-    let mut rows = Values::default();
     for from in (0..count).step_by(ROWS_AT_A_TIME) {
         let some = from..count.min(from + ROWS_AT_A_TIME);
-        rows.0.clear();
-        for at in some.clone() {
+        let mut rows = Columns::new(MODELS.usual.len(), some.len());
+        for (row, at) in some.enumerate() {
+            rows.begin(row);
             context.segment(at, &mut rows);
         }
         ended("features");
-        chances.extend(MODELS.segments.chances(page, &rows.0, rows.0.len() / some.len()));
+        chances.extend(MODELS.segments.chances(page, &rows));
         ended("model");
     }
     chances

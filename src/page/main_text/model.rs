@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::features::Sink;
 use super::kind::{CHOICE, PageKind};
 
 /// Questions a tree asks at most.
@@ -117,7 +118,7 @@ impl Models {
 
     /// Returns the kind that a page is most likely of.
     pub(super) fn kind(&self, row: &[u8]) -> PageKind {
-        let odds = self.kinds.iter().map(|model| model.odds(&[], row, row.len())[0]);
+        let odds = self.kinds.iter().map(|model| model.odds_of_one(row));
         let best = odds.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
         best.map(|(at, _)| PageKind::ALL[at]).unwrap_or_default()
     }
@@ -125,18 +126,16 @@ impl Models {
 
 impl Model {
     /// Returns the chance of each row, 0 to 1. `page` has the features that all rows share, which
-    /// come first; `rows` has those of each row, one row after the other, `width` a row.
-    pub(super) fn chances(&self, page: &[u8], rows: &[u8], width: usize) -> Vec<f32> {
-        let odds = self.odds(page, rows, width).into_iter();
+    /// come first.
+    pub(super) fn chances(&self, page: &[u8], rows: &Columns) -> Vec<f32> {
+        let odds = self.odds(page, rows).into_iter();
         odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect()
     }
 
     /// Returns the logarithm of the odds of each row.
-    pub(super) fn odds(&self, page: &[u8], rows: &[u8], width: usize) -> Vec<f32> {
-        let count = rows.len().checked_div(width).unwrap_or_default();
-        let columns = Columns::new(rows, width, count);
-        let mut sums = vec![0i32; count];
-        let mut leaves = vec![0u8; count];
+    pub(super) fn odds(&self, page: &[u8], rows: &Columns) -> Vec<f32> {
+        let mut sums = vec![0i32; rows.count];
+        let mut leaves = vec![0u8; rows.stride];
         for tree in &self.trees {
             leaves.fill(0);
             for (level, question) in tree.questions.iter().enumerate() {
@@ -148,9 +147,12 @@ impl Model {
                         }
                     }
                 } else {
-                    let column = columns.of(feature - page.len());
-                    for (leaf, value) in leaves.iter_mut().zip(column) {
-                        *leaf |= u8::from(*value > question.bound) << level;
+                    let column = rows.of(feature - page.len()).as_chunks::<LANES>().0;
+                    let leaves = leaves.as_chunks_mut::<LANES>().0;
+                    for (leaves, values) in leaves.iter_mut().zip(column) {
+                        for (leaf, value) in leaves.iter_mut().zip(values) {
+                            *leaf |= u8::from(*value > question.bound) << level;
+                        }
                     }
                 }
             }
@@ -158,7 +160,23 @@ impl Model {
                 *sum += i32::from(tree.leaves[usize::from(*leaf)]);
             }
         }
-        sums.into_iter().map(|sum| sum as f32 / SCALE + self.bias).collect()
+        sums.into_iter().map(|sum| self.odds_of(sum)).collect()
+    }
+
+    /// Returns those of a single row, all of whose features are in it.
+    fn odds_of_one(&self, row: &[u8]) -> f32 {
+        let leaf = |tree: &OneTree| {
+            let questions = tree.questions.iter().enumerate();
+            let answers = questions.map(|(level, question)| {
+                usize::from(row[usize::from(question.feature)] > question.bound) << level
+            });
+            i32::from(tree.leaves[answers.fold(0, |leaf, answer| leaf | answer)])
+        };
+        self.odds_of(self.trees.iter().map(leaf).sum())
+    }
+
+    fn odds_of(&self, sum: i32) -> f32 {
+        sum as f32 / SCALE + self.bias
     }
 }
 
@@ -185,25 +203,51 @@ impl OneTree {
     }
 }
 
-/// Rows turned into columns.
-struct Columns {
+/// Rows that are answered at a time.
+const LANES: usize = 16;
+
+/// Features of rows, one column after the other.
+#[derive(Debug)]
+pub(super) struct Columns {
     bytes: Vec<u8>,
     count: usize,
+    /// Bytes of a column: no fewer than rows, and a whole number of [`LANES`].
+    stride: usize,
+    /// Where the next feature of the present row goes.
+    next: usize,
 }
 
 impl Columns {
-    fn new(rows: &[u8], width: usize, count: usize) -> Self {
-        let mut bytes = vec![0; rows.len()];
+    /// Makes room for so many rows of `width` features.
+    pub(super) fn new(width: usize, count: usize) -> Self {
+        let stride = count.next_multiple_of(LANES);
+        Self { bytes: vec![0; width * stride], count, stride, next: 0 }
+    }
+
+    /// Turns rows into columns that lie one after the other, `width` features each.
+    pub(super) fn of_rows(rows: &[u8], width: usize) -> Self {
+        let mut columns = Self::new(width, rows.len().checked_div(width).unwrap_or_default());
         for (number, row) in rows.chunks_exact(width.max(1)).enumerate() {
-            for (at, value) in row.iter().enumerate() {
-                bytes[at * count + number] = *value;
-            }
+            columns.begin(number);
+            row.iter().for_each(|value| columns.put("", *value));
         }
-        Self { bytes, count }
+        columns
+    }
+
+    /// Begins the row of this number: its features follow.
+    pub(super) fn begin(&mut self, row: usize) {
+        self.next = row;
     }
 
     fn of(&self, feature: usize) -> &[u8] {
-        &self.bytes[feature * self.count..(feature + 1) * self.count]
+        &self.bytes[feature * self.stride..(feature + 1) * self.stride]
+    }
+}
+
+impl Sink for Columns {
+    fn put_as(&mut self, _: &str, _: &str, value: u8) {
+        self.bytes[self.next] = value;
+        self.next += self.stride;
     }
 }
 
@@ -224,11 +268,14 @@ mod tests {
         let text = "uniqcrawl trees 1\nmodel segments 0.5\nlinks>10 long>3 : 500 1000 1500 4000\n\
                     words>0 : -1000 1000\nusual words=7\n";
         let models = read(text).unwrap();
-        let odds = |page: u8, rows: &[u8]| models.segments.odds(&[page], rows, 2);
+        let rows = |rows| Columns::of_rows(rows, 2);
+        let odds = |page: u8, of: &[u8]| models.segments.odds(&[page], &rows(of));
         assert_eq!(odds(3, &[10, 0, 11, 0, 11, 1]), [0.0, 0.5, 2.5]);
         assert_eq!(odds(4, &[10, 0, 11, 1]), [1.0, 5.5]);
         assert_eq!(models.usual, [0, 7]);
-        let chances = models.segments.chances(&[4], &[11, 1], 2);
+        let chances = models.segments.chances(&[4], &rows(&[11, 1]));
+        let whole = models.segments.odds_of_one(&[4, 11, 1]);
+        assert!((whole - 5.5).abs() < f32::EPSILON, "{whole}");
         assert!((chances[0] - 0.995_93).abs() < 1e-4, "{chances:?}");
     }
 

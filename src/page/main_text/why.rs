@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::model::Columns;
 use super::names::MEANINGS;
 use super::segments::KINDS;
 use super::{MODELS, MainText, Values, feature_names, kind, render, with_context};
@@ -80,7 +81,7 @@ impl MainText {
                     .map(|((own, usual), reason)| if reason == group { *usual } else { *own }),
             );
         }
-        let odds = MODELS.segments.odds(&self.page, &rows, row.len());
+        let odds = MODELS.segments.odds(&self.page, &Columns::of_rows(&rows, row.len()));
         let effects = groups.iter().zip(&odds[1..]).map(|(group, without)| {
             let effect = odds[0] - without;
             ((*group).to_owned(), (effect * 100.0).round() / 100.0)
