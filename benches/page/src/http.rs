@@ -22,16 +22,16 @@ pub fn read(pages: &[Vec<u8>], rounds: usize) -> Duration {
     web.stop_recording();
     let base = web.url(0);
     let client = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let requests = reqwest::Client::builder().build().expect("a client");
     let round = || {
         let started = super::stages::now();
-        client.block_on(read_all(&base, pages.len()));
+        client.block_on(read_all(&requests, &base, pages.len()));
         super::stages::now().saturating_sub(started)
     };
     (0..rounds).map(|_| round()).min().unwrap_or_default()
 }
 
-async fn read_all(base: &str, count: usize) {
-    let client = reqwest::Client::builder().build().expect("a client");
+async fn read_all(client: &reqwest::Client, base: &str, count: usize) {
     let mut tasks = JoinSet::new();
     for number in 0..count {
         if tasks.len() == AT_A_TIME {

@@ -1,8 +1,8 @@
 //! Where the processor time of a page goes, stage by stage, beside the bare limit: a client that
 //! only reads and a parser that only parses.
-//! Usage: page-cost [--pages N] [--rounds N] [--digests] [FOLDER]
+//! Usage: page-cost [--pages N] [--rounds N] [--digests] [english|chinese|FOLDER]
 //!
-//! Without a folder the pages are made, English and Chinese; with one, all files in it are pages.
+//! Without a folder the pages are made; with one, all files in it are pages.
 //! Each page goes through all stages in each round. Of each stage of each page the least time of
 //! all rounds counts, so that whatever else the machine does has little weight. `--digests` prints
 //! a hash of all that is made of each page instead: two builds that differ in time alone print the
@@ -27,20 +27,21 @@ struct Arguments {
     pages: usize,
     rounds: usize,
     digests: bool,
-    folder: Option<String>,
+    /// A language or a folder.
+    of: Option<String>,
 }
 
 impl Arguments {
     fn read() -> Self {
         let mut arguments = std::env::args().skip(1);
-        let mut all = Self { pages: 500, rounds: 7, digests: false, folder: None };
+        let mut all = Self { pages: 500, rounds: 7, digests: false, of: None };
         while let Some(argument) = arguments.next() {
             let mut number = || arguments.next().and_then(|number| number.parse().ok());
             match argument.as_str() {
                 "--pages" => all.pages = number().expect("a number of pages"),
                 "--rounds" => all.rounds = number().expect("a number of rounds"),
                 "--digests" => all.digests = true,
-                _ => all.folder = Some(argument),
+                _ => all.of = Some(argument),
             }
         }
         all
@@ -49,11 +50,15 @@ impl Arguments {
 
 fn main() {
     let arguments = Arguments::read();
-    if let Some(folder) = &arguments.folder {
+    let of = arguments.of.as_deref();
+    if let Some(folder) = of.filter(|of| !["english", "chinese"].contains(of)) {
         let pages = files(Path::new(folder), arguments.pages);
         return show(folder, &pages, &arguments);
     }
-    for (name, words) in [("English", Words::english()), ("Chinese", Words::chinese())] {
+    let made: [(&str, fn() -> Words); 2] =
+        [("english", Words::english), ("chinese", Words::chinese)];
+    for (name, words) in made.into_iter().filter(|(name, _)| of.is_none_or(|of| of == *name)) {
+        let words = words();
         let pages = (0..arguments.pages as u64).map(|number| words.page(number).into_bytes());
         show(name, &pages.collect::<Vec<_>>(), &arguments);
     }
