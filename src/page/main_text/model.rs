@@ -149,9 +149,11 @@ impl Model {
                 } else {
                     let column = rows.of(feature - page.len()).as_chunks::<LANES>().0;
                     let leaves = leaves.as_chunks_mut::<LANES>().0;
+                    let bit = 1 << level;
                     for (leaves, values) in leaves.iter_mut().zip(column) {
                         for (leaf, value) in leaves.iter_mut().zip(values) {
-                            *leaf |= u8::from(*value > question.bound) << level;
+                            // A mask, so that the compiler makes vector code of it.
+                            *leaf |= if *value > question.bound { bit } else { 0 };
                         }
                     }
                 }

@@ -121,6 +121,42 @@ impl From<FeatureRef<'_>> for Feature {
 /// What stands in a text, with its hash.
 type HashedTerms<'a> = Vec<(&'a str, u64)>;
 
+/// What stands in a text, repeated or not: each has a hash.
+trait Terms<'a> {
+    fn count(&self) -> usize;
+    fn hash(&self, at: usize) -> u64;
+    fn text(&self, at: usize) -> &'a str;
+}
+
+impl<'a> Terms<'a> for HashedTerms<'a> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn hash(&self, at: usize) -> u64 {
+        self[at].1
+    }
+
+    fn text(&self, at: usize) -> &'a str {
+        self[at].0
+    }
+}
+
+/// The words of a text of which each token is one: most need not be looked at.
+impl<'a> Terms<'a> for &Tokens<'a> {
+    fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    fn hash(&self, at: usize) -> u64 {
+        self.all[at].hash
+    }
+
+    fn text(&self, at: usize) -> &'a str {
+        self.text_of(&self.all[at])
+    }
+}
+
 /// How texts are made into features, and what that needs.
 #[derive(Clone, Copy)]
 pub(super) struct Extraction<'s> {
@@ -188,8 +224,20 @@ impl Extraction<'_> {
 
     /// Features of words, and how much of the Chinese the dictionary serves.
     fn by_words<'a>(self, tokens: &Tokens<'a>) -> (Vec<FeatureRef<'a>>, DictionaryCoverage) {
+        if tokens.all.iter().all(|token| !token.single) {
+            return self.by_terms(tokens.text, &tokens);
+        }
         let mut words = Vec::with_capacity(tokens.all.len());
         tokens.words_by(Chinese::Words(self.segmenter), |word, hash| words.push((word, hash)));
+        self.by_terms(tokens.text, &words)
+    }
+
+    /// Does the same with the words of the text.
+    fn by_terms<'a>(
+        self,
+        text: &'a str,
+        words: &impl Terms<'a>,
+    ) -> (Vec<FeatureRef<'a>>, DictionaryCoverage) {
         let mut served = DictionaryCoverage::default();
         let mut serve = |word: &str, hash: u64, count: u32, known: InDictionary| {
             let added = known == InDictionary::No && self.segmenter.has_added(hash);
@@ -200,19 +248,20 @@ impl Extraction<'_> {
         let found = match self.config.extractor {
             Extractor::WordShingles => {
                 if auto {
-                    tally(&words, |word, hash, count| {
+                    tally(words, |place, hash, count| {
+                        let word = words.text(place);
                         serve(word, hash, count, InDictionary::of(word, hash));
                     });
                 }
-                self.shingles(tokens.text, words.into_iter().map(|(word, _)| word), word_hash)
+                self.shingles(text, (0..words.count()).map(|at| words.text(at)), word_hash)
             }
-            Extractor::Levels => weigh(&words, self.config, |word, hash, count| {
+            Extractor::Levels => weigh(words, self.config, |word, hash, count| {
                 if auto {
                     serve(word, hash, count, InDictionary::of(word, hash));
                 }
                 self.weight(1.0, count)
             }),
-            _ => weigh(&words, self.config, |word, hash, count| {
+            _ => weigh(words, self.config, |word, hash, count| {
                 let rarity = self.idf.rarity(word, hash);
                 serve(word, hash, count, rarity.known);
                 self.weight(rarity.idf, count)
@@ -331,34 +380,51 @@ fn pairs(text: &str) -> Vec<&str> {
     found
 }
 
+/// A feature while the heaviest are chosen. The weight is above zero, so that its bits are in the
+/// order of its values.
+struct Chosen {
+    weight: u32,
+    place: u32,
+    hash: u64,
+}
+
 /// Counts the features, weighs each of them once and keeps the heaviest.
 fn weigh<'a>(
-    features: &[(&'a str, u64)],
+    features: &impl Terms<'a>,
     config: &Config,
     mut weight: impl FnMut(&str, u64, u32) -> f32,
 ) -> Vec<FeatureRef<'a>> {
-    let mut heavy = Vec::with_capacity(features.len());
-    tally(features, |text, hash, count| {
-        let weight = weight(text, hash, count);
+    let mut heavy = Vec::with_capacity(features.count());
+    tally(features, |place, hash, count| {
+        let weight = weight(features.text(place), hash, count);
         if weight > 0.0 {
-            heavy.push(FeatureRef { text, hash, weight });
+            heavy.push(Chosen { weight: weight.to_bits(), place: place as u32, hash });
         }
     });
     if heavy.len() > config.words_max {
-        heavy.select_nth_unstable_by(config.words_max, FeatureRef::heavier);
+        // The order of `FeatureRef::heavier`.
+        let order = |one: &Chosen, other: &Chosen| {
+            other.weight.cmp(&one.weight).then(one.hash.cmp(&other.hash))
+        };
+        heavy.select_nth_unstable_by(config.words_max, order);
         heavy.truncate(config.words_max);
     }
-    heavy
+    let feature = |chosen: &Chosen| FeatureRef {
+        text: features.text(chosen.place as usize),
+        hash: chosen.hash,
+        weight: f32::from_bits(chosen.weight),
+    };
+    heavy.iter().map(feature).collect()
 }
 
-/// Calls `each` with each distinct feature, its hash and its count.
-fn tally<'a>(features: &[(&'a str, u64)], mut each: impl FnMut(&'a str, u64, u32)) {
-    with_counts(features.len(), |counts| {
-        for (place, (_, hash)) in features.iter().enumerate() {
-            counts.add(*hash, place as u32);
+/// Calls `each` with the first place of each distinct feature, its hash and its count.
+fn tally<'a>(features: &impl Terms<'a>, mut each: impl FnMut(usize, u64, u32)) {
+    with_counts(features.count(), |counts| {
+        for place in 0..features.count() {
+            counts.add(features.hash(place), place as u32);
         }
         for (hash, count, place) in counts.iter() {
-            each(features[place as usize].0, hash, count);
+            each(place as usize, hash, count);
         }
     });
 }
