@@ -1,6 +1,7 @@
 //! The character encoding that a header or the start of a page declares.
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use memchr::memmem;
 
 /// Bytes in which a declaration is looked for. Crawled pages often have it past the 1,024 bytes
 /// in which browsers look.
@@ -20,6 +21,11 @@ pub(super) fn by_header(content_type: &str) -> Option<&'static Encoding> {
 /// further down the page, and not within scripts.
 pub(super) fn by_page(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = &bytes[..bytes.len().min(DECLARATION_BYTES)];
+    let small = start.to_ascii_lowercase();
+    let has = |word: &[u8]| memmem::find(&small, word).is_some();
+    if !has(b"charset") && !has(b"<?xml") {
+        return None;
+    }
     // Every declaration is ASCII; one byte a character keeps the positions.
     let text = WINDOWS_1252.decode_without_bom_handling(start).0;
     let lower = text.to_ascii_lowercase();

@@ -6,11 +6,13 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
 
+use super::stages::{Taken, now};
+
 /// Requests at a time.
 const AT_A_TIME: usize = 16;
 
-/// Reads all pages from a server on loopback: the least time of the client in any round.
-pub fn read(pages: &[Vec<u8>], rounds: usize) -> Duration {
+/// Reads all pages from a server on loopback: the time of the client.
+pub fn read(pages: &[Vec<u8>], rounds: usize) -> Taken {
     // Already there, the second time.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let server = Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -24,11 +26,12 @@ pub fn read(pages: &[Vec<u8>], rounds: usize) -> Duration {
     let client = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let requests = reqwest::Client::builder().build().expect("a client");
     let round = || {
-        let started = super::stages::now();
+        let started = now();
         client.block_on(read_all(&requests, &base, pages.len()));
-        super::stages::now().saturating_sub(started)
+        now().saturating_sub(started)
     };
-    (0..rounds).map(|_| round()).min().unwrap_or_default()
+    let mut times: Vec<Duration> = (0..rounds).map(|_| round()).collect();
+    Taken::of(&mut times)
 }
 
 async fn read_all(client: &reqwest::Client, base: &str, count: usize) {

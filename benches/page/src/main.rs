@@ -3,8 +3,9 @@
 //! Usage: page-cost [--pages N] [--rounds N] [--digests] [english|chinese|FOLDER]
 //!
 //! Without a folder the pages are made; with one, all files in it are pages.
-//! Each page goes through all stages in each round. Of each stage of each page the least time of
-//! all rounds counts, so that whatever else the machine does has little weight. `--digests` prints
+//! Each page goes through all stages in each round. Of each stage of each page the median of all
+//! rounds counts, so that whatever else the machine does has little weight; beside it stands the
+//! least. `--digests` prints
 //! a hash of all that is made of each page instead: two builds that differ in time alone print the
 //! same.
 
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use made::Words;
-use stages::Stages;
+use stages::{Stages, Taken};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -78,7 +79,7 @@ fn show(name: &str, pages: &[Vec<u8>], arguments: &Arguments) {
     if !arguments.digests {
         return table(name, pages, arguments.rounds);
     }
-    let mut stages = Stages::new(pages);
+    let mut stages = Stages::new(pages, true);
     stages.round();
     for (at, digest) in stages.digests().iter().enumerate() {
         println!("{name} {at} {digest:016x}");
@@ -89,42 +90,39 @@ fn table(name: &str, pages: &[Vec<u8>], rounds: usize) {
     assert!(!pages.is_empty(), "there is no page");
     let bytes: usize = pages.iter().map(Vec::len).sum();
     let mean = |time: Duration| time.as_secs_f64() * 1e6 / pages.len() as f64;
+    let line = |name: &str, taken: Taken| {
+        println!("  {name:28} {:8.1} {:8.1}", mean(taken.median), mean(taken.least));
+    };
     println!("{name}: {} pages of {} bytes, microseconds a page", pages.len(), bytes / pages.len());
-    let bare =
-        [("bare: HTTP client", http::read(pages, rounds)), ("bare: parser", parse(pages, rounds))];
-    for (name, time) in &bare {
-        println!("  {name:28} {:8.1}", mean(*time));
-    }
-    let mut stages = Stages::new(pages);
+    println!("  {:28} {:>8} {:>8}", "", "median", "least");
+    let bare = [http::read(pages, rounds), parse(pages, rounds)];
+    line("bare: HTTP client", bare[0]);
+    line("bare: parser", bare[1]);
+    let mut stages = Stages::new(pages, false);
     let mut articles = Vec::new();
     for _ in 0..rounds {
         articles = stages.round();
     }
-    let mut sum = Duration::ZERO;
-    for (name, time) in stages.times() {
-        sum += time;
-        println!("  {name:28} {:8.1}", mean(time));
-    }
-    for (name, time) in write::write(&articles, rounds) {
-        sum += time;
-        println!("  {name:28} {:8.1}", mean(time));
-    }
-    let bare: Duration = bare.iter().map(|(_, time)| *time).sum();
-    println!("  {:28} {:8.1}", "all without HTTP client", mean(sum));
-    println!("  {:28} {:8.1}", "bare limit", mean(bare));
+    let mut all = stages.times();
+    all.extend(write::write(&articles, rounds));
+    all.iter().for_each(|(name, taken)| line(name, *taken));
+    line("all without HTTP client", all.into_iter().map(|(_, taken)| taken).sum());
+    line("bare limit", bare.into_iter().sum());
 }
 
-/// Parses all pages; the least time of each.
-fn parse(pages: &[Vec<u8>], rounds: usize) -> Duration {
-    let mut least = vec![Duration::MAX; pages.len()];
-    for _ in 0..rounds {
-        for (page, least) in pages.iter().zip(&mut least) {
-            let started = stages::now();
-            let text = String::from_utf8_lossy(page);
-            let nodes = scraper::Html::parse_document(&text).tree.values().len();
-            assert!(nodes > 0);
-            *least = (*least).min(stages::now().saturating_sub(started));
-        }
-    }
-    least.iter().sum()
+/// Parses all pages.
+fn parse(pages: &[Vec<u8>], rounds: usize) -> Taken {
+    let of = |page: &Vec<u8>| {
+        let mut times: Vec<Duration> = (0..rounds)
+            .map(|_| {
+                let started = stages::now();
+                let text = String::from_utf8_lossy(page);
+                let nodes = scraper::Html::parse_document(&text).tree.values().len();
+                assert!(nodes > 0);
+                stages::now().saturating_sub(started)
+            })
+            .collect();
+        Taken::of(&mut times)
+    };
+    pages.iter().map(of).sum()
 }

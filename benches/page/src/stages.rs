@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::iter::Sum;
 use std::time::Duration;
 
 use uniqcrawl::base::clock;
@@ -22,8 +23,10 @@ pub struct Stages<'a> {
     pages: &'a [Vec<u8>],
     fingerprinter: Fingerprinter,
     names: Vec<&'static str>,
-    /// The least time of each stage of each page.
-    least: Vec<Vec<Duration>>,
+    /// The times of each stage of each page, one of each round.
+    times: Vec<Vec<Vec<Duration>>>,
+    /// Whether digests are wanted.
+    digest: bool,
     /// A hash of all that was made of each page.
     digests: Vec<u64>,
 }
@@ -54,11 +57,11 @@ impl Watch {
 }
 
 impl<'a> Stages<'a> {
-    /// Prepares for pages.
-    pub fn new(pages: &'a [Vec<u8>]) -> Self {
+    /// Prepares for pages, of which digests may be wanted.
+    pub fn new(pages: &'a [Vec<u8>], digest: bool) -> Self {
         let fingerprinter = Fingerprinter::new(Config::default()).expect("the default settings");
-        let least = vec![Vec::new(); pages.len()];
-        Self { pages, fingerprinter, names: Vec::new(), least, digests: Vec::new() }
+        let times = vec![Vec::new(); pages.len()];
+        Self { pages, fingerprinter, names: Vec::new(), times, digest, digests: Vec::new() }
     }
 
     /// Takes all pages through all stages once.
@@ -66,22 +69,22 @@ impl<'a> Stages<'a> {
         let mut articles = Vec::with_capacity(self.pages.len());
         for (at, page) in self.pages.iter().enumerate() {
             let mut watch = Watch { last: now(), ..Watch::default() };
-            let (article, others) = article(&self.fingerprinter, at, page, &mut watch);
-            if self.digests.len() == at {
+            let (article, others) = article(&self.fingerprinter, at, page, &mut watch, self.digest);
+            if self.digest {
                 let mut hasher = DefaultHasher::new();
                 format!("{article:?} {others}").hash(&mut hasher);
                 self.digests.push(hasher.finish());
             }
             articles.push(article);
-            let least = &mut self.least[at];
+            let times = &mut self.times[at];
             for (name, time) in watch.stages {
                 let known = self.names.iter().position(|other| *other == name);
                 let stage = known.unwrap_or_else(|| {
                     self.names.push(name);
                     self.names.len() - 1
                 });
-                least.resize(least.len().max(stage + 1), Duration::MAX);
-                least[stage] = least[stage].min(time);
+                times.resize_with(times.len().max(stage + 1), Vec::new);
+                times[stage].push(time);
             }
         }
         articles
@@ -93,11 +96,38 @@ impl<'a> Stages<'a> {
         &self.digests
     }
 
-    /// Returns the time of each stage of all pages.
-    pub fn times(&self) -> impl Iterator<Item = (&'static str, Duration)> {
-        self.names.iter().enumerate().map(|(stage, name)| {
-            let times = self.least.iter().filter_map(|least| least.get(stage));
-            (*name, times.filter(|time| **time < Duration::MAX).sum())
+    /// Returns the time of each stage of all pages: of each the median of all rounds, and the
+    /// least.
+    pub fn times(&mut self) -> Vec<(&'static str, Taken)> {
+        let mut of = |stage: usize| {
+            let times = self.times.iter_mut().filter_map(|times| times.get_mut(stage));
+            times.map(|times| Taken::of(times)).sum()
+        };
+        self.names.iter().enumerate().map(|(stage, name)| (*name, of(stage))).collect()
+    }
+}
+
+/// How long something took when it was done several times.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Taken {
+    pub median: Duration,
+    pub least: Duration,
+}
+
+impl Taken {
+    /// Of some times; nothing of none.
+    pub fn of(times: &mut [Duration]) -> Self {
+        times.sort_unstable();
+        let least = times.first().copied().unwrap_or_default();
+        Self { median: times.get(times.len() / 2).copied().unwrap_or_default(), least }
+    }
+}
+
+impl Sum for Taken {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            median: sum.median + one.median,
+            least: sum.least + one.least,
         })
     }
 }
@@ -107,6 +137,7 @@ fn article(
     at: usize,
     bytes: &[u8],
     watch: &mut Watch,
+    digest: bool,
 ) -> (Article, String) {
     let address = format!("http://www.example.org/p/{at}");
     let url = address.parse().expect("a URL");
@@ -116,7 +147,7 @@ fn article(
     let none = HashSet::<u64>::new();
     let (mut page, blocks) = page_in_stages(&input, &limits, &none, &mut |name| watch.ended(name));
     watch.ended("rest of the page");
-    let others = format!("{page:?} {blocks:?}");
+    let others = if digest { format!("{page:?} {blocks:?}") } else { String::new() };
     watch.skip();
     let shown = page.shown.take();
     let language = page.language.unwrap_or_default();

@@ -10,7 +10,7 @@ use uniqcrawl::corpus::index::Index;
 use uniqcrawl::neardup::Config;
 use uniqcrawl::store::Store;
 
-use super::stages::now;
+use super::stages::{Taken, now};
 
 /// Pages in one commit, as a crawl at full speed has them.
 const BATCH: usize = 256;
@@ -18,14 +18,11 @@ const BATCH: usize = 256;
 /// Bytes of the page cache of the store.
 const CACHE: usize = 128 << 20;
 
-/// Stores all articles, each round in a new store: the least time of all rounds.
-pub fn write(articles: &[Article], rounds: usize) -> [(&'static str, Duration); 2] {
-    let mut least = [Duration::MAX; 2];
-    for _ in 0..rounds {
-        let times = once(articles);
-        least = std::array::from_fn(|at| least[at].min(times[at]));
-    }
-    [("judge and rows", least[0]), ("commit", least[1])]
+/// Stores all articles, each round in a new store.
+pub fn write(articles: &[Article], rounds: usize) -> [(&'static str, Taken); 2] {
+    let times: Vec<_> = (0..rounds).map(|_| once(articles)).collect();
+    let of = |at: usize| Taken::of(&mut times.iter().map(|times| times[at]).collect::<Vec<_>>());
+    [("judge and rows", of(0)), ("commit", of(1))]
 }
 
 fn once(articles: &[Article]) -> [Duration; 2] {

@@ -134,34 +134,17 @@ impl Model {
 
     /// Returns the logarithm of the odds of each row.
     pub(super) fn odds(&self, page: &[u8], rows: &Columns) -> Vec<f32> {
-        let mut sums = vec![0i32; rows.count];
-        let mut leaves = vec![0u8; rows.stride];
+        let mut sums = vec![0i32; rows.stride];
         for tree in &self.trees {
-            leaves.fill(0);
-            for (level, question) in tree.questions.iter().enumerate() {
-                let feature = usize::from(question.feature);
-                if let Some(value) = page.get(feature) {
-                    if *value > question.bound {
-                        for leaf in &mut leaves {
-                            *leaf |= 1 << level;
-                        }
-                    }
-                } else {
-                    let column = rows.of(feature - page.len()).as_chunks::<LANES>().0;
-                    let leaves = leaves.as_chunks_mut::<LANES>().0;
-                    let bit = 1 << level;
-                    for (leaves, values) in leaves.iter_mut().zip(column) {
-                        for (leaf, value) in leaves.iter_mut().zip(values) {
-                            // A mask, so that the compiler makes vector code of it.
-                            *leaf |= if *value > question.bound { bit } else { 0 };
-                        }
-                    }
+            let questions = TreeQuestions::new(tree, page, rows);
+            for (number, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let leaves = questions.leaves(&rows.bytes[number * LANES..]);
+                for (sum, leaf) in sums.iter_mut().zip(leaves) {
+                    *sum += i32::from(tree.leaves[usize::from(leaf)]);
                 }
             }
-            for (sum, leaf) in sums.iter_mut().zip(&leaves) {
-                *sum += i32::from(tree.leaves[usize::from(*leaf)]);
-            }
         }
+        sums.truncate(rows.count);
         sums.into_iter().map(|sum| self.odds_of(sum)).collect()
     }
 
@@ -206,7 +189,51 @@ impl OneTree {
 }
 
 /// Rows that are answered at a time.
-const LANES: usize = 16;
+const LANES: usize = 32;
+
+/// The questions of a tree about the rows of one page.
+struct TreeQuestions {
+    /// The answers to those about the page, which are the same for all rows.
+    same: u8,
+    /// Where the column begins, the bound, and the bit of the answer.
+    of_rows: [(usize, u8, u8); DEPTH_MAX],
+    count: usize,
+}
+
+impl TreeQuestions {
+    fn new(tree: &OneTree, page: &[u8], rows: &Columns) -> Self {
+        let mut all = Self { same: 0, of_rows: [(0, 0, 0); DEPTH_MAX], count: 0 };
+        for (level, question) in tree.questions.iter().enumerate() {
+            let (feature, bit) = (usize::from(question.feature), 1 << level);
+            match page.get(feature) {
+                Some(value) if *value > question.bound => all.same |= bit,
+                Some(_) => {}
+                None => {
+                    let column = (feature - page.len()) * rows.stride;
+                    all.of_rows[all.count] = (column, question.bound, bit);
+                    all.count += 1;
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the leaf of each of some rows, with which `bytes` begin. Masks instead of branches,
+    /// so that the compiler makes vector code of it.
+    #[inline]
+    fn leaves(&self, bytes: &[u8]) -> [u8; LANES] {
+        let mut leaves = [self.same; LANES];
+        for &(column, bound, bit) in &self.of_rows[..self.count] {
+            let values: &[u8; LANES] = bytes[column..].first_chunk().expect("columns are padded");
+            let mut next = [0; LANES];
+            for at in 0..LANES {
+                next[at] = leaves[at] | u8::from(values[at] > bound).wrapping_neg() & bit;
+            }
+            leaves = next;
+        }
+        leaves
+    }
+}
 
 /// Features of rows, one column after the other.
 #[derive(Debug)]
@@ -240,10 +267,6 @@ impl Columns {
     pub(super) fn begin(&mut self, row: usize) {
         self.next = row;
     }
-
-    fn of(&self, feature: usize) -> &[u8] {
-        &self.bytes[feature * self.stride..(feature + 1) * self.stride]
-    }
 }
 
 impl Sink for Columns {
@@ -270,7 +293,7 @@ mod tests {
         let text = "uniqcrawl trees 1\nmodel segments 0.5\nlinks>10 long>3 : 500 1000 1500 4000\n\
                     words>0 : -1000 1000\nusual words=7\n";
         let models = read(text).unwrap();
-        let rows = |rows| Columns::of_rows(rows, 2);
+        let rows = |rows: &[u8]| Columns::of_rows(rows, 2);
         let odds = |page: u8, of: &[u8]| models.segments.odds(&[page], &rows(of));
         assert_eq!(odds(3, &[10, 0, 11, 0, 11, 1]), [0.0, 0.5, 2.5]);
         assert_eq!(odds(4, &[10, 0, 11, 1]), [1.0, 5.5]);

@@ -1,7 +1,5 @@
 //! How much text there is, and of what make.
 
-use std::ops::Range;
-
 /// Weight of one Latin character; a Chinese, Japanese or Korean one says about as much as 2.5.
 const LATIN: u32 = 2;
 /// Weight of one CJK character.
@@ -132,131 +130,56 @@ impl Stats {
         }
     }
 
-    /// Adds an ASCII text, some bytes at a time.
+    /// Adds an ASCII text: all classes are counted at once, in the bytes of one number.
     fn add_ascii(&mut self, text: &[u8]) {
-        let (blocks, rest) = text.as_chunks();
-        let mut before = b' ';
-        for (number, some) in blocks.chunks(usize::from(u8::MAX)).enumerate() {
-            let mut counts = AsciiCounts::default();
-            for (at, block) in some.iter().enumerate() {
-                if counts.add(block, before) {
-                    let start = (number * usize::from(u8::MAX) + at) * ASCII_BLOCK;
-                    self.words += words_after_marks(text, start..start + ASCII_BLOCK);
-                }
-                before = block[ASCII_BLOCK - 1];
+        // 1 within a word, of which each byte but white space is part that follows a letter.
+        let mut in_word = 0;
+        for part in text.chunks(usize::from(u8::MAX)) {
+            let mut counts = 0u64;
+            let mut words = 0;
+            for byte in part {
+                let of = &BYTES[usize::from(*byte)];
+                counts += of.count;
+                words += of.letter & !in_word;
+                in_word = of.letter | in_word & of.not_space;
             }
-            self.add_counts(&counts.sums(), some.len() * ASCII_BLOCK);
+            self.words += words as u32;
+            let counts = counts.to_le_bytes();
+            let count = |class: AsciiClass| u32::from(counts[class as usize]);
+            self.weight += LATIN * (part.len() as u32 - count(AsciiClass::Space));
+            self.capitals += count(AsciiClass::Capital);
+            self.digits += count(AsciiClass::Digit);
+            self.commas += count(AsciiClass::Comma);
+            self.stops += count(AsciiClass::Stop);
+            self.bars += count(AsciiClass::Bar);
+            self.marks += count(AsciiClass::Mark);
         }
-        let start = text.len() - rest.len();
-        let mut sums = [0; COUNTED];
-        for byte in rest {
-            let of = counted(*byte, before);
-            sums.iter_mut().zip(of).for_each(|(sum, is)| *sum += u32::from(is));
-            before = *byte;
-        }
-        self.words += words_after_marks(text, start..text.len());
-        self.add_counts(&sums, rest.len());
-    }
-
-    fn add_counts(&mut self, sums: &[u32; COUNTED], bytes: usize) {
-        let [spaces, letters, capitals, digits, commas, stops, bars, words] = *sums;
-        self.weight += LATIN * (bytes as u32 - spaces);
-        self.capitals += capitals;
-        self.digits += digits;
-        self.commas += commas;
-        self.stops += stops;
-        self.bars += bars;
-        self.marks += bytes as u32 - spaces - letters - commas - stops - bars;
-        self.words += words;
     }
 }
 
-/// Bytes that are counted at a time.
-const ASCII_BLOCK: usize = 32;
+/// What a byte adds to the counts.
+#[derive(Clone, Copy)]
+struct CountedByte {
+    /// One, in the byte of its class.
+    count: u64,
+    /// 1 for a letter or digit.
+    letter: u32,
+    /// 1 for all but white space.
+    not_space: u32,
+}
 
-/// What is counted of each byte.
-const COUNTED: usize = 8;
-
-/// Counts of each place in some blocks.
-#[derive(Default)]
-struct AsciiCounts([[u8; ASCII_BLOCK]; COUNTED]);
-
-impl AsciiCounts {
-    /// Adds a block, given with the byte before it; tells whether a letter stands after a mark.
-    /// Without branches, so that the compiler makes vector code of it.
-    fn add(&mut self, block: &[u8; ASCII_BLOCK], before: u8) -> bool {
-        let mut shifted = [before; ASCII_BLOCK];
-        shifted[1..].copy_from_slice(&block[..ASCII_BLOCK - 1]);
-        let mut after_mark = 0;
-        for at in 0..ASCII_BLOCK {
-            let (byte, before) = (block[at], shifted[at]);
-            for (counts, is) in self.0.iter_mut().zip(counted(byte, before)) {
-                counts[at] += u8::from(is);
-            }
-            after_mark |= u8::from(is_letter(byte) & is_mark(before));
-        }
-        after_mark != 0
+const BYTES: [CountedByte; 256] = {
+    let mut bytes = [CountedByte { count: 0, letter: 0, not_space: 1 }; 256];
+    let mut at = 0;
+    while at < 256 {
+        let class = CLASSES[at & 0x7F];
+        bytes[at].count = 1 << (class as u32 * 8);
+        bytes[at].letter = (at as u8 & 0x7F).is_ascii_alphanumeric() as u32;
+        bytes[at].not_space = !matches!(class, AsciiClass::Space) as u32;
+        at += 1;
     }
-
-    fn sums(&self) -> [u32; COUNTED] {
-        self.0.map(|counts| counts.iter().map(|count| u32::from(*count)).sum())
-    }
-}
-
-/// What a byte is: white space, letter or digit, capital, digit, comma, full stop, bar; and whether
-/// a word begins with it for certain.
-fn counted(byte: u8, before: u8) -> [bool; COUNTED] {
-    [
-        is_space(byte),
-        is_letter(byte),
-        byte.is_ascii_uppercase(),
-        byte.is_ascii_digit(),
-        (byte == b',') | (byte == b';'),
-        (byte == b'.') | (byte == b'!') | (byte == b'?'),
-        is_bar(byte),
-        is_letter(byte) & is_space(before),
-    ]
-}
-
-fn is_space(byte: u8) -> bool {
-    (byte == b' ')
-        | (byte == b'\t')
-        | (byte == b'\n')
-        | (byte == b'\r')
-        | (byte == 0x0C)
-        | (byte == 0)
-}
-
-fn is_letter(byte: u8) -> bool {
-    (byte | 0x20).is_ascii_lowercase() | byte.is_ascii_digit()
-}
-
-fn is_bar(byte: u8) -> bool {
-    (byte == b'|')
-        | (byte == b'>')
-        | (byte == b'<')
-        | (byte == b'/')
-        | (byte == b'*')
-        | (byte == b'[')
-        | (byte == b']')
-}
-
-/// Neither white space nor letter.
-fn is_mark(byte: u8) -> bool {
-    !is_letter(byte) & !is_space(byte)
-}
-
-/// Words in a part of a text that begin after a mark: the mark is not within a word.
-fn words_after_marks(text: &[u8], part: Range<usize>) -> u32 {
-    let begins = |at: &usize| {
-        let before = text[..*at].iter().rev();
-        is_letter(text[*at])
-            && *at > 0
-            && is_mark(text[*at - 1])
-            && before.copied().find(|byte| !is_mark(*byte)).is_none_or(is_space)
-    };
-    part.filter(begins).count() as u32
-}
+    bytes
+};
 
 /// Counts over a part of a page, from sums up to each place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
