@@ -187,3 +187,31 @@ const TWO_LETTERS: [(&str, &str); 69] = [
 fn two_letters(code: &str) -> &str {
     TWO_LETTERS.iter().find(|(three, _)| *three == code).map_or(code, |(_, two)| two)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn words_are_parted_as_by_the_standard_library(
+            text in "[a-cé的\\u{3000}\\u{85}\\x0B\\x1C \t\r\n]{0,60}",
+        ) {
+            let words: Vec<&str> = words_of(&text).collect();
+            proptest::prop_assert_eq!(words, text.split_whitespace().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn usual_words_tell_their_language() {
+        let text = |words: &str| format!("{words} xyz ").repeat(20);
+        for (language, usual) in USUAL_WORDS {
+            let own = usual.iter().filter(|word| {
+                USUAL_WORDS.iter().filter(|(_, others)| others.contains(word)).count() == 1
+            });
+            let own: Vec<&str> = own.copied().collect();
+            assert_eq!(by_usual_words(&text(&own.join(" "))), Some(language));
+        }
+        assert_eq!(by_usual_words(&text("one two three")), None);
+    }
+}

@@ -152,3 +152,16 @@ fn is_odd(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     let (all, odd) = (text.chars().count(), text.chars().filter(is_odd).count());
     odd > STRAY_MAX && odd * WIDE_CHARS_PER_ODD > all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_codes_are_counted_however_many_there_are() {
+        let all: Vec<u8> = (0..=255).cycle().take(256 * 40).collect();
+        // All below 0x20 but for tab, line feed, form feed, carriage return and escape.
+        assert_eq!(count(&all), 27 * 40);
+        assert_eq!((count(&[1; 1000]), count(&[b'\n'; 1000]), count(b"")), (1000, 0, 0));
+    }
+}

@@ -25,5 +25,6 @@ pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use segmenter::{BadDictionary, Segmenter};
 pub use tokens::{Chinese, Token, Tokens};
 pub(crate) use usual::USUAL_WORDS;
+pub(crate) use word_hash::EightBytes;
 pub use words::words;
 pub(crate) use words::{is_alphanumeric, is_han};

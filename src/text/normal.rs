@@ -215,7 +215,7 @@ fn is_invisible(c: char) -> bool {
 mod tests {
     use super::*;
 
-    const ODD_TEXTS: &str = "[a-cA-C \n\u{3000}é\u{301}\u{30A}ＡＢ中國国體ﬁㄱ가각\u{11A8}ｶﾞ。\
+    const ODD_TEXTS: &str = "[a-cA-C，“”…〈·！～ \n\u{3000}é\u{301}\u{30A}ＡＢ中國国體ﬁㄱ가각\u{11A8}ｶﾞ。\
                              \u{200B}\u{F92F}\u{AD}\u{85}]{0,40}";
 
     /// Long runs of ASCII, which are copied eight bytes at a time.

@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Segmenter;
-use super::word_hash::{EightBytes, SHORT};
+use super::word_hash::EightBytes;
 use super::words::{CharKind, SHINGLE_CHARS, run_end};
 
 /// A word of a script with blanks, or one character of a script without.
@@ -131,7 +131,7 @@ impl<'a> Tokens<'a> {
         if let Some(eight) = EightBytes::at(bytes, at) {
             let length = eight.letters();
             let ends = bytes.get(at + length).is_none_or(u8::is_ascii);
-            if (1..SHORT).contains(&length) && ends {
+            if (1..EightBytes::COUNT).contains(&length) && ends {
                 let (end, hash) = (at + length, eight.hash(length));
                 self.push_hashed(at, end, CharKind::Word, hash);
                 return end;

@@ -2,25 +2,25 @@
 //! most words are that short, and the general functions spend more time on finding out than on
 //! the work.
 
-/// Longest word that is hashed in one number, in bytes.
-pub(super) const SHORT: usize = 8;
-
 const EACH: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// Eight bytes of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct EightBytes(u64);
+pub(crate) struct EightBytes(u64);
 
 impl EightBytes {
+    /// How many they are.
+    pub(crate) const COUNT: usize = 8;
+
     /// Returns those at a place; none if the text ends before.
-    pub(super) fn at(bytes: &[u8], at: usize) -> Option<Self> {
+    pub(crate) fn at(bytes: &[u8], at: usize) -> Option<Self> {
         let eight = bytes.get(at..)?.first_chunk()?;
         Some(Self(u64::from_le_bytes(*eight)))
     }
 
     /// Returns how many ASCII letters and digits they begin with.
-    pub(super) fn letters(self) -> usize {
+    pub(crate) fn letters(self) -> usize {
         // Seven bits each, so that nothing is carried from one byte to the next.
         let bytes = self.0 & !HIGH;
         let small = bytes | EACH * 0x20;
@@ -76,8 +76,8 @@ mod tests {
             for at in 0..bytes.len() {
                 let plain = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric());
                 let found = EightBytes::at(bytes, at).map(EightBytes::letters);
-                let short = bytes.len() - at < SHORT;
-                proptest::prop_assert_eq!(found, (!short).then(|| plain.count().min(SHORT)));
+                let short = bytes.len() - at < EightBytes::COUNT;
+                proptest::prop_assert_eq!(found, (!short).then(|| plain.count().min(EightBytes::COUNT)));
             }
         }
     }

@@ -94,3 +94,15 @@ impl CharKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_numbers_are_those_of_the_standard_library() {
+        let all = (0..=0x2_FFFF).filter_map(char::from_u32);
+        let other = |c: &char| is_alphanumeric(*c) != c.is_alphanumeric();
+        assert_eq!(all.filter(other).collect::<Vec<_>>(), []);
+    }
+}

@@ -10,7 +10,7 @@ use super::segments::{Segments, hash};
 use super::stats::Stats;
 use crate::page::tags::Tag;
 use crate::page::tree::{Bound, NodeKind, Tree, parse};
-use crate::text::is_alphanumeric;
+use crate::text::{EightBytes, is_alphanumeric};
 
 /// Bytes of structured data that are looked at.
 const DATA_BYTES_MAX: usize = 256 << 10;
@@ -294,8 +294,15 @@ pub(super) fn text_words(text: &str) -> impl Iterator<Item = TextWord<'_>> {
     std::iter::from_fn(move || {
         let bytes = rest.as_bytes();
         let start = bytes.iter().position(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)?;
-        let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
-        let end = end.map_or(bytes.len(), |end| start + end);
+        // Most words are short, and end in the eight bytes that are looked at together.
+        let length = EightBytes::at(bytes, start).map(EightBytes::letters);
+        let end = match length.filter(|length| *length < EightBytes::COUNT) {
+            Some(length) => start + length,
+            None => {
+                let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
+                end.map_or(bytes.len(), |end| start + end)
+            }
+        };
         let (word, kind) = if bytes.get(end).is_none_or(u8::is_ascii) {
             (start..end, WordKind::Plain)
         } else {
@@ -373,4 +380,37 @@ impl WordFilter {
 fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
     let mut lower = String::new();
     text_words(text).map(move |word| word.hash(&mut lower))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a text by the plain definition: where a word of ASCII ends before a character
+    /// that is none, both are looked at as Unicode has them.
+    const TEXTS: &str = "[a-cA-C09 ,.'éÉ的，ßK。\\u{3000}]{0,80}";
+
+    proptest::proptest! {
+        #[test]
+        fn no_word_of_a_title_is_passed_over(title in TEXTS, text in TEXTS) {
+            let mut facts = PageFacts::default();
+            facts.read_title(&title);
+            let mut lower = String::new();
+            for word in text_words(&text) {
+                let is_known = facts.title.contains(&word.hash(&mut lower));
+                proptest::prop_assert!(facts.known.may_have(&word) || !is_known, "{:?}", word);
+            }
+        }
+
+        #[test]
+        fn words_are_runs_of_letters_and_single_characters(text in TEXTS) {
+            let words: String = text_words(&text).map(|word| word.text).collect();
+            let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+            proptest::prop_assert_eq!(words, letters);
+            for word in text_words(&text) {
+                let single = word.text.chars().any(|c| ('\u{2E80}'..='\u{9FFF}').contains(&c));
+                proptest::prop_assert!(!single || word.text.chars().count() == 1, "{:?}", word);
+            }
+        }
+    }
 }

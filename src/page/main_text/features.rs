@@ -64,7 +64,12 @@ pub(super) fn level(value: u32) -> u8 {
 
 /// A share, 0 to 1, in steps of 1/250.
 pub(super) fn share(part: u32, of: u32) -> u8 {
-    (u64::from(part) * 250 / u64::from(of.max(1))).min(255) as u8
+    match part.checked_mul(250) {
+        Some(0) => 0,
+        // A division of 32 bits takes half of the time.
+        Some(part) => (part / of.max(1)).min(255) as u8,
+        None => (u64::from(part) * 250 / u64::from(of.max(1))).min(255) as u8,
+    }
 }
 
 /// A share of a quantity that is no count, 0 to 1, in steps of 1/250.

@@ -179,3 +179,20 @@ impl Out {
         self.text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn white_space_is_collapsed_however_words_are_written(
+            ascii in "[a-c\\x01\\x1B \t\n\r]{0,60}",
+            other in "é[a的。\u{A0} ]{0,20}",
+        ) {
+            let plain = |text: &str| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+            proptest::prop_assert_eq!(collapse(&ascii), plain(&ascii));
+            proptest::prop_assert_eq!(collapse(&other), plain(&other.replace('\u{A0}', " ")));
+        }
+    }
+}

@@ -102,3 +102,32 @@ impl fmt::Display for Fingerprint {
         write!(f, "{:016x}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The plain definition.
+    fn model(features: &[(u64, f32)]) -> u64 {
+        let vote = |bit: u32| {
+            let weights = features.iter().map(|(hash, weight)| {
+                let weight = i128::from((weight * PARTS).round() as i64);
+                if hash >> bit & 1 == 1 { weight } else { -weight }
+            });
+            u64::from(weights.sum::<i128>() > 0) << bit
+        };
+        (0..BITS).map(vote).sum()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn votes_of_any_weight_are_added_up(
+            features in proptest::collection::vec(
+                (0..=u64::MAX, proptest::prop_oneof![0.0..50.0f32, 0.0..3e7f32, -9.0..0.0f32]),
+                0..40,
+            ),
+        ) {
+            proptest::prop_assert_eq!(Fingerprint::of(features.clone()).0, model(&features));
+        }
+    }
+}
