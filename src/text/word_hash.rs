@@ -76,8 +76,9 @@ mod tests {
             for at in 0..bytes.len() {
                 let plain = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric());
                 let found = EightBytes::at(bytes, at).map(EightBytes::letters);
-                let short = bytes.len() - at < EightBytes::COUNT;
-                proptest::prop_assert_eq!(found, (!short).then(|| plain.count().min(EightBytes::COUNT)));
+                let whole = bytes.len() - at >= EightBytes::COUNT;
+                let most = plain.count().min(EightBytes::COUNT);
+                proptest::prop_assert_eq!(found, whole.then_some(most));
             }
         }
     }
