@@ -22,6 +22,7 @@ mod sniff;
 mod tags;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
@@ -228,14 +229,7 @@ fn read<T>(
     if is_plain_text(input.content_type) {
         return (plain(&text, charset, cut_at, limits), None);
     }
-    let bound = tree::Bound { nodes_max: limits.nodes_max, size_max: limits.tree_size_max.bytes() };
-    let reduced = reduce::reduced(&text);
-    ended("reduce");
-    let parsed = tree::parse_reduced(&reduced, bound);
-    // The tree has what is left of it.
-    drop(reduced);
-    drop(text);
-    ended("parse");
+    let parsed = parsed(text, limits, ended);
     let mut tree = tree::Tree::new(&parsed.html, limits.nodes_max);
     if limits.drop_nosnippet {
         tree.drop_nosnippet();
@@ -290,6 +284,22 @@ fn read<T>(
         cut: cut_at,
     };
     (page, Some(more))
+}
+
+/// Parses a page. The tree has what is left of its text.
+fn parsed(
+    text: Cow<'_, str>,
+    limits: &Limits,
+    ended: &mut impl FnMut(&'static str),
+) -> tree::Parsed {
+    let bound = tree::Bound { nodes_max: limits.nodes_max, size_max: limits.tree_size_max.bytes() };
+    let reduced = reduce::reduced(&text);
+    ended("reduce");
+    let parsed = tree::parse_reduced(&reduced, bound);
+    drop(reduced);
+    drop(text);
+    ended("parse");
+    parsed
 }
 
 /// Returns the language of a text (ISO 639-1), if it can be told.

@@ -23,7 +23,7 @@ impl EightBytes {
     pub(crate) fn letters(self) -> usize {
         // Seven bits each, so that nothing is carried from one byte to the next.
         let bytes = self.0 & !HIGH;
-        let small = bytes | EACH * 0x20;
+        let small = bytes | (EACH * 0x20);
         let from = |bytes: u64, first: u8| bytes + EACH * u64::from(0x80 - first);
         let letter = from(small, b'a') & !from(small, b'z' + 1);
         let digit = from(bytes, b'0') & !from(bytes, b'9' + 1);

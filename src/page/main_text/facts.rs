@@ -296,12 +296,11 @@ pub(super) fn text_words(text: &str) -> impl Iterator<Item = TextWord<'_>> {
         let start = bytes.iter().position(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)?;
         // Most words are short, and end in the eight bytes that are looked at together.
         let length = EightBytes::at(bytes, start).map(EightBytes::letters);
-        let end = match length.filter(|length| *length < EightBytes::COUNT) {
-            Some(length) => start + length,
-            None => {
-                let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
-                end.map_or(bytes.len(), |end| start + end)
-            }
+        let end = if let Some(length) = length.filter(|length| *length < EightBytes::COUNT) {
+            start + length
+        } else {
+            let end = bytes[start..].iter().position(|byte| !byte.is_ascii_alphanumeric());
+            end.map_or(bytes.len(), |end| start + end)
         };
         let (word, kind) = if bytes.get(end).is_none_or(u8::is_ascii) {
             (start..end, WordKind::Plain)

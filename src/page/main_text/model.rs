@@ -258,7 +258,9 @@ impl Columns {
         let mut columns = Self::new(width, rows.len().checked_div(width).unwrap_or_default());
         for (number, row) in rows.chunks_exact(width.max(1)).enumerate() {
             columns.begin(number);
-            row.iter().for_each(|value| columns.put("", *value));
+            for value in row {
+                columns.put("", *value);
+            }
         }
         columns
     }

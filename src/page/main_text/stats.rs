@@ -143,7 +143,7 @@ impl Stats {
                 words += of.letter & !in_word;
                 in_word = of.letter | in_word & of.not_space;
             }
-            self.words += words as u32;
+            self.words += words;
             let counts = counts.to_le_bytes();
             let count = |class: AsciiClass| u32::from(counts[class as usize]);
             self.weight += LATIN * (part.len() as u32 - count(AsciiClass::Space));

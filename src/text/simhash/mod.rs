@@ -60,17 +60,12 @@ impl Fingerprint {
 }
 
 /// Votes as long as they fit in 32 bits, of which twice as many are added up at a time.
+#[derive(Default)]
 struct SomeVotes {
     /// The weight of the features that have each bit, lowest first.
     having: [[u32; 32]; 2],
     /// The weight of all features.
     all: u32,
-}
-
-impl Default for SomeVotes {
-    fn default() -> Self {
-        Self { having: [[0; 32]; 2], all: 0 }
-    }
 }
 
 impl SomeVotes {
