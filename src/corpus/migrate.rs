@@ -101,7 +101,13 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
     let to = &mut Move { old, writer };
     match name {
         Name::Meta => to.facts(),
-        Name::Near | Name::Keys | Name::Segments | Name::Merges | Name::IndexLog => Ok(()),
+        // The index is made anew; parts of texts come with the first ones.
+        Name::Near
+        | Name::Keys
+        | Name::Segments
+        | Name::Merges
+        | Name::IndexLog
+        | Name::BodyParts => Ok(()),
         Name::HostNumbers => to.table(HOST_NUMBERS),
         Name::Domains => to.table(DOMAINS),
         Name::Patterns => to.table(PATTERNS),
@@ -119,8 +125,6 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::Copies => to.table(COPIES),
         Name::Contents => to.table(CONTENTS),
         Name::Bodies => to.bodies(),
-        // With the first ones.
-        Name::BodyParts => Ok(()),
         Name::Unsure => to.table(UNSURE),
         Name::Reviews => to.table(REVIEWS),
         Name::Sent => to.table(SENT),

@@ -50,6 +50,9 @@ const SHARE_LOOK: Duration = Duration::from_millis(2);
 /// who is told of new documents, or somebody else who wants to write would have to wait for it.
 const AWAITED: Duration = Duration::from_millis(50);
 
+/// For how long at most where others of this process ask for what is stored.
+const SHARED: Duration = Duration::from_secs(1);
+
 /// Owns the frontier and every write.
 pub(super) struct Committer<'a> {
     store: &'a Store,
@@ -262,7 +265,11 @@ impl<'a> Committer<'a> {
     fn time_left(&self, age: Duration) -> Duration {
         let longest = self.settings.limits.batch_time_max.duration();
         let is_awaited = !self.held.is_empty() || !self.fresh.is_empty() || self.store.is_wanted();
-        let longest = if is_awaited { longest.min(AWAITED) } else { longest };
+        let longest = match is_awaited {
+            true => longest.min(AWAITED),
+            false if self.is_shared() => longest.min(SHARED),
+            false => longest,
+        };
         longest.saturating_sub(age)
     }
 

@@ -199,7 +199,7 @@ impl Default for Config {
             robots_unreachable_max: Time::from_millis(30 * 86_400_000),
             robots_lost: RobotsLost::default(),
             robots_size_max: Size::from_bytes(robots::BYTES_MIN as u64),
-            robots_in_memory: Size::from_mib(64),
+            robots_in_memory: Size::from_mib(32),
             agent: "uniqcrawl".to_owned(),
             google_extras: true,
             hosts_in_memory_max: 10_000,

@@ -86,7 +86,7 @@ impl Default for Config {
             publisher: "uniqcrawl".to_owned(),
             article: ingest::ArticleLimits::default(),
             body_size_max: Size::from_mib(8),
-            bodies_size_max: Size::from_mib(128),
+            bodies_size_max: Size::from_mib(64),
             batch_lines_max: 1_000_000,
             batches_max: 16,
             requests_per_second_max: 0,

@@ -200,7 +200,7 @@ fn a_page_that_names_another_address_later_or_whose_canonical_copy_goes_is_elect
 #[test]
 fn the_order_of_arrival_decides_nothing() {
     let crawled = Crawled::new();
-    let index = Index::open(&crawled.store, &neardup::Config::default()).unwrap();
+    let mut index = Index::open(&crawled.store, &neardup::Config::default()).unwrap();
     let fingerprinter = Fingerprinter::default();
     let mut batch = crawled.store.begin().unwrap();
     let mut chance = 7_u64;
@@ -245,6 +245,9 @@ fn the_order_of_arrival_decides_nothing() {
                 let joined =
                     clusters::join(&mut batch, &article, &judged.place, at_once, now).unwrap();
                 document = joined.document;
+                if let Some(content) = joined.content {
+                    index.insert(&mut batch, content, &article.keys);
+                }
                 clusters::set_links(&mut batch, document, &article.address, links, now).unwrap();
             }
             let row = batch.get(DOCUMENTS, document).unwrap();

@@ -230,7 +230,7 @@ fn a_killed_run_is_shown_as_interrupted_and_goes_on_where_it_stopped() {
     let web = site(40, Duration::from_millis(120));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    put_jobs(path, &job("big", &web, ""));
+    put_jobs(path, &job("big", &web, "crawl.batch_time_max = \"50ms\"\n"));
     let mut child = start(path);
     // Longer than a batch stays open.
     wait_for(|| web.web.requests().len() > 14);

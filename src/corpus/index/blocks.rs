@@ -51,12 +51,29 @@ impl Weighter<BlockId, Held> for BytesOf {
     }
 }
 
-/// Blocks of the store that were asked for lately.
-pub(super) type BlockCache = Cache<BlockId, Held, BytesOf>;
+/// Blocks of the store that were asked for lately, and filters: each article asks some of these
+/// for each of its keys, so that as many as possible stay in memory.
+pub(super) struct BlockCache {
+    blocks: Cache<BlockId, Held, BytesOf>,
+    filters: Cache<BlockId, Held, BytesOf>,
+}
 
-/// Makes a cache of so many bytes.
-pub(super) fn cache(bytes: usize) -> BlockCache {
-    Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf)
+impl BlockCache {
+    /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
+    /// and a half times that for filters, of which a content has some 64 bytes.
+    pub(super) fn beside(page_cache: usize) -> Self {
+        let of = |bytes: usize| Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
+        Self { blocks: of(page_cache / 2), filters: of(page_cache / 2 * 5) }
+    }
+
+    fn part(&self, id: BlockId) -> &Cache<BlockId, Held, BytesOf> {
+        if id.level == FILTERS { &self.filters } else { &self.blocks }
+    }
+
+    /// Returns the memory that it takes, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks.weight() + self.filters.weight()
+    }
 }
 
 /// All blocks, as one state of the store has them.
@@ -69,14 +86,15 @@ pub(super) struct Source<'a, V> {
 
 impl<V: View> Source<'_, V> {
     fn held(&self, id: BlockId) -> Result<Held, Error> {
-        if let Some(held) = self.cache.get(&id) {
+        let cache = self.cache.part(id);
+        if let Some(held) = cache.get(&id) {
             return Ok(held);
         }
         let bytes = self.view.bytes(table_of(id.table), id)?;
         let bytes = bytes.ok_or_else(|| bad(BadBlock("is missing")))?;
         let held = Held::read(id, &bytes).map_err(bad)?;
         if self.keeps || id.level > 0 {
-            self.cache.insert(id, held.clone());
+            cache.insert(id, held.clone());
         }
         Ok(held)
     }

@@ -27,7 +27,7 @@ use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
-use blocks::{BlockCache, Source, cache, keep, remove_some};
+use blocks::{BlockCache, Source, keep, remove_some};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
@@ -127,7 +127,7 @@ impl Index {
             merges: Vec::new(),
             ended: Vec::new(),
             removed: Vec::new(),
-            cache: Arc::new(cache(store.cache_bytes() / 2)),
+            cache: Arc::new(BlockCache::beside(store.cache_bytes())),
             written: 0,
             owed: 0,
             ahead: false,
@@ -440,7 +440,7 @@ impl Index {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let frozen: usize = self.frozen.iter().map(Frozen::bytes).sum();
-        self.tail.bytes() + frozen + self.cache.weight() as usize
+        self.tail.bytes() + frozen + self.cache.bytes() as usize
     }
 }
 

@@ -103,7 +103,7 @@ impl Default for Config {
             sentence_candidates: 200,
             cosine_min: 0.0,
             cosine_enough: 0.7,
-            memory: Size::from_mib(128),
+            memory: Size::from_mib(64),
         }
     }
 }
