@@ -1,15 +1,11 @@
-//! Serves a site of N pages of 13 KB with 20 links each on loopback, until it is killed.
-
-use std::net::SocketAddr;
-
-use uniqcrawl::localweb::{LocalWeb, Page, Site};
+//! The usual site: pages of one template in a language of syllables.
 
 /// Words that make up a third of any English text.
 const USUAL: [&str; 12] =
     ["the", "of", "and", "to", "in", "is", "that", "for", "with", "as", "was", "by"];
 
 /// Words of the language of this site: made of syllables, the first ones much more usual.
-fn vocabulary() -> Vec<String> {
+pub fn vocabulary() -> Vec<String> {
     const SYLLABLES: [&str; 20] = [
         "ba", "cor", "del", "fi", "gra", "hol", "in", "ju", "ka", "lem", "mo", "nar", "os", "pi",
         "qua", "ret", "sil", "tu", "ver", "zo",
@@ -21,7 +17,7 @@ fn vocabulary() -> Vec<String> {
     (0..6_000).map(word).collect()
 }
 
-fn page(number: u64, pages: u64, words: &[String]) -> String {
+pub fn page(number: u64, pages: u64, words: &[String]) -> String {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     let mut next = || {
         state ^= state << 13;
@@ -29,7 +25,9 @@ fn page(number: u64, pages: u64, words: &[String]) -> String {
         state ^= state << 17;
         state
     };
-    let mut html = format!("<!DOCTYPE html><html><head><title>Page {number}</title></head><body><main><h1>Page {number}</h1>\n");
+    let mut html = format!(
+        "<!DOCTYPE html><html><head><title>Page {number}</title></head><body><main><h1>Page {number}</h1>\n"
+    );
     while html.len() < 12_000 {
         html.push_str("<p>");
         for _ in 0..40 {
@@ -59,21 +57,4 @@ fn page(number: u64, pages: u64, words: &[String]) -> String {
     }
     html.push_str("</ul></body></html>");
     html
-}
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let address: SocketAddr =
-        arguments.next().expect("site ADDRESS [PAGES]").parse().expect("an address and port");
-    let pages: u64 = arguments.next().map_or(5_000, |n| n.parse().expect("a number of pages"));
-    let words = vocabulary();
-    let front = Site::new().page("/", Page::html(page(0, pages, &words))).robots("User-agent: *\nAllow: /\n");
-    let site = (0..pages).fold(front, |site, number| {
-        site.page(&format!("/p/{number}"), Page::html(page(number, pages, &words)))
-    });
-    let web = LocalWeb::start_at(address, site).await.expect("the address can be bound");
-    web.stop_recording();
-    println!("http://{address}/");
-    std::future::pending::<()>().await;
 }

@@ -1,0 +1,100 @@
+//! Serves a site of N pages on loopback, until it is killed: by default of 13 KB with 20 links each.
+//! Usage: site ADDRESS [PAGES [--copies TRUTH [--hosts N] [--language en|zh]]]
+//!
+//! With `--copies`, one page in ten is a copy of another one with known edits, and one of a series
+//! that shares a notice; TRUTH is the file that says so, a line of JSON for each page. The pages are
+//! spread over N (1) hosts: the addresses that follow ADDRESS, with its port.
+
+mod chinese;
+mod copies;
+mod english;
+mod language;
+mod layout;
+mod usual;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use uniqcrawl::localweb::{LocalWeb, Page, Site};
+
+use language::Vocabulary;
+
+const ROBOTS: &str = "User-agent: *\nAllow: /\n";
+
+struct Arguments {
+    address: SocketAddr,
+    pages: u64,
+    /// File of the truth, for a site of copies.
+    copies: Option<String>,
+    hosts: u8,
+    chinese: bool,
+}
+
+fn arguments() -> Arguments {
+    let mut rest = std::env::args().skip(1);
+    let address = rest.next().expect("site ADDRESS [PAGES [--copies TRUTH ...]]");
+    let address = address.parse().expect("an address and port");
+    let pages = rest.next().map_or(5_000, |n| n.parse().expect("a number of pages"));
+    let mut all = Arguments { address, pages, copies: None, hosts: 1, chinese: false };
+    while let Some(name) = rest.next() {
+        let value = rest.next().expect("each option has a value");
+        match name.as_str() {
+            "--copies" => all.copies = Some(value),
+            "--hosts" => all.hosts = value.parse().expect("a number of hosts"),
+            "--language" => all.chinese = value == "zh",
+            _ => panic!("unknown option {name}"),
+        }
+    }
+    all
+}
+
+/// A site of one template, as it has always been: what figures of different times are compared by.
+fn usual(pages: u64) -> Site {
+    let words = usual::vocabulary();
+    let front = Site::new().page("/", Page::html(usual::page(0, pages, &words))).robots(ROBOTS);
+    (0..pages).fold(front, |site, number| {
+        site.page(&format!("/p/{number}"), Page::html(usual::page(number, pages, &words)))
+    })
+}
+
+/// The same port at the addresses that follow.
+fn addresses(first: SocketAddr, count: u8) -> Vec<SocketAddr> {
+    let IpAddr::V4(ip) = first.ip() else { return vec![first] };
+    let address = |n: u8| Ipv4Addr::from(u32::from(ip) + u32::from(n));
+    (0..count).map(|n| SocketAddr::from((address(n), first.port()))).collect()
+}
+
+/// Sites with known copies, one for each host.
+fn with_copies(arguments: &Arguments, hosts: &[SocketAddr]) -> Vec<Site> {
+    let language = if arguments.chinese { &chinese::CHINESE } else { &english::ENGLISH };
+    let bases = hosts.iter().map(|address| format!("http://{address}")).collect();
+    let all = copies::Site::new(arguments.pages, bases, Vocabulary::new(language));
+    if let Some(file) = &arguments.copies {
+        std::fs::write(file, all.truth()).expect("the truth can be written");
+    }
+    let front = |host| Site::new().robots(ROBOTS).page("/", Page::html(all.front(host)));
+    let mut sites: Vec<Site> = (0..all.hosts()).map(front).collect();
+    for number in 0..arguments.pages {
+        let site = &mut sites[all.host(number)];
+        let page = Page::html(all.html(number));
+        *site = std::mem::take(site).page(&format!("/p/{number}"), page);
+    }
+    sites
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments = arguments();
+    let hosts = addresses(arguments.address, arguments.hosts);
+    let sites = match arguments.copies {
+        Some(_) => with_copies(&arguments, &hosts),
+        None => vec![usual(arguments.pages)],
+    };
+    let mut webs = Vec::new();
+    for (address, site) in hosts.iter().zip(sites) {
+        let web = LocalWeb::start_at(*address, site).await.expect("the address can be bound");
+        web.stop_recording();
+        webs.push(web);
+    }
+    webs.iter().for_each(|web| println!("{}", web.url(0)));
+    std::future::pending::<()>().await;
+}
