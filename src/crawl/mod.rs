@@ -131,7 +131,7 @@ impl Default for RunLimits {
             obey_noindex: true,
             requests_max: 256,
             page_threads: 0,
-            pages_size_max: Size::from_mib(160),
+            pages_size_max: Size::from_mib(128),
             batch_pages_max: 8_192,
             batch_time_max: Time::from_secs(5),
             idle_wait_max: Time::from_secs(600),

@@ -238,7 +238,7 @@ fn every_table_is_moved() {
 }
 
 /// Has each text in one row, as in format 7.
-fn age_texts(store: Store) {
+fn age_texts(store: &Store) {
     let mut batch = store.begin().unwrap();
     let firsts = batch.rows(BODIES).unwrap().map(|row| {
         let row = row.unwrap();
@@ -270,7 +270,8 @@ fn texts_of_format_7_come_to_lie_in_pieces_and_all_numbers_stay() {
         rows.map(|(key, row)| (key.to_vec(), row.to_vec())).collect::<Vec<_>>()
     };
     let before = rows(&store);
-    age_texts(store);
+    age_texts(&store);
+    drop(store);
     let done = migrate(folder.path(), 16 << 20, false).unwrap().unwrap();
     assert_eq!(done.from_format, 7);
     let store = open(folder.path());

@@ -337,7 +337,7 @@ fn the_planned_memory_is_that_of_contents_in_memory() {
     let (_, blocks) = Segment::of(1, tail, postings);
     let right = finder.bytes() + blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
     assert!(off(memory.writing as f64, right as f64) < 0.1, "{}, not {right}", memory.writing);
-    assert_eq!(memory.cache, 128 << 20);
+    assert_eq!(memory.cache, 768 << 20);
 }
 
 /// Runs of unlike texts have the same key because they are equal, or because their hashes are: of

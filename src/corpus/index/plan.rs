@@ -276,14 +276,14 @@ mod tests {
         assert_eq!(plan.postings_each, 5);
         let more = plan.article.blocks - plan.look_up.blocks;
         assert!((0.0..1.0).contains(&more) && plan.article.filters > 0.0, "{plan:?}");
-        assert_eq!(plan.look_up.comparisons, plan.article.comparisons);
+        assert!((plan.look_up.comparisons - plan.article.comparisons).abs() < 1e-9);
     }
 
     #[test]
     fn memory_does_not_grow_and_the_file_does() {
         let [small, large] = [1 << 20, 1 << 30].map(plan);
         assert_eq!(small.memory, large.memory);
-        assert!(large.memory.bytes() < 3 * 256 + 64 << 20, "{:?}", large.memory);
+        assert!(large.memory.bytes() < 832 << 20, "{:?}", large.memory);
         let growth = large.bytes as f64 / small.bytes as f64;
         assert!((900.0..1_100.0).contains(&growth), "{growth}");
         for plan in [small, large] {
