@@ -119,6 +119,8 @@ fn main() {
     while next <= count {
         let (rate, slowest) = grow(&store, &mut index, next, goal);
         next = goal + 1;
+        // A crawl looks up whatever it adds, so that the caches are filled.
+        look(&index, &store, (0..2 * LOOKUPS).map(|at| u64::MAX / 2 - at));
         let new = look(&index, &store, (0..LOOKUPS).map(|at| u64::MAX - at));
         let step = (next / LOOKUPS).max(1);
         let known = look(&index, &store, (0..LOOKUPS).map(|at| 1 + at * step % (next - 1)));
