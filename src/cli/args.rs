@@ -245,6 +245,9 @@ pub(crate) struct DedupArgs {
     /// number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+    /// Memory to take: `512 MiB`, `2 GB`; 0 for an eighth of the machine's, 256 MiB to 1 GiB
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
+    pub memory: Option<Size>,
 }
 
 /// How duplicates are found.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::config::Config as Settings;
 use crate::corpus::dedup::{Comparison, Side, compare_sides};
+use crate::corpus::files::{Lines, Record, values_of};
 use crate::corpus::tables::DOCUMENTS;
-use crate::neardup::files::{Lines, Record, values_of};
 use crate::neardup::{Config, InputDocument};
 use crate::store::{self, Snapshot, Store, View as _};
 use crate::text::features::{ArticleField, Fingerprinter};

@@ -3,8 +3,9 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use crate::config;
+use crate::corpus::files::{self, DedupReport, Resources};
 use crate::neardup::Config;
-use crate::neardup::files::{self, DedupReport};
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,7 +16,11 @@ use super::settings;
 
 /// `crawl dedup FILE... --out DIR`.
 pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let config = settings(&args.rule)?;
+    let mut config = all_settings(&args.rule)?;
+    if let Some(memory) = args.memory {
+        config.memory = memory;
+    }
+    let resources = Resources { threads: args.threads, memory: config.memory_bytes() };
     let bar = if quiet || !std::io::stderr().is_terminal() {
         ProgressBar::hidden()
     } else {
@@ -23,9 +28,10 @@ pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
     };
     bar.set_style(ProgressStyle::with_template("{spinner} {elapsed} {msg}")?);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let report = files::run(&args.files, &args.out, &config, args.threads, &mut |all, copies| {
+    let show_progress = &mut |all, copies| {
         bar.set_message(format!("{} documents, {} duplicates", number(all), number(copies)));
-    });
+    };
+    let report = files::run(&args.files, &args.out, &config.dedup, resources, show_progress);
     bar.finish_and_clear();
     let report = report?;
     if json {
@@ -38,10 +44,16 @@ pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
 
 /// The preset, or the section `dedup` of the settings file, and the flags.
 pub(super) fn settings(args: &RuleArgs) -> Result<Config> {
-    let mut config = match (args.preset, &args.config) {
-        (Some(preset), _) => preset.config(),
-        (None, file) => settings::read(file.as_deref())?.config.dedup,
-    };
+    Ok(all_settings(args)?.dedup)
+}
+
+/// The same among all other settings.
+fn all_settings(args: &RuleArgs) -> Result<config::Config> {
+    let mut all = settings::read(args.config.as_deref())?.config;
+    if let Some(preset) = args.preset {
+        all.dedup = preset.config();
+    }
+    let config = &mut all.dedup;
     if let Some(extractor) = args.extractor {
         config.features.extractor = extractor;
     }
@@ -52,7 +64,7 @@ pub(super) fn settings(args: &RuleArgs) -> Result<Config> {
         config.k = k;
     }
     config.check()?;
-    Ok(config)
+    Ok(all)
 }
 
 fn show(report: &DedupReport, args: &DedupArgs) -> Result<()> {

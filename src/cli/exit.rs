@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use crate::corpus::{dedup, search};
+use crate::corpus::{dedup, files, search};
 use crate::frontier::duplicate_feed;
-use crate::neardup::{self, files};
+use crate::neardup;
 use crate::text::features;
 use crate::web::fetch;
 use crate::{config, crawl, service, store, urls};
@@ -92,7 +92,7 @@ fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn is_input(error: Option<&files::Error>) -> bool {
     match error {
         Some(files::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
-        Some(files::Error::Output(_)) | None => false,
+        Some(files::Error::Output(_) | files::Error::Work(_)) | None => false,
         Some(_) => true,
     }
 }

@@ -8,9 +8,9 @@ use std::time::UNIX_EPOCH;
 
 use crate::config::Config;
 use crate::corpus::documents::DocId;
+use crate::corpus::files::{Lines, Record};
 use crate::corpus::search::{self, Entry, Order, Search, Updated};
 use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
-use crate::neardup::files::{Lines, Record};
 use crate::store::{self, Snapshot, Store, View as _};
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;

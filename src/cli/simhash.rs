@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::neardup::files::values_of;
+use crate::corpus::files::values_of;
 use crate::text::features::{ArticleField, Extractor, Fingerprinter, Input, TextKeys};
 use anyhow::Result;
 use clap::Args as ClapArgs;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::base::system;
 use crate::base::units::{Size, Time};
 #[cfg(feature = "search")]
 use crate::corpus::search;
@@ -304,6 +305,12 @@ impl Config {
             recrawl: self.recrawl.clone(),
             limits: self.crawl.limits.clone(),
         }
+    }
+
+    /// Returns the memory budget in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        memory::budget(self.memory, system::memory()) as usize
     }
 
     /// Returns the memory of the store's page cache in bytes.

@@ -101,13 +101,18 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
     let to = &mut Move { old, writer };
     match name {
         Name::Meta => to.facts(),
-        // The index is made anew; parts of texts come with the first ones.
+        // The index is made anew; parts of texts come with the first ones; runs over files have
+        // stores of their own.
         Name::Near
         | Name::Keys
         | Name::Segments
         | Name::Merges
         | Name::IndexLog
-        | Name::BodyParts => Ok(()),
+        | Name::BodyParts
+        | Name::Lines
+        | Name::LinePlaces
+        | Name::LineTrees
+        | Name::LineLists => Ok(()),
         Name::HostNumbers => to.table(HOST_NUMBERS),
         Name::Domains => to.table(DOMAINS),
         Name::Patterns => to.table(PATTERNS),

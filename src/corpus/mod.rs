@@ -10,6 +10,7 @@ pub mod dedup;
 pub mod documents;
 pub mod explain;
 pub mod export;
+pub mod files;
 pub mod index;
 pub mod migrate;
 #[cfg(feature = "search")]

@@ -6,6 +6,7 @@ use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent};
+use super::files::{StoredLine, StoredPlace, StoredTree};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
@@ -79,3 +80,15 @@ pub const BOILERPLATE: Table<u32, Counts> = Table::new(Name::Boilerplate);
 
 /// Host number -> what it answers for pages that it does not have.
 pub const ERROR_PAGES: Table<u32, ErrorPage> = Table::new(Name::ErrorPages);
+
+/// Document of a run over files -> its line.
+pub const LINES: Table<u32, StoredLine> = Table::new(Name::Lines);
+
+/// Content of such a run -> where it hangs.
+pub const LINE_PLACES: Table<u32, StoredPlace> = Table::new(Name::LinePlaces);
+
+/// Tree of such a run -> tree.
+pub const LINE_TREES: Table<u32, StoredTree> = Table::new(Name::LineTrees);
+
+/// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the first.
+pub const LINE_LISTS: Table<((u32, u64), u32), u32> = Table::new(Name::LineLists);

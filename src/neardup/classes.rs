@@ -9,7 +9,7 @@ use crate::neardup::forest::Forest;
 use crate::text::features::TextKeys;
 use crate::text::simhash::Fingerprint;
 
-use super::memory;
+use super::storage::Storage;
 use super::{Attachment, Config, Error, Judgement, Likeness};
 
 /// A parent forest, and the tree that each of its roots has here.
@@ -19,11 +19,15 @@ pub(super) struct Classes {
     words_min: u32,
 }
 
+/// Tells whether fingerprints are all that is asked for.
+pub(super) fn are_enough(config: &Config) -> bool {
+    !config.rule.confirm && Key::asked(config).all(|(key, _)| key == Key::Near)
+}
+
 impl Classes {
     /// Makes an empty one, if fingerprints are all that is asked for.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, Error> {
-        let alone = Key::asked(config).all(|(key, _)| key == Key::Near);
-        if config.rule.confirm || !alone {
+        if !are_enough(config) {
             return Ok(None);
         }
         let forest = Forest::new(config.layout, config.k)?;
@@ -31,22 +35,24 @@ impl Classes {
         Ok(Some(Self { forest, trees, words_min }))
     }
 
-    /// Adds a text, which is document number `number`, and tells where it belongs.
-    pub(super) fn place(
+    /// Adds a text, which is document number `number`, and tells where it belongs; if nowhere, it
+    /// becomes the tree `next`.
+    pub(super) fn place<S: Storage>(
         &mut self,
         text: &TextKeys,
         number: u32,
-        known: &memory::MemoryTrees,
-    ) -> Judgement {
+        next: u32,
+        known: &S,
+    ) -> Result<Judgement, S::Error> {
         if text.words < self.words_min {
-            return Judgement::default();
+            return Ok(Judgement::default());
         }
         let root = self.forest.insert(text.fingerprint, Timestamp(i64::from(number)));
         let Some(tree) = self.trees.get(&root).copied() else {
-            self.trees.insert(root, known.trees.len() as u32);
-            return Judgement::default();
+            self.trees.insert(root, next);
+            return Ok(Judgement::default());
         };
-        let its = &known.nodes[known.trees[tree as usize].root as usize].keys.text;
+        let its = &known.text(known.tree(tree)?.root)?.keys.text;
         let similarity = text.sketch.similarity(&its.sketch);
         let matched = Attachment {
             document: u64::from(tree),
@@ -56,7 +62,7 @@ impl Classes {
             sure: true,
             evicts: Vec::new(),
         };
-        Judgement { matched: Some(matched), ..Judgement::default() }
+        Ok(Judgement { matched: Some(matched), ..Judgement::default() })
     }
 
     /// Counts one more document with a known fingerprint.

@@ -332,7 +332,13 @@ impl Postings for NoPostings {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+    use std::cell::Cell;
+
+    use super::super::judge::{CHANCE_MAX, judge};
+    use super::super::known::{KnownText, KnownTree, Mate, Question, Trees};
     use super::*;
+    use crate::base::clock::Timestamp;
     use crate::text::features::{KindHashes, Standing, TextKeys};
     use crate::text::simhash::Fingerprint;
 
@@ -364,6 +370,58 @@ mod tests {
         assert_eq!(finder.keys_of(5, &with(11, 3)), [key]);
         assert_eq!(finder.keys_of(5, &with(11, 4)), []);
         assert_eq!(finder.candidates(&with(11, 3))[0].content, 5);
+    }
+
+    /// Texts of which each is a tree; counts those that are looked up.
+    struct CountedTexts {
+        texts: Vec<ArticleKeys>,
+        looked_up: Cell<usize>,
+    }
+
+    impl Trees for CountedTexts {
+        type Error = Infallible;
+
+        fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Infallible> {
+            self.looked_up.set(self.looked_up.get() + 1);
+            let keys = Cow::Borrowed(&self.texts[content as usize]);
+            Ok(Some(KnownText { content, document: content, keys }))
+        }
+
+        fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
+            Ok(KnownTree {
+                document: text.document,
+                root_content: text.content,
+                root: text.keys,
+                canonical: None,
+                leaf: None,
+                copies: 1,
+                first_arrival: Timestamp(0),
+            })
+        }
+
+        fn mates(&self, _: u64, _: &Question<'_>) -> Result<Vec<Mate<'_>>, Infallible> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn of_many_texts_that_share_a_run_by_chance_few_are_looked_up() {
+        let mut finder = Finder::new(&Config::default()).unwrap();
+        // Each shares a run of its own; the last one shares three, and more than chance has.
+        let mut texts: Vec<ArticleKeys> =
+            (0..40).map(|at| text(10 + at as u8, &[(3 * at, 3 * at + 3)])).collect();
+        texts.push(text(99, &[(0, 9), (SLOTS - TAIL, SLOTS)]));
+        for (number, other) in (0..).zip(&texts) {
+            finder.insert(number, other);
+        }
+        let article = text(1, &[]);
+        let candidates = finder.candidates(&article);
+        assert_eq!((candidates.len(), candidates[0].content), (41, 40));
+        let known = CountedTexts { texts, looked_up: Cell::new(0) };
+        let config = Config::default();
+        let Ok(judged) = judge(&known, &candidates, &Question::new(&article, ""), &config);
+        assert_eq!(judged.matched.map(|matched| matched.document), Some(40));
+        assert_eq!(known.looked_up.get(), CHANCE_MAX + 1);
     }
 
     #[test]

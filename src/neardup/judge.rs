@@ -19,6 +19,11 @@ pub(super) const RELATED: f32 = 0.08;
 /// shares with the article.
 const COMMONPLACE_SHARE_MIN: f32 = 0.4;
 
+/// Texts that are looked up in vain because they share runs of the sketch with an article. Those that
+/// share most come first: where each pair of words stands alone in its part of the sketch, one common
+/// pair is a run, and of a hundred thousand texts a hundred share it.
+pub(super) const CHANCE_MAX: usize = 16;
+
 /// Candidates that are looked up for each tree that may be compared.
 const CONTENTS_PER_TREE: usize = 4;
 
@@ -239,13 +244,17 @@ impl<'a> Case<'a> {
         let mut related: Vec<Related<'_>> = Vec::new();
         let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
         // Many contents of one tree must not cost as much as many trees.
-        let mut looked_up = 0;
+        let (mut looked_up, mut by_chance) = (0, 0);
         for candidate in candidates {
             if looked_up == contents_max || related.len() >= config.candidates_max {
                 break;
             }
+            if candidate.weak && by_chance == CHANCE_MAX {
+                continue;
+            }
             let Some(text) = trees.text(candidate.content)? else { continue };
             if candidate.weak && !resembles(sketch, &text.keys.text.sketch) {
+                by_chance += 1;
                 continue;
             }
             looked_up += 1;

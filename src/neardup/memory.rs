@@ -1,291 +1,173 @@
-//! The trees of all contents, in memory.
+//! All that is remembered of documents, in memory.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use super::Key;
-use crate::base::clock::Timestamp;
-use crate::text::features::{ArticleKeys, Standing};
+use crate::text::features::ArticleKeys;
 
-use super::deduplicator::Cluster;
-use super::known::{KnownText, KnownTree, Mate, Question, Trees};
-use super::{Attachment, Config, site_allows};
+use super::storage::{JudgedPage, JudgedText, JudgedTree, PageList, Storage, TextPlace};
+use super::{Candidate, Config, Error, Finder, classes};
 
-/// Pages of a document on one site that are asked.
-const MATES_MAX: usize = 8;
+/// Bytes of a text beyond the keys by which it is found: nearly all of them are its sketch.
+const TEXT_BYTES: usize = 1_024;
 
-/// Pages of the smaller of two trees that are asked before both become one; pages of a text that
-/// are asked before it moves.
-const MERGED_MAX: usize = 32;
+/// Bytes of the hash of a text in its table.
+const EXACT_BYTES: usize = 34;
 
-/// All trees with their texts, and the documents that carry these.
-#[derive(Default)]
-pub(super) struct MemoryTrees {
-    pub nodes: Vec<DistinctText>,
-    pub trees: Vec<MemoryTree>,
-    pub documents: Vec<JudgedPage>,
-    /// Some documents of each tree of several on each site.
-    sites: HashMap<(u32, u64), Vec<u32>>,
+/// Bytes of a list of documents, which is mostly short.
+const LIST_BYTES: usize = 80;
+
+/// Everything in lists.
+pub(crate) struct MemoryStorage {
+    /// None where no text is asked for by its keys.
+    finder: Option<Finder>,
+    /// Number of the first content of each exact hash.
+    exact: HashMap<u128, u32>,
+    /// The further ones: pages of one site that are no copies of each other have the same text.
+    twins: HashMap<u128, Vec<u32>>,
+    texts: Vec<DistinctText>,
+    trees: Vec<JudgedTree>,
+    pages: Vec<JudgedPage>,
+    lists: HashMap<PageList, Vec<u32>>,
 }
 
 /// A distinct text.
-pub(super) struct DistinctText {
-    pub place: TextPlace,
+struct DistinctText {
+    place: TextPlace,
     /// In a box: the list grows without moving it.
-    pub keys: Box<ArticleKeys>,
+    keys: Box<ArticleKeys>,
 }
 
-/// Where a text hangs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TextPlace {
-    pub tree: u32,
-    /// The first document that has it.
-    pub first: u32,
-    pub key: Key,
-    pub distance: u8,
-    pub similarity: f32,
-}
-
-pub(super) struct MemoryTree {
-    pub cluster: Cluster,
-    pub popularity: u64,
-    /// The content that the others are compared with.
-    pub root: u32,
-    /// Its documents but for the first, until it is counted anew.
-    others: Vec<u32>,
-}
-
-/// A document as it was judged.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct JudgedPage {
-    pub content: u32,
-    pub popularity: u64,
-    standing: LineStanding,
-}
-
-/// A [`Standing`] without what files of lines do not have.
-#[derive(Debug, Clone, Copy)]
-struct LineStanding {
-    site: u64,
-    edition: u32,
-    form: u32,
-    name: u32,
-    title: u32,
-    heading: u32,
-}
-
-impl JudgedPage {
-    pub(super) fn of(standing: &Standing, content: u32, popularity: u64) -> Self {
-        let Standing { site, edition, form, name, title, heading, .. } = *standing;
-        let standing = LineStanding { site, edition, form, name, title, heading };
-        Self { content, popularity, standing }
+impl MemoryStorage {
+    /// Makes an empty one.
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let finder = if classes::are_enough(config) { None } else { Some(Finder::new(config)?) };
+        Ok(Self {
+            finder,
+            exact: HashMap::new(),
+            twins: HashMap::new(),
+            texts: Vec::new(),
+            trees: Vec::new(),
+            pages: Vec::new(),
+            lists: HashMap::new(),
+        })
     }
 
-    pub(super) fn standing(&self) -> Standing {
-        let LineStanding { site, edition, form, name, title, heading } = self.standing;
-        Standing { site, edition, form, name, title, heading, ..Standing::default() }
-    }
-}
-
-impl TextPlace {
-    /// That of a leaf.
-    pub(super) fn leaf(first: u32, matched: &Attachment) -> Self {
-        Self {
-            tree: matched.document as u32,
-            first,
-            key: matched.key,
-            distance: matched.distance as u8,
-            similarity: matched.likeness.similarity,
+    /// Moves everything to another storage, which is empty.
+    pub(crate) fn move_to<S: Storage>(self, other: &mut S) -> Result<(), S::Error> {
+        // The other one finds texts by itself: here, memory becomes free.
+        drop((self.finder, self.exact, self.twins));
+        for (content, DistinctText { place, keys }) in (0..).zip(self.texts) {
+            other.add_text(content, place, *keys)?;
         }
+        for (tree, row) in (0..).zip(self.trees) {
+            other.put_tree(tree, row)?;
+        }
+        for (document, page) in (0..).zip(self.pages) {
+            other.add_page(document, page)?;
+        }
+        for (list, documents) in self.lists {
+            for (at, document) in (0..).zip(documents) {
+                other.add_listed(list, at, document)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns about how much memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = self.trees.capacity() * size_of::<JudgedTree>()
+            + self.pages.capacity() * size_of::<JudgedPage>()
+            + self.lists.capacity() * LIST_BYTES;
+        self.index_bytes()
+            + self.exact.capacity() * EXACT_BYTES
+            + self.texts.len() * TEXT_BYTES
+            + rows
+    }
+
+    /// Returns the memory of the keys by which texts are found, in bytes.
+    pub(crate) fn index_bytes(&self) -> usize {
+        self.finder.as_ref().map_or(0, Finder::bytes)
     }
 }
 
-impl Trees for MemoryTrees {
+impl Storage for MemoryStorage {
     type Error = Infallible;
 
-    fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Infallible> {
-        let node = &self.nodes[content as usize];
-        let (document, keys) = (u64::from(node.place.tree), Cow::Borrowed(&*node.keys));
-        Ok(Some(KnownText { content, document, keys }))
+    fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, Infallible> {
+        Ok(self.finder.as_ref().map_or(Vec::new(), |finder| finder.candidates(keys)))
     }
 
-    fn tree<'a>(&'a self, text: KnownText<'a>) -> Result<KnownTree<'a>, Infallible> {
-        let tree = &self.trees[text.document as usize];
-        let keys = |content: u32| Cow::Borrowed(&*self.nodes[content as usize].keys);
-        let canonical = self.documents.get(tree.cluster.canonical as usize);
-        let canonical = canonical.map(|page| page.content).filter(|content| *content != tree.root);
-        let root_content = u64::from(tree.root);
-        Ok(KnownTree {
-            document: text.document,
-            root_content,
-            root: keys(tree.root),
-            canonical: canonical.map(keys),
-            leaf: (text.content != root_content).then_some(text.keys),
-            copies: u64::from(tree.cluster.copies),
-            first_arrival: Timestamp(i64::from(tree.cluster.first)),
-        })
+    fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, Infallible> {
+        let first = self.exact.get(&hash);
+        let twins = self.twins.get(&hash).into_iter().flatten();
+        Ok(first.into_iter().chain(twins).copied().collect())
     }
 
-    fn mates(&self, document: u64, question: &Question<'_>) -> Result<Vec<Mate<'_>>, Infallible> {
-        Ok(self.pages(document as u32, question))
+    fn text(&self, content: u32) -> Result<JudgedText<'_>, Infallible> {
+        let DistinctText { place, keys } = &self.texts[content as usize];
+        Ok(JudgedText { tree: place.tree, keys: Cow::Borrowed(keys) })
     }
-}
 
-impl MemoryTrees {
-    /// Returns documents of a tree on the site of a question.
-    pub(super) fn pages(&self, tree: u32, question: &Question<'_>) -> Vec<Mate<'_>> {
-        let site = question.keys.standing.site;
-        if site == 0 {
-            return Vec::new();
+    fn place(&self, content: u32) -> Result<TextPlace, Infallible> {
+        Ok(self.texts[content as usize].place)
+    }
+
+    fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), Infallible> {
+        self.texts[content as usize].place = place;
+        Ok(())
+    }
+
+    fn add_text(
+        &mut self,
+        content: u32,
+        place: TextPlace,
+        keys: ArticleKeys,
+    ) -> Result<(), Infallible> {
+        if *self.exact.entry(keys.text.hash).or_insert(content) != content {
+            self.twins.entry(keys.text.hash).or_default().push(content);
         }
-        let first = [self.trees[tree as usize].cluster.first];
-        let numbers = self.sites.get(&(tree, site)).map_or(&first[..], Vec::as_slice);
-        let pages = numbers.iter().map(|number| &self.documents[*number as usize]);
-        let pages = pages.filter(|page| {
-            page.standing.site == site && question.content != Some(u64::from(page.content))
-        });
-        pages.map(|page| self.mate(page)).collect()
-    }
-
-    fn mate(&self, page: &JudgedPage) -> Mate<'_> {
-        let text = &self.nodes[page.content as usize].keys.text;
-        let (content, standing) = (u64::from(page.content), page.standing());
-        Mate { content, standing, text: Cow::Borrowed(text) }
-    }
-
-    /// Makes a tree of its own for a content that `first` has.
-    pub(super) fn plant(&mut self, first: u32, content: u32) -> TextPlace {
-        let tree = self.trees.len() as u32;
-        let cluster = Cluster { first, canonical: first, copies: 0 };
-        self.trees.push(MemoryTree { cluster, popularity: 0, root: content, others: Vec::new() });
-        TextPlace { tree, first, key: Key::First, distance: 0, similarity: 1.0 }
-    }
-
-    /// Adds a document to a tree. Returns whether it is the canonical one from here on, and was not
-    /// the first.
-    pub(super) fn add(&mut self, tree: u32, page: JudgedPage) -> bool {
-        let number = self.documents.len() as u32;
-        self.documents.push(page);
-        self.count(tree, number)
-    }
-
-    fn count(&mut self, number: u32, document: u32) -> bool {
-        let page = self.documents[document as usize];
-        let tree = &mut self.trees[number as usize];
-        tree.cluster.copies += 1;
-        if tree.cluster.copies == 1 {
-            let first = document;
-            tree.cluster = Cluster { first, canonical: first, copies: 1 };
-            tree.popularity = page.popularity;
-            return false;
+        if let Some(finder) = &mut self.finder {
+            finder.insert(u64::from(content), &keys);
         }
-        let (earlier, later) = (document.min(tree.cluster.first), document.max(tree.cluster.first));
-        tree.cluster.first = earlier;
-        tree.others.push(later);
-        let canonical = tree.cluster.canonical;
-        let better = page.popularity > tree.popularity
-            || (page.popularity == tree.popularity && document < canonical);
-        if better {
-            (tree.cluster.canonical, tree.popularity) = (document, page.popularity);
+        self.texts.push(DistinctText { place, keys: Box::new(keys) });
+        Ok(())
+    }
+
+    fn tree(&self, tree: u32) -> Result<JudgedTree, Infallible> {
+        Ok(self.trees[tree as usize])
+    }
+
+    fn put_tree(&mut self, tree: u32, row: JudgedTree) -> Result<(), Infallible> {
+        match self.trees.get_mut(tree as usize) {
+            Some(known) => *known = row,
+            None => self.trees.push(row),
         }
-        if tree.cluster.copies == 2 {
-            let other = if document == earlier { later } else { earlier };
-            self.note_site(number, other);
-        }
-        self.note_site(number, document);
-        better
+        Ok(())
     }
 
-    fn note_site(&mut self, tree: u32, document: u32) {
-        let site = self.documents[document as usize].standing.site;
-        if site != 0 {
-            let pages = self.sites.entry((tree, site)).or_default();
-            if pages.len() < MATES_MAX {
-                pages.push(document);
-            }
-        }
+    fn page(&self, document: u32) -> Result<JudgedPage, Infallible> {
+        Ok(self.pages[document as usize])
     }
 
-    /// Counts the documents of a tree anew, each where its text is by now.
-    pub(super) fn recount(&mut self, number: u32) {
-        let tree = &mut self.trees[number as usize];
-        let mut documents = std::mem::take(&mut tree.others);
-        documents.push(tree.cluster.first);
-        documents.sort_unstable();
-        tree.cluster.copies = 0;
-        for document in &documents {
-            self.sites.remove(&(number, self.documents[*document as usize].standing.site));
-        }
-        for document in documents {
-            let content = self.documents[document as usize].content;
-            self.count(self.nodes[content as usize].place.tree, document);
-        }
+    fn add_page(&mut self, _: u32, page: JudgedPage) -> Result<(), Infallible> {
+        self.pages.push(page);
+        Ok(())
     }
 
-    /// Returns which of two trees takes the other: the one with most copies, then the older one.
-    pub(super) fn order(&self, one: u32, other: u32) -> (u32, u32) {
-        let rank = |tree: u32| {
-            let cluster = self.trees[tree as usize].cluster;
-            (cluster.copies, std::cmp::Reverse(cluster.first))
-        };
-        if rank(one) >= rank(other) { (one, other) } else { (other, one) }
+    fn listed(&self, list: PageList, limit: usize) -> Result<Vec<u32>, Infallible> {
+        let all = self.lists.get(&list).into_iter().flatten();
+        Ok(all.take(limit).copied().collect())
     }
 
-    /// Tells whether two trees may become one for all that is known of the sites of their pages.
-    pub(super) fn may_merge(&self, small: u32, large: u32, config: &Config) -> bool {
-        let pages = self.numbers(small).take(MERGED_MAX);
-        small != large && self.allow(pages, large, config)
+    fn add_listed(&mut self, list: PageList, _: u32, document: u32) -> Result<(), Infallible> {
+        self.lists.entry(list).or_default().push(document);
+        Ok(())
     }
 
-    /// Tells whether all pages of a text may be pages of another tree for all that is known of
-    /// their sites.
-    pub(super) fn may_move(&self, content: u32, tree: u32, config: &Config) -> bool {
-        let pages = self.numbers(self.nodes[content as usize].place.tree);
-        let pages = pages.filter(|page| self.documents[*page as usize].content == content);
-        self.allow(pages.take(MERGED_MAX), tree, config)
-    }
-
-    fn allow(&self, pages: impl Iterator<Item = u32>, tree: u32, config: &Config) -> bool {
-        let mut pages = pages.map(|number| &self.documents[number as usize]);
-        pages.all(|page| {
-            let mut keys = self.nodes[page.content as usize].keys.clone();
-            keys.standing = page.standing();
-            let content = Some(u64::from(page.content));
-            let question = Question { content, ..Question::new(&keys, "") };
-            site_allows(&question, &self.pages(tree, &question), config).is_some()
-        })
-    }
-
-    /// The documents of a tree.
-    fn numbers(&self, tree: u32) -> impl Iterator<Item = u32> {
-        let tree = &self.trees[tree as usize];
-        std::iter::once(tree.cluster.first).chain(tree.others.iter().copied())
-    }
-
-    /// Returns a page of a site that carries a text.
-    pub(super) fn carrier_on(&self, content: u32, site: u64) -> Option<u32> {
-        self.numbers(self.nodes[content as usize].place.tree).find(|number| {
-            let page = &self.documents[*number as usize];
-            page.content == content && page.standing.site == site
-        })
-    }
-
-    /// Makes all documents of one tree documents of another one.
-    pub(super) fn merge(&mut self, small: u32, large: u32) {
-        let root = self.trees[large as usize].root as usize;
-        let root = self.nodes[root].keys.text.clone();
-        let tree = &self.trees[small as usize];
-        for number in std::iter::once(&tree.cluster.first).chain(&tree.others) {
-            let content = self.documents[*number as usize].content;
-            let DistinctText { place, keys } = &mut self.nodes[content as usize];
-            if place.tree != large {
-                let text = &keys.text;
-                (place.tree, place.key) = (large, Key::Merged);
-                place.distance = text.fingerprint.distance(root.fingerprint) as u8;
-                place.similarity = text.sketch.similarity(&root.sketch);
-            }
-        }
-        self.recount(small);
+    fn clear_list(&mut self, list: PageList) -> Result<(), Infallible> {
+        self.lists.remove(&list);
+        Ok(())
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! In: the fingerprints and keys of an article, and a view of the trees that there are (`Trees`).
 //! Out: candidates ([`Finder`]) and a judgement (`judge`). Nothing here knows a store:
-//! [`Deduplicator`] keeps all in memory, [`files`] runs it over JSON lines, and
-//! [`crate::corpus::dedup`] asks about what is stored.
+//! `Clusterer` judges documents that come one after the other and keeps what it must remember in a
+//! `Storage`. That of [`Deduplicator`] is memory, that of [`crate::corpus::files`] a file beside
+//! its output. [`crate::corpus::dedup`] asks about the articles of a store.
 //!
 //! An article is fingerprinted once ([`crate::text::features::Fingerprinter`]): an exact hash, a
 //! simhash of its text and one of its title, a sketch of its shingles, keys of its longest
@@ -13,10 +14,10 @@
 //! discards a page.
 
 mod classes;
+mod clusterer;
 mod config;
 mod deduplicator;
 mod field;
-pub mod files;
 mod finder;
 pub mod forest;
 pub mod index;
@@ -31,7 +32,9 @@ mod rule;
 mod second_look;
 pub mod segment;
 mod site;
+mod storage;
 
+pub(crate) use clusterer::Clusterer;
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
 pub use field::Field;
@@ -42,7 +45,11 @@ pub(crate) use judge::{
 pub use key::{Key, article_keys, article_keys_in_stages};
 pub use known::Question;
 pub(crate) use known::{KnownText, KnownTree, Mate, Trees};
+pub(crate) use memory::MemoryStorage;
 pub(crate) use pair::ArticlePair;
 pub use rule::{Bond, Likeness, Rule};
 pub(crate) use second_look::LOOKS_MAX;
 pub use second_look::loose_leaves;
+pub(crate) use storage::{
+    JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage, TextPlace,
+};

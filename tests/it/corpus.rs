@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use uniqcrawl::neardup::files::{self, DedupReport};
+use uniqcrawl::corpus::files::{self, DedupReport, Resources};
 use uniqcrawl::neardup::{Config, Preset};
 
 use crate::support::prose;
@@ -19,7 +19,13 @@ fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
 }
 
 fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> DedupReport {
-    files::run(inputs, out, &Config::default(), threads, &mut |_, _| {}).unwrap()
+    let resources = Resources { threads, ..Resources::default() };
+    files::run(inputs, out, &Config::default(), resources, &mut |_, _| {}).unwrap()
+}
+
+/// One thread, and memory enough.
+fn one_thread() -> Resources {
+    Resources { threads: 1, ..Resources::default() }
 }
 
 fn rows(out: &Path, name: &str) -> Vec<Value> {
@@ -162,9 +168,65 @@ fn an_input_is_not_overwritten() {
         let before = fs::read(&input).unwrap();
         let inputs = [other, folder.path().join(".").join(&name)];
         let config = Config::default();
-        let error = files::run(&inputs, folder.path(), &config, 1, &mut |_, _| {}).unwrap_err();
+        let error =
+            files::run(&inputs, folder.path(), &config, one_thread(), &mut |_, _| {}).unwrap_err();
         assert!(error.to_string().contains("would be overwritten"), "{error}");
         assert_eq!(fs::read(&input).unwrap(), before, "{name}");
+    }
+}
+
+/// Pages of some sites with a frame each, edited and equal copies of earlier ones, and identifiers
+/// that come twice.
+fn pages_of_sites(count: u64) -> Vec<Value> {
+    let page = |n: u64| {
+        let mut random = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
+        let mut below = |end: u64| {
+            random = random.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(1);
+            (random >> 33) % end
+        };
+        let origin = if n > 10 && below(3) == 0 { n - 1 - below(n.min(200) - 1) } else { n };
+        let mut text = prose(origin + 1, 30 + (origin as usize * 7) % 90);
+        match below(6) {
+            0 => text += &format!(" One more line of number {n}."),
+            1 => text = format!("{} {text}", prose(50_000 + n % 3, 40)),
+            2 => text = text.replacen("e ", "a ", 4),
+            _ => {}
+        }
+        let site = below(5);
+        json!({
+            "id": format!("{}", n - u64::from(below(50) == 0)), "popularity": below(4),
+            "url": format!("http://site{site}.example/{}", below(2_000)),
+            "title": if below(4) == 0 { "News of the day".to_owned() } else { prose(origin + 9, 5) },
+            "text": if below(40) == 0 { String::new() } else { text },
+        })
+    };
+    (0..count).map(page).collect()
+}
+
+#[test]
+fn what_has_no_room_in_memory_goes_to_the_disk_and_nothing_else_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = write(folder.path(), "in.jsonl", &pages_of_sites(2_500));
+    for preset in [Preset::Balanced, Preset::Seeds, Preset::Loose] {
+        let run = |memory: usize, name: &str| {
+            let out = folder.path().join(format!("{preset}-{name}"));
+            // A run that was killed has left something behind.
+            fs::create_dir_all(out.join("work.partial/store.redb")).unwrap();
+            let resources = Resources { threads: 2, memory };
+            let config = preset.config();
+            let inputs = std::slice::from_ref(&input);
+            let report = files::run(inputs, &out, &config, resources, &mut |_, _| {}).unwrap();
+            (files(&out), report)
+        };
+        let (in_memory, expected) = run(1 << 30, "memory");
+        let (on_disk, mut report) = run(1, "disk");
+        assert!(in_memory == on_disk, "{preset}");
+        (report.seconds, report.documents_per_second) =
+            (expected.seconds, expected.documents_per_second);
+        report.index_bytes = expected.index_bytes;
+        assert_eq!(report, expected, "{preset}");
+        assert!(report.equal_ids > 10 && report.clusters > 100, "{report:?}");
+        assert!(preset == Preset::Seeds || report.moved > 0, "{report:?}");
     }
 }
 
@@ -180,7 +242,8 @@ fn an_input_that_changes_while_it_is_read_is_an_error() {
     for changed in [other, fewer, more] {
         let input = write(folder.path(), "in.jsonl", &lines);
         let mut change = |_: u64, _: u64| drop(write(folder.path(), "in.jsonl", &changed));
-        let error = files::run(&[input], &out, &Config::default(), 1, &mut change).unwrap_err();
+        let error =
+            files::run(&[input], &out, &Config::default(), one_thread(), &mut change).unwrap_err();
         assert!(error.to_string().contains("in.jsonl was changed"), "{error}");
         assert!(!out.join("kept.jsonl").exists());
     }
@@ -303,7 +366,7 @@ fn what_is_wrong_with_files_and_settings_is_named() {
     let missing = folder.path().join("missing.jsonl");
     let config = Config::default();
     let fails = |inputs: &[PathBuf], out: &Path, config: &Config| {
-        files::run(inputs, out, config, 2, &mut |_, _| {}).unwrap_err().to_string()
+        files::run(inputs, out, config, one_thread(), &mut |_, _| {}).unwrap_err().to_string()
     };
     assert!(fails(std::slice::from_ref(&missing), &out, &config).contains("missing.jsonl"));
     let input = write(folder.path(), "in.jsonl", &documents());
@@ -392,7 +455,7 @@ fn the_presets_join_more_and_more() {
     let kept = |preset: Preset| {
         let out = folder.path().join(preset.to_string());
         let inputs = std::slice::from_ref(&input);
-        files::run(inputs, &out, &preset.config(), 1, &mut |_, _| {}).unwrap();
+        files::run(inputs, &out, &preset.config(), one_thread(), &mut |_, _| {}).unwrap();
         ids(&rows(&out, "kept.jsonl")).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(kept(Preset::Strict).len(), 3);

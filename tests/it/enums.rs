@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use uniqcrawl::base::clock::{Clock, Timestamp};
+use uniqcrawl::corpus::files;
 use uniqcrawl::corpus::index::Index;
 use uniqcrawl::localweb::Site;
 use uniqcrawl::neardup::{self, Deduplicator, InputDocument, Preset, Verdict};
@@ -223,7 +224,8 @@ fn any_field_of_a_line_may_be_declared() {
     let config = by_fields("colour", &["7", "true"]);
     let inputs = [folder.path().join("in.jsonl")];
     let out = folder.path().join("out");
-    uniqcrawl::neardup::files::run(&inputs, &out, &config, 1, &mut |_, _| {}).unwrap();
+    let resources = files::Resources::default();
+    files::run(&inputs, &out, &config, resources, &mut |_, _| {}).unwrap();
     let clusters = fs::read_to_string(out.join("duplicates.jsonl")).unwrap();
     let pairs: Vec<(String, String)> = clusters
         .lines()

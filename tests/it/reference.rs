@@ -12,6 +12,7 @@ use uniqcrawl::corpus::documents::{
     Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::corpus::files::{StoredLine, StoredPlace, StoredTree};
 use uniqcrawl::corpus::index::{
     StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable,
 };
@@ -158,6 +159,9 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Arrivals>(),
         row_kind::<StoredSegment>(),
         row_kind::<StoredMerge>(),
+        row_kind::<StoredLine>(),
+        row_kind::<StoredPlace>(),
+        row_kind::<StoredTree>(),
         row_kind::<JobProgress>(),
         row_kind::<Run>(),
     ];

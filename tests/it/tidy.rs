@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rank of each room of the library, and of the modules in it that have an order of their own. A
 /// module uses only modules of lower ranks, and what is below it in its own folder.
-const RANKS: [(&str, u32); 35] = [
+const RANKS: [(&str, u32); 36] = [
     ("base", 0),
     ("localweb", 1),
     ("store", 1),
@@ -20,7 +20,7 @@ const RANKS: [(&str, u32); 35] = [
     ("neardup::index", 4),
     ("neardup::forest", 5),
     ("neardup", 6),
-    ("neardup::files", 7),
+    ("corpus::files", 7),
     ("frontier::tables", 2),
     ("frontier::rules", 3),
     ("frontier::duplicate_feed", 3),
@@ -35,6 +35,7 @@ const RANKS: [(&str, u32); 35] = [
     ("corpus::dedup", 11),
     ("corpus::explain", 11),
     ("corpus::export", 11),
+    ("corpus::files", 11),
     ("corpus", 12),
     ("crawl", 13),
     ("crawl::jobs", 14),

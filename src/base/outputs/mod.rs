@@ -82,6 +82,11 @@ impl Outputs {
         path
     }
 
+    /// Returns the path of a folder that whoever makes it removes.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}{PARTIAL}"))
+    }
+
     /// Starts a file of the set.
     pub(crate) fn create(&mut self, name: &'static str) -> Result<Output, Error> {
         let (path, partial) = (self.folder.join(name), self.temporary(name));

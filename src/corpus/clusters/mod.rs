@@ -325,22 +325,7 @@ fn add_content(
     now: Timestamp,
 ) -> Result<u64, Error> {
     let number = batch.next_unique_number("next_content")?;
-    let text = &article.keys.text;
-    let content = Content {
-        document,
-        hash: text.hash,
-        fingerprint: text.fingerprint,
-        site: article.keys.standing.site,
-        edition: article.keys.standing.edition,
-        title_fingerprint: article.keys.title,
-        words: text.words,
-        shingles: text.shingles,
-        sentences: text.sentences.to_vec(),
-        others: text.others.all().to_vec(),
-        copies: 1,
-        arrival: now,
-        sketch: text.sketch.clone(),
-    };
+    let content = Content::first(document, &article.keys, now);
     batch.put(CONTENTS, number, &content)?;
     write_body(batch, number, &article.text, root)?;
     Ok(number)

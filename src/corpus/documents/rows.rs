@@ -162,6 +162,27 @@ row! {
 }
 
 impl Content {
+    /// Makes the row of a text that came with its first page, in document `document` at `arrival`.
+    #[must_use]
+    pub fn first(document: u64, keys: &features::ArticleKeys, arrival: Timestamp) -> Self {
+        let features::ArticleKeys { text, title, standing } = keys;
+        Self {
+            document,
+            hash: text.hash,
+            fingerprint: text.fingerprint,
+            title_fingerprint: *title,
+            words: text.words,
+            shingles: text.shingles,
+            copies: 1,
+            arrival,
+            site: standing.site,
+            edition: standing.edition,
+            sketch: text.sketch.clone(),
+            sentences: text.sentences.to_vec(),
+            others: text.others.all().to_vec(),
+        }
+    }
+
     /// Returns its keys, and where it stood first: site and edition.
     #[must_use]
     pub fn keys(self) -> features::ArticleKeys {

@@ -1,23 +1,21 @@
 //! The run: read and fingerprint on all cores, judge in the order of the input.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::base::outputs::{MANIFEST, Outputs};
-use crate::neardup::Key;
-use crate::neardup::{self, Cluster, Config, Deduplicator, Verdict};
+use crate::base::outputs::{MANIFEST, Output, Outputs};
+use crate::neardup::{self, Clusterer, Config, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 
 use super::lines::{Lines, spool};
-use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, write};
-use super::{DedupReport, Error, Record, values_of};
+use super::storage::RunStorage;
+use super::work::LineSource;
+use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, RejectedLine, line, write};
+use super::{DedupReport, Error, Record, Resources, values_of};
 
 /// Bytes of lines that a thread fingerprints at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -28,26 +26,21 @@ const CHUNK_LINES: usize = 256;
 /// Where standard input is kept until the end of a run.
 const SPOOL: &str = "input.zst";
 
+/// Folder of what is remembered until the end of a run.
+const WORK: &str = "work";
+
 /// What was found, in numbers.
 const REPORT: &str = "report.json";
 
 /// All files that a run leaves behind.
 const OUTPUTS: [&str; 6] = [KEPT, DUPLICATES, CLUSTERS, REJECTED, REPORT, MANIFEST];
 
-/// A line that is no document.
-#[derive(Debug)]
-pub(super) struct Rejected {
-    pub file: usize,
-    pub line: u64,
-    pub detail: String,
-}
-
 /// All that the first reading found.
 pub(super) struct FirstPass {
-    pub dedup: Deduplicator,
-    pub clusters: Vec<Cluster>,
-    pub ids: Vec<Box<str>>,
-    pub rejected: Vec<Rejected>,
+    pub clusterer: Clusterer<RunStorage>,
+    pub report: DedupReport,
+    duplicates: u64,
+    rejected: Output,
 }
 
 /// Lines of one file, in order.
@@ -59,8 +52,12 @@ struct Chunk {
     ends: Vec<usize>,
 }
 
-/// A document ready to be judged, or what is wrong with its line.
-type ReadDocument = Result<(Box<str>, ArticleKeys, u64), String>;
+/// A document ready to be judged.
+struct FingerprintedLine {
+    id: String,
+    keys: ArticleKeys,
+    popularity: u64,
+}
 
 /// A chunk that was fingerprinted.
 struct FingerprintedChunk {
@@ -68,13 +65,14 @@ struct FingerprintedChunk {
     first: u64,
     bytes: u64,
     repaired: u64,
-    documents: Vec<ReadDocument>,
+    /// Or what is wrong with the line.
+    documents: Vec<Result<FingerprintedLine, String>>,
 }
 
 /// Finds the duplicates among the documents of `inputs` (`-` is standard input) and writes
 /// `kept.jsonl`, `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and `report.json` into the
-/// folder `out`. `threads` fingerprint; 0 is one for each core. `progress` is told now and then how
-/// many documents were judged and how many of them are duplicates.
+/// folder `out`. `progress` is told now and then how many documents were judged and how many of them
+/// are duplicates.
 ///
 /// # Errors
 ///
@@ -83,7 +81,7 @@ pub fn run(
     inputs: &[PathBuf],
     out: &Path,
     config: &Config,
-    threads: usize,
+    resources: Resources,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<DedupReport, Error> {
     let clock = Instant::now();
@@ -99,8 +97,9 @@ pub fn run(
         spool(file, &spooled)?;
         *file = spooled;
     }
-    let (judged, mut report) = judge(&files, config, threads, progress)?;
-    write(&files, &mut outputs, &judged)?;
+    let mut judged = judge(&files, &mut outputs, config, resources, progress)?;
+    judged.report.moved = judged.clusterer.settle()? as u64;
+    let mut report = write(&files, &mut outputs, judged)?;
     report.seconds = clock.elapsed().as_secs_f64();
     report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
     let text = serde_json::to_string_pretty(&report).expect("a report has a form in JSON");
@@ -124,17 +123,20 @@ fn refuse_own_files(inputs: &[PathBuf], out: &Path) -> Result<(), Error> {
 
 fn judge(
     files: &[PathBuf],
+    outputs: &mut Outputs,
     config: &Config,
-    threads: usize,
+    resources: Resources,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(FirstPass, DedupReport), Error> {
-    let dedup = Deduplicator::new(config.clone())?;
-    let fingerprinter = dedup.fingerprinter().clone();
+) -> Result<FirstPass, Error> {
+    let fingerprinter =
+        Fingerprinter::new(config.features.clone()).map_err(neardup::Error::from)?;
+    let storage = RunStorage::new(outputs.folder(WORK), config, resources.memory)?;
+    let clusterer = Clusterer::new(storage, config.clone())?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 { cores } else { threads };
-    let (judged, report) = (FirstPass::new(dedup), DedupReport::default());
-    let mut committer = InputJudge { judged, report, seen: HashSet::new(), duplicates: 0 };
-    committer.report.features = fingerprinter.name();
+    let threads = if resources.threads == 0 { cores } else { resources.threads };
+    let report = DedupReport { features: fingerprinter.name(), ..DedupReport::default() };
+    let rejected = outputs.create(REJECTED)?;
+    let mut judged = FirstPass { clusterer, report, duplicates: 0, rejected };
     thread::scope(|scope| {
         // Each thread has its own pair of channels and gets every n-th chunk, so that the chunks
         // are taken back in the order in which they were read.
@@ -152,14 +154,13 @@ fn judge(
         'all: loop {
             for back in &backs {
                 let Ok(chunk) = back.recv() else { break 'all };
-                committer.take(chunk)?;
-                progress(committer.report.documents, committer.duplicates);
+                judged.take(files, chunk)?;
+                progress(judged.report.documents, judged.duplicates);
             }
         }
         reader.join().expect("the reader does not panic")
     })?;
-    committer.close();
-    Ok((committer.judged, committer.report))
+    Ok(judged)
 }
 
 fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
@@ -208,7 +209,7 @@ fn fingerprint(
             let line = text_of(&chunk.bytes[start..*end]);
             repaired += u64::from(matches!(line, Cow::Owned(_)));
             documents.push(Record::parse(&line).map(|record| {
-                let id = record.id(chunk.first + at as u64).into_boxed_str();
+                let id = record.id(chunk.first + at as u64);
                 let values = values_of(&line, &names);
                 let fields: Vec<ArticleField<'_>> = (names.iter().zip(&values))
                     .map(|(name, value)| ArticleField { name, value })
@@ -218,7 +219,7 @@ fn fingerprint(
                     fingerprinter,
                     &Input { title, text, language, url, fields: &fields },
                 );
-                (id, keys, record.popularity)
+                FingerprintedLine { id, keys, popularity: record.popularity }
             }));
             start = *end;
         }
@@ -231,73 +232,51 @@ fn fingerprint(
     }
 }
 
-impl FirstPass {
-    fn new(dedup: Deduplicator) -> Self {
-        Self { dedup, clusters: Vec::new(), ids: Vec::new(), rejected: Vec::new() }
-    }
-}
-
 /// A line as text. Whole lines are checked at once, which is faster than looking for the fault.
 fn text_of(line: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
-/// Judges the documents in the order of the input.
-struct InputJudge {
-    judged: FirstPass,
-    report: DedupReport,
-    /// Hashes of all identifiers.
-    seen: HashSet<u64>,
-    duplicates: u64,
-}
-
-impl InputJudge {
-    fn take(&mut self, chunk: FingerprintedChunk) -> Result<(), Error> {
+/// Documents are judged in the order of the input.
+impl FirstPass {
+    fn take(&mut self, files: &[PathBuf], chunk: FingerprintedChunk) -> Result<(), Error> {
         self.report.bytes += chunk.bytes;
         self.report.repaired += chunk.repaired;
         for (at, document) in chunk.documents.into_iter().enumerate() {
-            let line = chunk.first + at as u64;
+            let number = chunk.first + at as u64;
             match document {
-                Ok((id, keys, popularity)) => self.judge(id, keys, popularity)?,
+                Ok(document) => self.judge(chunk.file, number, document)?,
                 Err(detail) => {
-                    self.judged.rejected.push(Rejected { file: chunk.file, line, detail });
+                    self.report.rejected += 1;
+                    let file = files[chunk.file].display().to_string();
+                    let row = RejectedLine { file, line: number, error: &detail };
+                    line(&mut self.rejected, &row)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn judge(&mut self, id: Box<str>, keys: ArticleKeys, popularity: u64) -> Result<(), Error> {
+    fn judge(&mut self, file: usize, line: u64, read: FingerprintedLine) -> Result<(), Error> {
         if self.report.documents >= u64::from(u32::MAX - 1) {
             return Err(Error::TooMany);
         }
+        let FingerprintedLine { id, keys, popularity } = read;
         self.report.documents += 1;
         self.report.empty += u64::from(keys.text.words == 0);
-        self.report.equal_ids += u64::from(!self.seen.insert(xxh3_64(id.as_bytes())));
-        self.judged.ids.push(id);
-        let verdict = self.judged.dedup.judge_keys(keys, popularity);
+        let storage = self.clusterer.storage_mut();
+        storage.coming(LineSource { file: file as u32, line, id })?;
+        let verdict = self.clusterer.judge(keys, popularity)?;
         self.duplicates += u64::from(verdict != Verdict::New);
         Ok(())
     }
 
-    fn close(&mut self) {
-        let Self { judged, report, .. } = self;
-        report.moved = judged.dedup.settle() as u64;
-        judged.clusters = judged.dedup.clusters().collect();
-        let sizes = || judged.clusters.iter().map(|cluster| u64::from(cluster.copies));
-        report.kept = sizes().filter(|size| *size > 0).count() as u64;
-        report.clusters = sizes().filter(|size| *size > 1).count() as u64;
-        report.largest_cluster = sizes().max().unwrap_or(0);
-        report.takeovers =
-            judged.clusters.iter().filter(|cluster| cluster.canonical != cluster.first).count()
-                as u64;
-        report.rejected = judged.rejected.len() as u64;
-        report.index_bytes = judged.dedup.index_bytes() as u64;
-        for number in 0..judged.ids.len() as u32 {
-            let key = judged.dedup.fate(number).key;
-            if key != Key::First {
-                *report.duplicates.entry(key.as_str()).or_default() += 1;
-            }
-        }
+    /// Ends the list of lines that are no documents. Returns the rest.
+    pub(super) fn close(
+        self,
+        outputs: &mut Outputs,
+    ) -> Result<(Clusterer<RunStorage>, DedupReport), Error> {
+        outputs.add(self.rejected)?;
+        Ok((self.clusterer, self.report))
     }
 }

@@ -4,12 +4,17 @@
 //! read -> fingerprint (all cores) -> judge (in the order of the input) -> write
 //! ```
 //!
-//! The input is read twice, first to judge, then to copy the kept lines as they stand, so that only
-//! keys are held in memory, never texts. The result does not depend on the number of threads.
+//! The input is read twice, first to judge, then to copy the kept lines as they stand. What must be
+//! remembered between lies in a store beside the output, which goes when the run ends: memory does
+//! not grow with the input, but for four bytes for each text whose match is unsure. The result does
+//! not depend on the number of threads, nor on the memory.
 
 mod lines;
 mod record;
+mod rows;
 mod run;
+mod storage;
+mod work;
 mod write;
 
 use std::collections::BTreeMap;
@@ -18,11 +23,27 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::base::outputs;
-use crate::neardup;
+use crate::{neardup, store};
 
 pub use lines::Lines;
 pub use record::{Record, values_of};
+pub use rows::{StoredLine, StoredPlace, StoredTree};
 pub use run::run;
+
+/// What a run may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resources {
+    /// Threads that fingerprint; 0 is one for each core.
+    pub threads: usize,
+    /// Memory of what is remembered of the documents, in bytes.
+    pub memory: usize,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self { threads: 0, memory: 512 << 20 }
+    }
+}
 
 /// What a run found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -94,6 +115,9 @@ pub enum Error {
     /// More documents than can be numbered.
     #[error("more than {} documents: split the input", u32::MAX - 1)]
     TooMany,
+    /// What is remembered of the documents cannot be written or read.
+    #[error(transparent)]
+    Work(#[from] store::Error),
     /// A file of the output cannot be written.
     #[error(transparent)]
     Output(#[from] outputs::Error),

@@ -1,0 +1,209 @@
+//! Where a run keeps what it remembers: in memory as long as that is enough, on the disk from then
+//! on. What comes out is the same.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use crate::neardup::{
+    Candidate, Config, JudgedPage, JudgedText, JudgedTree, MemoryStorage, PageList, Storage,
+    TextPlace,
+};
+use crate::store;
+use crate::text::features::ArticleKeys;
+
+use super::Error;
+use super::rows::StoredLine;
+use super::work::{LineSource, LineStorage};
+
+/// Documents after which memory is measured.
+const MEASURED: usize = 1_024;
+
+/// Memory of a line beside its identifier, in bytes.
+const LINE_BYTES: usize = 48;
+
+/// The documents of a run.
+pub(super) struct RunStorage {
+    kept: Kept,
+    folder: PathBuf,
+    config: Config,
+    memory: usize,
+}
+
+enum Kept {
+    Memory(Box<MemoryLines>),
+    Disk(Box<LineStorage>),
+}
+
+/// In memory.
+struct MemoryLines {
+    storage: MemoryStorage,
+    /// The lines of all documents.
+    lines: Vec<LineSource>,
+    /// Memory of their identifiers.
+    id_bytes: usize,
+}
+
+impl RunStorage {
+    /// Makes an empty one that takes about `memory` bytes of memory; what has no room in them goes
+    /// into `folder`. What a run that was killed has left there is removed.
+    pub(super) fn new(folder: PathBuf, config: &Config, memory: usize) -> Result<Self, Error> {
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io(&folder)(error));
+            }
+            _ => {}
+        }
+        let storage = MemoryStorage::new(config)?;
+        let kept = Kept::Memory(Box::new(MemoryLines { storage, lines: Vec::new(), id_bytes: 0 }));
+        Ok(Self { kept, folder, config: config.clone(), memory })
+    }
+
+    /// Names the line that is judged next.
+    pub(super) fn coming(&mut self, line: LineSource) -> Result<(), Error> {
+        match &mut self.kept {
+            Kept::Disk(disk) => disk.coming([line]),
+            Kept::Memory(memory) => {
+                memory.id_bytes += line.id.len();
+                memory.lines.push(line);
+                if memory.lines.len().is_multiple_of(MEASURED) && memory.bytes() > self.memory / 2 {
+                    self.move_to_disk()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn move_to_disk(&mut self) -> Result<(), Error> {
+        let disk = LineStorage::begin(self.folder.clone(), &self.config, self.memory)?;
+        let disk = Kept::Disk(Box::new(disk));
+        if let Kept::Memory(memory) = std::mem::replace(&mut self.kept, disk)
+            && let Kept::Disk(disk) = &mut self.kept
+        {
+            tracing::info!(documents = memory.lines.len(), "no more room in memory");
+            disk.coming(memory.lines);
+            memory.storage.move_to(&mut **disk)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a document.
+    pub(super) fn line(&self, document: u32) -> Result<LineSource, store::Error> {
+        match &self.kept {
+            Kept::Memory(memory) => Ok(memory.lines[document as usize].clone()),
+            Kept::Disk(disk) => disk.line(document).map(StoredLine::source),
+        }
+    }
+
+    /// Returns how many documents have an identifier that an earlier one has.
+    pub(super) fn equal_ids(&self) -> Result<u64, store::Error> {
+        match &self.kept {
+            Kept::Memory(memory) => {
+                let mut ids: Vec<&str> = memory.lines.iter().map(|line| &*line.id).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                Ok((memory.lines.len() - ids.len()) as u64)
+            }
+            Kept::Disk(disk) => disk.equal_ids(self.memory),
+        }
+    }
+
+    /// Returns the memory of the index, in bytes.
+    pub(super) fn index_bytes(&self) -> usize {
+        match &self.kept {
+            Kept::Memory(memory) => memory.storage.index_bytes(),
+            Kept::Disk(disk) => disk.index_bytes(),
+        }
+    }
+}
+
+impl MemoryLines {
+    fn bytes(&self) -> usize {
+        self.storage.bytes() + self.id_bytes + self.lines.capacity() * LINE_BYTES
+    }
+}
+
+/// Asks the storage that there is.
+macro_rules! kept {
+    ($self:ident, $storage:ident => $asked:expr) => {
+        match &$self.kept {
+            Kept::Memory(memory) => {
+                let $storage = &memory.storage;
+                let Ok(found) = $asked;
+                Ok(found)
+            }
+            Kept::Disk($storage) => $asked,
+        }
+    };
+    (mut $self:ident, $storage:ident => $asked:expr) => {
+        match &mut $self.kept {
+            Kept::Memory(memory) => {
+                let $storage = &mut memory.storage;
+                let Ok(done) = $asked;
+                Ok(done)
+            }
+            Kept::Disk($storage) => $asked,
+        }
+    };
+}
+
+impl Storage for RunStorage {
+    type Error = store::Error;
+
+    fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
+        kept!(self, kept => kept.candidates(keys))
+    }
+
+    fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
+        kept!(self, kept => kept.equal_texts(hash))
+    }
+
+    fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
+        kept!(self, kept => kept.text(content))
+    }
+
+    fn place(&self, content: u32) -> Result<TextPlace, store::Error> {
+        kept!(self, kept => kept.place(content))
+    }
+
+    fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.put_place(content, place))
+    }
+
+    fn add_text(
+        &mut self,
+        content: u32,
+        place: TextPlace,
+        keys: ArticleKeys,
+    ) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.add_text(content, place, keys))
+    }
+
+    fn tree(&self, tree: u32) -> Result<JudgedTree, store::Error> {
+        kept!(self, kept => kept.tree(tree))
+    }
+
+    fn put_tree(&mut self, tree: u32, row: JudgedTree) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.put_tree(tree, row))
+    }
+
+    fn page(&self, document: u32) -> Result<JudgedPage, store::Error> {
+        kept!(self, kept => kept.page(document))
+    }
+
+    fn add_page(&mut self, document: u32, page: JudgedPage) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.add_page(document, page))
+    }
+
+    fn listed(&self, list: PageList, limit: usize) -> Result<Vec<u32>, store::Error> {
+        kept!(self, kept => kept.listed(list, limit))
+    }
+
+    fn add_listed(&mut self, list: PageList, at: u32, document: u32) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.add_listed(list, at, document))
+    }
+
+    fn clear_list(&mut self, list: PageList) -> Result<(), store::Error> {
+        kept!(mut self, kept => kept.clear_list(list))
+    }
+}

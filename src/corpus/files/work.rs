@@ -1,0 +1,270 @@
+//! What a run remembers of the documents it has read: a store in a folder of its own, beside its
+//! output, which goes when the run ends.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::base::clock::Timestamp;
+use crate::corpus::documents::Content;
+use crate::corpus::index::{self, Index, Sizes};
+use crate::corpus::tables::{CONTENTS, LINE_LISTS, LINE_PLACES, LINE_TREES, LINES};
+use crate::neardup::{
+    Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
+    TextPlace,
+};
+use crate::store::{self, BadRow, Batch, Store, Update as _, View as _};
+use crate::text::features::ArticleKeys;
+
+use super::Error;
+use super::rows::StoredLine;
+
+/// Of the memory of a run, so many parts of 8 are the page cache of its store. The index has three
+/// times as much ([`Index`]), and the newest texts, which are asked in memory, one part.
+const PART: usize = 8;
+
+/// The least of a part: with less, most of the time goes into merging.
+const PART_BYTES_MIN: usize = 4 << 20;
+
+/// The least memory for hashes of identifiers.
+const IDS_BYTES_MIN: usize = 8 << 10;
+
+/// Memory of the newest texts, for each: their keys, and the postings that they become.
+const NEWEST_BYTES: usize = 2_400;
+
+/// Blocks that a step of a merge reads or writes: nobody waits for it.
+const STEP: usize = 64;
+
+/// Texts and documents of a transaction.
+const COMMIT_ROWS: u32 = 1 << 15;
+
+/// A line of the input, until it is judged.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LineSource {
+    /// Number of its file, from 0.
+    pub file: u32,
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// Its identifier.
+    pub id: String,
+}
+
+/// The documents of a run, on the disk.
+pub(super) struct LineStorage {
+    /// Until it is dropped.
+    batch: Option<Batch>,
+    index: Index,
+    store: Store,
+    /// Lines of documents that are still to be added.
+    coming: VecDeque<LineSource>,
+    /// Texts and documents since the last commit.
+    pending: u32,
+    folder: WorkFolder,
+}
+
+/// A folder that is there as long as this is.
+struct WorkFolder(PathBuf);
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+impl LineStorage {
+    /// Makes an empty one in `folder`, which is not there. It takes about `memory` bytes of memory.
+    pub(super) fn begin(folder: PathBuf, config: &Config, memory: usize) -> Result<Self, Error> {
+        let folder = WorkFolder(folder);
+        let part = (memory / PART).max(PART_BYTES_MIN);
+        let store = Store::open_or_create(&folder.0, part)?;
+        let tail = (part / NEWEST_BYTES) as u64;
+        let index = Index::open_with(&store, config, Sizes { tail, step: STEP });
+        let index = index.map_err(|error| match error {
+            index::Error::Settings(error) => Error::Dedup(error),
+            index::Error::Store(error) => Error::Work(error),
+        })?;
+        let (batch, coming) = (Some(store.begin()?), VecDeque::new());
+        Ok(Self { batch, index, store, coming, pending: 0, folder })
+    }
+
+    /// Names the lines of the documents that come next.
+    pub(super) fn coming(&mut self, lines: impl IntoIterator<Item = LineSource>) {
+        self.coming.extend(lines);
+    }
+
+    /// Now and then brings to the disk what was written, and has the index do its share of merging.
+    fn rest(&mut self) -> Result<(), store::Error> {
+        self.pending += 1;
+        if self.pending < COMMIT_ROWS {
+            return Ok(());
+        }
+        self.pending = 0;
+        if let Some(mut batch) = self.batch.take() {
+            self.index.merge_some(&mut batch)?;
+            batch.commit()?;
+            self.index.committed();
+        }
+        self.batch = Some(self.store.begin()?);
+        tracing::trace!(folder = %self.path().display(), "committed");
+        Ok(())
+    }
+
+    /// Returns the folder.
+    fn path(&self) -> &Path {
+        &self.folder.0
+    }
+
+    fn batch(&self) -> &Batch {
+        self.batch.as_ref().expect("a transaction is open between two calls")
+    }
+
+    fn batch_mut(&mut self) -> &mut Batch {
+        self.batch.as_mut().expect("a transaction is open between two calls")
+    }
+
+    /// Returns a document.
+    pub(super) fn line(&self, document: u32) -> Result<StoredLine, store::Error> {
+        Ok(self.batch().get(LINES, document)?.ok_or(missing("line"))?)
+    }
+
+    fn content(&self, content: u32) -> Result<Content, store::Error> {
+        let row = self.batch().get(CONTENTS, u64::from(content))?;
+        Ok(row.ok_or(missing("content"))?)
+    }
+
+    /// Returns how many documents have an identifier that an earlier one has.
+    ///
+    /// Hashes are sorted in memory, as many at a time as fit into an eighth of `memory`.
+    pub(super) fn equal_ids(&self, memory: usize) -> Result<u64, store::Error> {
+        let documents = self.batch().len(LINES)?;
+        let room = (memory / PART).max(IDS_BYTES_MIN) as u64;
+        let parts = (documents * size_of::<u64>() as u64).div_ceil(room);
+        let mut equal = 0;
+        for part in 0..parts {
+            let mut hashes = Vec::new();
+            for entry in self.batch().rows(LINES)? {
+                let hash = xxh3_64(entry?.row()?.id.as_bytes());
+                if hash % parts == part {
+                    hashes.push(hash);
+                }
+            }
+            let all = hashes.len();
+            hashes.sort_unstable();
+            hashes.dedup();
+            equal += (all - hashes.len()) as u64;
+        }
+        Ok(equal)
+    }
+
+    /// Returns the memory of the index, in bytes.
+    pub(super) fn index_bytes(&self) -> usize {
+        self.index.bytes()
+    }
+}
+
+fn missing(kind: &'static str) -> BadRow {
+    BadRow { kind, detail: "it is missing" }
+}
+
+impl Storage for LineStorage {
+    type Error = store::Error;
+
+    fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
+        self.index.candidates(self.batch(), keys)
+    }
+
+    fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
+        let mut equal = Vec::new();
+        for content in self.index.equal_texts(self.batch(), hash)? {
+            let content = content as u32;
+            if self.content(content)?.hash == hash {
+                equal.push(content);
+            }
+        }
+        Ok(equal)
+    }
+
+    fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
+        let row = self.content(content)?;
+        Ok(JudgedText { tree: row.document as u32, keys: Cow::Owned(row.keys()) })
+    }
+
+    fn place(&self, content: u32) -> Result<TextPlace, store::Error> {
+        let row = self.batch().get(LINE_PLACES, content)?;
+        Ok(row.ok_or(missing("place"))?.into())
+    }
+
+    fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
+        let mut row = self.content(content)?;
+        row.document = u64::from(place.tree);
+        let batch = self.batch_mut();
+        batch.put(CONTENTS, u64::from(content), &row)?;
+        batch.put(LINE_PLACES, content, &place.into())
+    }
+
+    fn add_text(
+        &mut self,
+        content: u32,
+        place: TextPlace,
+        keys: ArticleKeys,
+    ) -> Result<(), store::Error> {
+        self.rest()?;
+        let number = u64::from(content);
+        let batch = self.batch.as_mut().expect("a transaction is open between two calls");
+        self.index.insert(batch, number, &keys);
+        let row = Content::first(u64::from(place.tree), &keys, Timestamp::default());
+        batch.put(CONTENTS, number, &row)?;
+        batch.put(LINE_PLACES, content, &place.into())
+    }
+
+    fn tree(&self, tree: u32) -> Result<JudgedTree, store::Error> {
+        let row = self.batch().get(LINE_TREES, tree)?;
+        Ok(row.ok_or(missing("tree"))?.into())
+    }
+
+    fn put_tree(&mut self, tree: u32, row: JudgedTree) -> Result<(), store::Error> {
+        self.batch_mut().put(LINE_TREES, tree, &row.into())
+    }
+
+    fn page(&self, document: u32) -> Result<JudgedPage, store::Error> {
+        Ok(self.line(document)?.page())
+    }
+
+    fn add_page(&mut self, document: u32, page: JudgedPage) -> Result<(), store::Error> {
+        self.rest()?;
+        let LineSource { file, line, id } = self.coming.pop_front().unwrap_or_default();
+        let JudgedPage { content, popularity, standing } = page;
+        let LineStanding { site, edition, form, name, title, heading } = standing;
+        let row = StoredLine {
+            file,
+            line,
+            id,
+            content,
+            popularity,
+            site,
+            edition,
+            form,
+            name,
+            title,
+            heading,
+        };
+        self.batch_mut().put(LINES, document, &row)
+    }
+
+    fn listed(&self, list: PageList, limit: usize) -> Result<Vec<u32>, store::Error> {
+        let rows = self.batch().under(LINE_LISTS, (list.tree, list.site))?;
+        rows.take(limit).map(|row| Ok(row?.row()?)).collect()
+    }
+
+    fn add_listed(&mut self, list: PageList, at: u32, document: u32) -> Result<(), store::Error> {
+        self.batch_mut().put(LINE_LISTS, ((list.tree, list.site), at), &document)
+    }
+
+    fn clear_list(&mut self, list: PageList) -> Result<(), store::Error> {
+        let list = (list.tree, list.site);
+        self.batch_mut().clear(LINE_LISTS, (list, 0)..=(list, u32::MAX))
+    }
+}

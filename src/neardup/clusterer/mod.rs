@@ -1,0 +1,168 @@
+//! Duplicates among documents that come one after the other, wherever is kept what they are.
+
+mod known;
+mod second;
+mod trees;
+
+use super::classes::Classes;
+use super::deduplicator::{Cluster, Membership, Verdict};
+use super::storage::{JudgedPage, Storage, TextPlace};
+use super::{
+    Attachment, Config, Error, Judgement, Key, Likeness, Question, SiteRelation, judge,
+    site_allows, takes_place, texts_of,
+};
+use crate::text::features::ArticleKeys;
+use known::{KnownTrees, mates};
+
+/// Judges documents one after the other.
+pub(crate) struct Clusterer<S> {
+    storage: S,
+    config: Config,
+    /// What finds the tree of a text where fingerprints alone do.
+    classes: Option<Classes>,
+    /// Contents that hang on their trees by less than certain matches.
+    unsure: Vec<u32>,
+    documents: u32,
+    contents: u32,
+    trees: u32,
+}
+
+impl<S: Storage> Clusterer<S> {
+    /// Begins with a storage that is empty.
+    pub(crate) fn new(storage: S, config: Config) -> Result<Self, Error> {
+        let classes = Classes::of(&config)?;
+        let (documents, contents, trees) = (0, 0, 0);
+        Ok(Self { storage, config, classes, unsure: Vec::new(), documents, contents, trees })
+    }
+
+    /// Judges a document and remembers it. At most `u32::MAX - 1` documents.
+    pub(crate) fn judge(
+        &mut self,
+        keys: ArticleKeys,
+        popularity: u64,
+    ) -> Result<Verdict, S::Error> {
+        let number = self.documents;
+        let site = keys.standing.site;
+        if let Some((content, evicts)) = self.equal(&keys)? {
+            let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
+            let tree = self.storage.place(content)?.tree;
+            let page = JudgedPage::of(&keys.standing, content, popularity);
+            let mut canonical = self.add(tree, page)?;
+            self.evict(&evicts, site)?;
+            if let Some(classes) = &mut self.classes {
+                classes.count(&keys.text, number);
+            }
+            let Cluster { first, canonical: best, .. } = self.cluster_of(content)?;
+            canonical &= best == number;
+            return Ok(Verdict::Duplicate {
+                first,
+                key: Key::Exact,
+                distance: 0,
+                likeness,
+                canonical,
+            });
+        }
+        let content = self.contents;
+        let Judgement { matched, also, perhaps, refused, .. } = match &mut self.classes {
+            Some(classes) => classes.place(&keys.text, number, self.trees, &self.storage)?,
+            None => self.find(&Question::new(&keys, ""))?,
+        };
+        self.doubt(&perhaps)?;
+        let page = JudgedPage::of(&keys.standing, content, popularity);
+        if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
+            self.unsure.push(content);
+        }
+        self.contents += 1;
+        let Some(matched) = matched else {
+            let place = self.plant(number, content)?;
+            self.storage.add_text(content, place, keys)?;
+            self.add(place.tree, page)?;
+            return Ok(Verdict::New);
+        };
+        self.storage.add_text(content, TextPlace::leaf(number, &matched), keys)?;
+        let Attachment { document, key, distance, likeness, evicts, .. } = matched;
+        let mut canonical = self.add(document as u32, page)?;
+        self.evict(&evicts, site)?;
+        let tree = self.storage.place(content)?.tree;
+        self.unite(tree, &also)?;
+        let cluster = self.cluster_of(content)?;
+        canonical &= cluster.canonical == number;
+        Ok(Verdict::Duplicate { first: cluster.first, key, distance, likeness, canonical })
+    }
+
+    /// Finds a content that has the very text of a document, if both may be one; and contents that
+    /// cannot stay beside it.
+    fn equal(&self, keys: &ArticleKeys) -> Result<Option<(u32, Vec<u64>)>, S::Error> {
+        // No two documents are the same because both are empty.
+        if keys.text.words == 0 {
+            return Ok(None);
+        }
+        let question = Question::new(keys, "");
+        let mut best: Option<(SiteRelation, u32)> = None;
+        let mut refused = None;
+        for content in self.storage.equal_texts(keys.text.hash)? {
+            let mates = mates(&self.storage, self.storage.place(content)?.tree, &question)?;
+            let allowed = site_allows(&question, &mates, &self.config);
+            if allowed > best.map(|(allowed, _)| allowed) {
+                best = allowed.map(|allowed| (allowed, content));
+            }
+            if allowed.is_none() && refused.is_none() {
+                let same = self.storage.text(content)?.keys;
+                if takes_place(&question, &same, &mates) {
+                    refused = Some((content, texts_of(&mates)));
+                }
+            }
+        }
+        Ok(best.map(|(_, content)| (content, Vec::new())).or(refused))
+    }
+
+    /// The cluster of a content, which may have become part of another one since it was placed.
+    fn cluster_of(&self, content: u32) -> Result<Cluster, S::Error> {
+        Ok(self.storage.tree(self.storage.place(content)?.tree)?.cluster)
+    }
+
+    /// Finds the tree of a text.
+    fn find(&self, question: &Question<'_>) -> Result<Judgement, S::Error> {
+        let mut candidates = self.storage.candidates(question.keys)?;
+        candidates.retain(|candidate| Some(candidate.content) != question.content);
+        judge(&KnownTrees(&self.storage), &candidates, question, &self.config)
+    }
+
+    /// Returns what it keeps things in.
+    pub(crate) fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// Returns the same, to be changed.
+    pub(crate) fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
+    /// Returns the number of documents.
+    pub(crate) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// Returns where a document is now.
+    pub(crate) fn fate(&self, number: u32) -> Result<Membership, S::Error> {
+        let place = self.storage.place(self.storage.page(number)?.content)?;
+        let TextPlace { tree: cluster, first, key, distance, similarity } = place;
+        let key = if first == number { key } else { Key::Exact };
+        Ok(Membership { cluster, key, distance, similarity })
+    }
+
+    /// Returns the number of clusters, some of which may be empty by now.
+    pub(crate) fn clusters(&self) -> u32 {
+        self.trees
+    }
+
+    /// Returns a cluster.
+    pub(crate) fn cluster(&self, number: u32) -> Result<Cluster, S::Error> {
+        Ok(self.storage.tree(number)?.cluster)
+    }
+
+    /// Returns the memory of what finds trees by fingerprints alone, in bytes.
+    pub(crate) fn class_bytes(&self) -> usize {
+        self.classes.as_ref().map_or(0, Classes::bytes)
+    }
+}
