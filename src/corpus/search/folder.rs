@@ -11,6 +11,7 @@ use tantivy::schema::{
 use tantivy::store::Compressor;
 use tantivy::{Index, IndexSettings, TantivyError};
 
+use super::files::Files;
 use super::{Error, damaged};
 
 /// Name of the folder beside the store.
@@ -84,7 +85,7 @@ fn settings() -> IndexSettings {
 /// Makes an index in a temporary folder, which is removed with it.
 pub(super) fn temporary() -> Result<(Index, Fields), Error> {
     let (schema, fields) = schema();
-    let made = Index::builder().schema(schema).settings(settings()).create_from_tempdir();
+    let made = Files::temporary().and_then(|files| Index::create(files, schema, settings()));
     Ok((made.map_err(|error| damaged(Path::new("a temporary folder"), error))?, fields))
 }
 
@@ -114,7 +115,7 @@ pub(super) fn open(path: &Path, ours: bool) -> Result<Opened, Error> {
     }
     fs::write(path.join(MARK), VERSION.to_string()).map_err(io)?;
     let (schema, fields) = schema();
-    let made = Index::builder().schema(schema).settings(settings()).create_in_dir(path);
+    let made = Files::open(path).and_then(|files| Index::create(files, schema, settings()));
     Ok(Opened { index: made.map_err(|error| damaged(path, error))?, fields, made_anew: reason })
 }
 
@@ -125,7 +126,7 @@ pub(super) fn open_made(path: &Path) -> Result<(Index, Fields), String> {
         return Err(format!("its version is `{version}`, not `{VERSION}`"));
     }
     let opened = catch_unwind(AssertUnwindSafe(|| {
-        let index = Index::open_in_dir(path)?;
+        let index = Index::open(Files::open(path)?)?;
         let reader = index.reader_builder().try_into()?;
         drop(reader);
         Ok::<_, TantivyError>(index)

@@ -13,8 +13,10 @@
 //! TF-IDF and cosine).
 
 mod ask;
+mod files;
 mod folder;
 mod matching;
+mod memory;
 mod row;
 mod terms;
 mod update;
@@ -89,7 +91,7 @@ pub struct Config {
     /// If no document has a cosine of this with a text, all its keywords are asked for, of which
     /// half must match; 0 for never.
     pub cosine_enough: f64,
-    /// Memory for building the index.
+    /// Memory for building the index, and as much again, 16 MiB at least, while it is merged.
     pub memory: Size,
 }
 

@@ -7,14 +7,16 @@
 //! indexed once more. An index whose number does not fit was lost, or is of another state of the
 //! store: all documents are indexed anew.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
 use serde::Serialize;
-use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
+use tantivy::indexer::{IndexWriter, IndexWriterOptions};
+use tantivy::{TantivyDocument, TantivyError, Term};
 
 use super::folder::Payload;
+use super::memory::{Held, Leaving, Merges, Plan, Room, Waiting};
 use super::row::{Names, encode};
 use super::terms::{analyse, joined};
 use super::{Error, Search};
@@ -25,14 +27,12 @@ use crate::store::{self, META, Snapshot, Store, Update as _, View as _, read_num
 /// Name of the number of the last update in the table `meta`.
 const UPDATE: &str = "search_update";
 
-/// The engine wants this much memory for each thread.
-const THREAD_MIB_MIN: usize = 15;
-
-/// A thread more is worth its while for this many documents.
-const DOCUMENTS_PER_THREAD: u64 = 500;
-
-/// Documents that wait for a thread.
+/// Texts that wait to be cut into words.
 const WAITING_MAX: usize = 64;
+
+/// What a text takes until a thread of the engine has it, in times its length: itself, its words,
+/// and its row with the numbers of these.
+const TIMES_TEXT: usize = 4;
 
 /// Documents of one commit. While they are indexed, the store keeps every state of its pages since.
 pub const PART_DOCUMENTS: usize = 10_000;
@@ -140,7 +140,8 @@ impl Search {
         let stored = snapshot.len(DOCUMENTS)?;
         let most = if work.all { stored } else { work.changes.len() as u64 };
         let mut updated = Updated { all: work.all, more: work.more, ..Updated::default() };
-        let writer = self.writer(most)?;
+        let plan = Plan::new(self.config.memory.bytes(), most);
+        let writer = self.writer(&plan)?;
         let failed = |error| self.damaged(error);
         if work.all {
             writer.delete_all_documents().map_err(failed)?;
@@ -155,7 +156,7 @@ impl Search {
                 }
                 Ok(None)
             };
-            updated.indexed = self.add(&writer, most, read)?;
+            updated.indexed = self.add(&writer, &plan, read)?;
         } else {
             for (number, _) in &work.changes {
                 writer.delete_term(Term::from_field_u64(self.fields.number, *number));
@@ -172,7 +173,7 @@ impl Search {
                 }
                 Ok(None)
             };
-            updated.indexed = self.add(&writer, most, read)?;
+            updated.indexed = self.add(&writer, &plan, read)?;
             updated.removed = most - updated.indexed;
         }
         self.commit(writer, &Payload { update: work.update, source: String::new() })?;
@@ -190,10 +191,11 @@ impl Search {
         if self.payload()?.is_some_and(|payload| payload.source == source) {
             return Ok(Updated::default());
         }
-        let writer = self.writer(u64::MAX)?;
+        let plan = Plan::new(self.config.memory.bytes(), u64::MAX);
+        let writer = self.writer(&plan)?;
         writer.delete_all_documents().map_err(|error| self.damaged(error))?;
         let mut number = 0;
-        let indexed = self.add(&writer, u64::MAX, || {
+        let indexed = self.add(&writer, &plan, || {
             let entry = entries.next().transpose().map_err(Error::Source)?;
             number += 1;
             Ok(entry.map(|entry| (number, entry)))
@@ -202,12 +204,16 @@ impl Search {
         Ok(Updated { indexed, all: true, ..Updated::default() })
     }
 
-    fn writer(&self, documents: u64) -> Result<IndexWriter, Error> {
-        let threads = threads(documents);
-        let (least, most) = ((THREAD_MIB_MIN << 20) * threads, (2048 << 20) * threads);
-        let bytes = self.config.memory.bytes().clamp(least, most);
-        let writer = self.index.writer_with_num_threads(threads, bytes);
-        let writer = writer.map_err(|error| self.damaged(error))?;
+    fn writer(&self, plan: &Plan) -> Result<IndexWriter<Waiting>, Error> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(plan.writers)
+            .memory_budget_per_thread(plan.arena_bytes)
+            .num_merge_threads(1)
+            .build();
+        let writer = self.index.writer_with_options(options);
+        let writer: IndexWriter<Waiting> = writer.map_err(|error| self.damaged(error))?;
+        let (files, bytes_max) = (self.index.directory().clone(), plan.merged_bytes_max);
+        writer.set_merge_policy(Box::new(Merges { files, bytes_max }));
         // An update that was killed leaves files under names that the next one may want.
         writer.garbage_collect_files().wait().map_err(|error| self.damaged(error))?;
         Ok(writer)
@@ -216,19 +222,22 @@ impl Search {
     /// Adds what `next` reads, cut into words on all cores, and returns its number.
     fn add(
         &self,
-        writer: &IndexWriter,
-        documents: u64,
+        writer: &IndexWriter<Waiting>,
+        plan: &Plan,
         mut next: impl FnMut() -> Result<Option<(u64, Entry)>, Error>,
     ) -> Result<u64, Error> {
-        let (hand, work) = async_channel::bounded::<(u64, Entry)>(WAITING_MAX);
+        let (hand, work) = async_channel::bounded::<(u64, Entry, Held)>(WAITING_MAX);
+        let room = Room::new(plan.waiting_bytes);
         let mut added = 0;
         thread::scope(|scope| {
-            let hands: Vec<_> = (0..threads(documents))
+            let hands: Vec<_> = (0..plan.cutters)
                 .map(|_| {
-                    let work = work.clone();
+                    let (work, leaving) = (work.clone(), Leaving(Arc::clone(&room)));
                     scope.spawn(move || {
-                        while let Ok((number, entry)) = work.recv_blocking() {
-                            writer.add_document(self.document(number, &entry))?;
+                        let _leaving = leaving;
+                        while let Ok((number, entry, held)) = work.recv_blocking() {
+                            let document = self.document(number, &entry);
+                            writer.add_document(Waiting::new(document, held))?;
                         }
                         Ok::<(), TantivyError>(())
                     })
@@ -236,11 +245,12 @@ impl Search {
                 .collect();
             drop(work);
             let mut read = || {
-                while let Some(entry) = next()? {
+                while let Some((number, entry)) = next()? {
                     self.check_stop()?;
                     added += 1;
+                    let held = room.take(entry.text.len() * TIMES_TEXT);
                     // All threads have failed: what they say comes below.
-                    if hand.send_blocking(entry).is_err() {
+                    if hand.send_blocking((number, entry, held)).is_err() {
                         break;
                     }
                 }
@@ -272,7 +282,7 @@ impl Search {
     }
 
     /// Commits, waits until segments are merged, and lets readers see it.
-    fn commit(&self, mut writer: IndexWriter, payload: &Payload) -> Result<(), Error> {
+    fn commit(&self, mut writer: IndexWriter<Waiting>, payload: &Payload) -> Result<(), Error> {
         let failed = |error| self.damaged(error);
         let mut prepared = writer.prepare_commit().map_err(failed)?;
         prepared.set_payload(&serde_json::to_string(payload).expect("it has a form in JSON"));
@@ -280,12 +290,6 @@ impl Search {
         writer.wait_merging_threads().map_err(failed)?;
         self.reader.reload().map_err(failed)
     }
-}
-
-/// Number of threads that are worth their while.
-fn threads(documents: u64) -> usize {
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(8);
-    usize::try_from(documents / DOCUMENTS_PER_THREAD).unwrap_or(usize::MAX).clamp(1, cores)
 }
 
 /// A document of the store as it is indexed; none if it is not shown.
