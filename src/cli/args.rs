@@ -245,7 +245,8 @@ pub(crate) struct DedupArgs {
     /// number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-    /// Memory to take: `512 MiB`, `2 GB`; 0 for an eighth of the machine's, 256 MiB to 1 GiB
+    /// Memory to take: `512 MiB`, `2 GB`; 0 for a quarter of the machine's. Beyond it, the run goes
+    /// on more slowly
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     pub memory: Option<Size>,
 }

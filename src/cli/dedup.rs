@@ -20,7 +20,7 @@ pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
     if let Some(memory) = args.memory {
         config.memory = memory;
     }
-    let resources = Resources { threads: args.threads, memory: config.memory_bytes() };
+    let resources = Resources { threads: args.threads, memory: config.memory_for_files() };
     let bar = if quiet || !std::io::stderr().is_terminal() {
         ProgressBar::hidden()
     } else {

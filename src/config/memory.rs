@@ -50,6 +50,17 @@ pub(crate) fn parse(text: &str) -> Result<Size, String> {
     check(size).map(|()| size)
 }
 
+/// The same for a command that works through its input and ends.
+const OF_MACHINE_FOR_FILES: u64 = 4;
+
+/// Returns the budget of a command that works through its input and ends, in bytes.
+pub(super) fn budget_for_files(set: Size, machine: Option<u64>) -> u64 {
+    match set.bytes() as u64 {
+        0 => machine.map_or(USUAL.1, |bytes| (bytes / OF_MACHINE_FOR_FILES).max(USUAL.0)),
+        set => set,
+    }
+}
+
 /// Returns the budget in bytes.
 pub(super) fn budget(set: Size, machine: Option<u64>) -> u64 {
     match set.bytes() as u64 {
@@ -83,6 +94,10 @@ mod tests {
         let budgets = budgets.map(|machine| budget(unset, machine) >> 20);
         assert_eq!(budgets, [1024, 256, 512, 1024]);
         assert_eq!(budget(Size::from_mib(300), Some(64 * gib)), 300 << 20);
+        let budgets = [None, Some(gib / 2), Some(4 * gib), Some(64 * gib)];
+        let budgets = budgets.map(|machine| budget_for_files(unset, machine) >> 20);
+        assert_eq!(budgets, [1024, 256, 1024, 16 * 1024]);
+        assert_eq!(budget_for_files(Size::from_mib(300), Some(64 * gib)), 300 << 20);
     }
 
     #[test]

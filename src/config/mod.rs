@@ -307,10 +307,10 @@ impl Config {
         }
     }
 
-    /// Returns the memory budget in bytes.
+    /// Returns the memory budget of a command that works through files, in bytes.
     #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        memory::budget(self.memory, system::memory()) as usize
+    pub fn memory_for_files(&self) -> usize {
+        memory::budget_for_files(self.memory, system::memory()) as usize
     }
 
     /// Returns the memory of the store's page cache in bytes.

@@ -90,5 +90,6 @@ pub const LINE_PLACES: Table<u32, StoredPlace> = Table::new(Name::LinePlaces);
 /// Tree of such a run -> tree.
 pub const LINE_TREES: Table<u32, StoredTree> = Table::new(Name::LineTrees);
 
-/// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the first.
+/// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the
+/// first.
 pub const LINE_LISTS: Table<((u32, u64), u32), u32> = Table::new(Name::LineLists);

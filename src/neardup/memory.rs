@@ -9,8 +9,8 @@ use crate::text::features::ArticleKeys;
 use super::storage::{JudgedPage, JudgedText, JudgedTree, PageList, Storage, TextPlace};
 use super::{Candidate, Config, Error, Finder, classes};
 
-/// Bytes of a text beyond the keys by which it is found: nearly all of them are its sketch.
-const TEXT_BYTES: usize = 1_024;
+/// Bytes of a text beyond the keys by which it is found, as measured: half of them are its sketch.
+const TEXT_BYTES: usize = 1_536;
 
 /// Bytes of the hash of a text in its table.
 const EXACT_BYTES: usize = 34;
@@ -80,10 +80,9 @@ impl MemoryStorage {
         let rows = self.trees.capacity() * size_of::<JudgedTree>()
             + self.pages.capacity() * size_of::<JudgedPage>()
             + self.lists.capacity() * LIST_BYTES;
-        self.index_bytes()
-            + self.exact.capacity() * EXACT_BYTES
-            + self.texts.len() * TEXT_BYTES
-            + rows
+        // Its tables double, and then there are two of them.
+        let index = self.index_bytes() / 2 * 3;
+        index + self.exact.capacity() * EXACT_BYTES + self.texts.len() * TEXT_BYTES + rows
     }
 
     /// Returns the memory of the keys by which texts are found, in bytes.

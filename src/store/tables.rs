@@ -182,8 +182,8 @@ tables! {
     verdict_log: VerdictLog = "verdict_log", u64 => u64;
     /// Document number -> its sequence in that log (`documents`).
     verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
-    /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as the
-    /// three tables after it (`files`).
+    /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
+    /// the three tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];
     /// Number of a content -> where it hangs (`files`).
     line_places: LinePlaces = "line_places", u32 => &'static [u8];

@@ -187,7 +187,7 @@ fn pages_of_sites(count: u64) -> Vec<Value> {
         let origin = if n > 10 && below(3) == 0 { n - 1 - below(n.min(200) - 1) } else { n };
         let mut text = prose(origin + 1, 30 + (origin as usize * 7) % 90);
         match below(6) {
-            0 => text += &format!(" One more line of number {n}."),
+            0 => text = format!("{text} One more line of number {n}."),
             1 => text = format!("{} {text}", prose(50_000 + n % 3, 40)),
             2 => text = text.replacen("e ", "a ", 4),
             _ => {}

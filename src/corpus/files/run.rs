@@ -71,8 +71,8 @@ struct FingerprintedChunk {
 
 /// Finds the duplicates among the documents of `inputs` (`-` is standard input) and writes
 /// `kept.jsonl`, `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and `report.json` into the
-/// folder `out`. `progress` is told now and then how many documents were judged and how many of them
-/// are duplicates.
+/// folder `out`. `progress` is told now and then how many documents were judged and how many of
+/// them are duplicates.
 ///
 /// # Errors
 ///

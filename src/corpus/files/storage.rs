@@ -66,7 +66,9 @@ impl RunStorage {
             Kept::Memory(memory) => {
                 memory.id_bytes += line.id.len();
                 memory.lines.push(line);
-                if memory.lines.len().is_multiple_of(MEASURED) && memory.bytes() > self.memory / 2 {
+                // It stays taken when it is empty: freed, but not given back to the system.
+                let room = self.memory / 4;
+                if memory.lines.len().is_multiple_of(MEASURED) && memory.bytes() > room {
                     self.move_to_disk()?;
                 }
             }

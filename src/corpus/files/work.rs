@@ -22,9 +22,10 @@ use crate::text::features::ArticleKeys;
 use super::Error;
 use super::rows::StoredLine;
 
-/// Of the memory of a run, so many parts of 8 are the page cache of its store. The index has three
-/// times as much ([`Index`]), and the newest texts, which are asked in memory, one part.
-const PART: usize = 8;
+/// Of the memory of a run, one part of so many is the page cache of its store. The index has three
+/// times as much ([`Index`]), the newest texts, which are asked in memory, as much, and those
+/// before them that are not written yet as well. The rest is that of all other things.
+const PART: usize = 16;
 
 /// The least of a part: with less, most of the time goes into merging.
 const PART_BYTES_MIN: usize = 4 << 20;
