@@ -35,7 +35,7 @@ pub use run::run;
 pub struct Resources {
     /// Threads that fingerprint; 0 is one for each core.
     pub threads: usize,
-    /// Memory of what is remembered of the documents, in bytes.
+    /// Memory to take, in bytes.
     pub memory: usize,
 }
 

@@ -16,6 +16,9 @@ use super::Error;
 use super::rows::StoredLine;
 use super::work::{LineSource, LineStorage};
 
+/// Memory of all else: the dictionary of Chinese words, and documents on their way.
+const ELSE_BYTES: usize = 144 << 20;
+
 /// Documents after which memory is measured.
 const MEASURED: usize = 1_024;
 
@@ -54,6 +57,7 @@ impl RunStorage {
             }
             _ => {}
         }
+        let memory = memory.saturating_sub(ELSE_BYTES).max(memory / 4);
         let storage = MemoryStorage::new(config)?;
         let kept = Kept::Memory(Box::new(MemoryLines { storage, lines: Vec::new(), id_bytes: 0 }));
         Ok(Self { kept, folder, config: config.clone(), memory })
