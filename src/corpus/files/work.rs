@@ -269,3 +269,45 @@ impl Storage for LineStorage {
         self.batch_mut().clear(LINE_LISTS, (list, 0)..=(list, u32::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neardup::{Key, article_keys};
+    use crate::text::features::{Fingerprinter, Input};
+
+    #[test]
+    fn a_text_that_moves_is_of_its_new_tree_wherever_it_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        let mut storage = LineStorage::begin(work.clone(), &Config::default(), 1 << 20).unwrap();
+        let keys = article_keys(&Fingerprinter::default(), &Input::default());
+        let place =
+            |tree, first| TextPlace { tree, first, key: Key::Near, distance: 3, similarity: 0.123 };
+        for content in 0..3 {
+            storage.add_text(content, place(content, 7), keys.clone()).unwrap();
+        }
+        storage.put_place(1, place(5, 7)).unwrap();
+        let trees = [0, 1, 2].map(|content| storage.text(content).unwrap().tree);
+        assert_eq!(trees, [0, 5, 2]);
+        assert_eq!(storage.place(1).unwrap(), place(5, 7));
+        drop(storage);
+        assert!(!work.exists());
+    }
+
+    #[test]
+    fn a_list_has_its_documents_in_the_order_in_which_they_came_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20).unwrap();
+        let (one, other) = (PageList { tree: 1, site: 0 }, PageList { tree: 1, site: 9 });
+        for (at, document) in (0..).zip([900, 3, 70_000]) {
+            storage.add_listed(one, at, document).unwrap();
+            storage.add_listed(other, at, document + 1).unwrap();
+        }
+        storage.clear_list(other).unwrap();
+        assert_eq!(storage.listed(one, usize::MAX).unwrap(), [900, 3, 70_000]);
+        assert_eq!(storage.listed(one, 2).unwrap(), [900, 3]);
+        assert_eq!(storage.listed(other, 2).unwrap(), [0_u32; 0]);
+    }
+}
