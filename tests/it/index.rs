@@ -73,8 +73,12 @@ struct Indexed {
 
 impl Indexed {
     fn new(sizes: Sizes) -> Self {
+        Self::within(16 << 20, sizes)
+    }
+
+    fn within(cache_bytes: usize, sizes: Sizes) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(folder.path(), 16 << 20).unwrap();
+        let store = Store::open_or_create(folder.path(), cache_bytes).unwrap();
         let index = Index::open_with(&store, &Config::default(), sizes).unwrap();
         Self { _folder: folder, store, index, live: BTreeMap::new(), next: 1 }
     }
@@ -153,8 +157,10 @@ proptest! {
             (0u64..30, prop::collection::vec(1u64..400, 0..6), 0u8..10),
             1..40,
         ),
+        // The filters of all segments fit, or of some with fewer words, or none.
+        cache_bytes in prop_oneof![Just(0usize), 1usize << 12..1 << 17, Just(16 << 20)],
     ) {
-        let mut indexed = Indexed::new(SMALL);
+        let mut indexed = Indexed::within(cache_bytes, SMALL);
         for (come, go, then) in steps {
             indexed.write(come, &go, then != 0);
             match then {

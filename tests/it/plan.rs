@@ -289,7 +289,7 @@ fn the_planned_bytes_are_those_of_segments_that_are_really_written() {
 #[derive(Default)]
 struct CountedBlocks {
     blocks: HashMap<BlockId, Arc<Block>>,
-    filters: HashMap<BlockId, Arc<Filter>>,
+    filters: HashMap<BlockId, Filter>,
     read: Cell<u64>,
 }
 
@@ -298,7 +298,7 @@ impl CountedBlocks {
         let mut all = Self::default();
         for (id, bytes) in written {
             if id.level == FILTERS {
-                all.filters.insert(id, Arc::new(Filter::read(&bytes).unwrap()));
+                all.filters.insert(id, Filter::read(&bytes).unwrap());
             } else {
                 all.blocks.insert(id, Arc::new(Block::read(&bytes).unwrap()));
             }
@@ -315,8 +315,9 @@ impl Blocks for CountedBlocks {
         self.blocks.get(&id).cloned().ok_or(BadBlock("is missing"))
     }
 
-    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, BadBlock> {
-        self.filters.get(&id).cloned().ok_or(BadBlock("is missing"))
+    fn passes(&self, filter: BlockId, key: u64) -> Result<bool, BadBlock> {
+        let filter = self.filters.get(&filter).ok_or(BadBlock("is missing"))?;
+        Ok(filter.may_have(key))
     }
 }
 

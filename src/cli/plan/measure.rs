@@ -141,7 +141,7 @@ fn look_up(kind: LayoutKind) -> Result<f64> {
 #[derive(Default)]
 struct BuiltBlocks {
     blocks: HashMap<BlockId, Arc<Block>>,
-    filters: HashMap<BlockId, Arc<Filter>>,
+    filters: HashMap<BlockId, Filter>,
 }
 
 impl Blocks for BuiltBlocks {
@@ -151,8 +151,9 @@ impl Blocks for BuiltBlocks {
         self.blocks.get(&id).cloned().ok_or(BadBlock("is missing"))
     }
 
-    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, BadBlock> {
-        self.filters.get(&id).cloned().ok_or(BadBlock("is missing"))
+    fn passes(&self, filter: BlockId, key: u64) -> Result<bool, BadBlock> {
+        let filter = self.filters.get(&filter).ok_or(BadBlock("is missing"))?;
+        Ok(filter.may_have(key))
     }
 }
 
@@ -178,7 +179,7 @@ fn built() -> Result<(Segment, BuiltBlocks)> {
     let mut blocks = BuiltBlocks::default();
     for (id, bytes) in written {
         if id.level == FILTERS {
-            blocks.filters.insert(id, Arc::new(Filter::read(&bytes)?));
+            blocks.filters.insert(id, Filter::read(&bytes)?);
         } else {
             blocks.blocks.insert(id, Arc::new(Block::read(&bytes)?));
         }

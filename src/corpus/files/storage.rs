@@ -17,7 +17,7 @@ use super::rows::StoredLine;
 use super::work::{LineSource, LineStorage};
 
 /// Memory of all else: the dictionary of Chinese words, and documents on their way.
-const ELSE_BYTES: usize = 144 << 20;
+const ELSE_BYTES: usize = 160 << 20;
 
 /// Documents after which memory is measured.
 const MEASURED: usize = 1_024;

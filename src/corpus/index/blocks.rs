@@ -6,6 +6,7 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::filters::Filters;
 use crate::corpus::tables::{KEYS, NEAR};
 use crate::neardup::Key;
 use crate::neardup::segment::{
@@ -17,86 +18,67 @@ use crate::store::{self, BadRow, Batch, Error, FixedKey as _, Table, Update as _
 /// Tables of rotated fingerprints: those of texts, and those of titles.
 const FINGERPRINTS: u8 = 2 * ROTATIONS;
 
-/// A block, or a filter.
-#[derive(Debug, Clone)]
-pub(super) enum Held {
-    Block(Arc<Block>),
-    Filter(Arc<Filter>),
+/// What a row of the index has: a block, or a filter.
+pub(super) enum Kept {
+    Block(Block),
+    Filter,
 }
 
-impl Held {
+impl Kept {
     pub(super) fn read(id: BlockId, bytes: &[u8]) -> Result<Self, BadBlock> {
         Ok(if id.level == FILTERS {
-            Self::Filter(Arc::new(Filter::read(bytes)?))
+            Filter::read(bytes)?;
+            Self::Filter
         } else {
-            Self::Block(Arc::new(Block::read(bytes)?))
+            Self::Block(Block::read(bytes)?)
         })
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        let own = match self {
-            Self::Block(block) => block.memory(),
-            Self::Filter(filter) => filter.memory(),
-        };
-        own + size_of::<(BlockId, Self)>()
     }
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct BytesOf;
 
-impl Weighter<BlockId, Held> for BytesOf {
-    fn weight(&self, _: &BlockId, held: &Held) -> u64 {
-        held.memory() as u64
+impl Weighter<BlockId, Arc<Block>> for BytesOf {
+    fn weight(&self, _: &BlockId, block: &Arc<Block>) -> u64 {
+        (block.memory() + size_of::<(BlockId, Arc<Block>)>()) as u64
     }
 }
 
-/// Blocks of the store that were asked for lately, and filters: each article asks some of these
-/// for each of its keys, so that as many as possible stay in memory.
-pub(super) struct BlockCache {
-    blocks: Cache<BlockId, Held, BytesOf>,
-    filters: Cache<BlockId, Held, BytesOf>,
+/// What is in memory of the segments of a store: blocks that were asked for lately, and filters.
+#[derive(Debug)]
+pub(super) struct IndexCache {
+    blocks: Cache<BlockId, Arc<Block>, BytesOf>,
+    pub filters: Filters,
 }
 
-impl BlockCache {
+impl IndexCache {
     /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
     /// and a half times that for filters, of which a content has some 64 bytes.
     pub(super) fn beside(page_cache: usize) -> Self {
-        let of = |bytes: usize| Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        Self { blocks: of(page_cache / 2), filters: of(page_cache / 2 * 5) }
-    }
-
-    fn part(&self, id: BlockId) -> &Cache<BlockId, Held, BytesOf> {
-        if id.level == FILTERS { &self.filters } else { &self.blocks }
+        let bytes = page_cache / 2;
+        let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
+        Self { blocks, filters: Filters::within(bytes * 5) }
     }
 
     /// Returns the memory that it takes, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.blocks.weight() + self.filters.weight()
+    pub(super) fn bytes(&self) -> usize {
+        self.blocks.weight() as usize + self.filters.bytes()
     }
 }
 
 /// All blocks, as one state of the store has them.
 pub(super) struct Source<'a, V> {
     pub(super) view: &'a V,
-    pub(super) cache: &'a BlockCache,
+    pub(super) cache: &'a IndexCache,
     /// What is read is kept in the cache: it is asked for, not merged.
     pub(super) keeps: bool,
 }
 
 impl<V: View> Source<'_, V> {
-    fn held(&self, id: BlockId) -> Result<Held, Error> {
-        let cache = self.cache.part(id);
-        if let Some(held) = cache.get(&id) {
-            return Ok(held);
-        }
+    fn read<T>(&self, id: BlockId, of: impl Fn(&[u8]) -> Result<T, BadBlock>) -> Result<T, Error> {
         let bytes = self.view.bytes(table_of(id.table), id)?;
-        let bytes = bytes.ok_or_else(|| bad(BadBlock("is missing")))?;
-        let held = Held::read(id, &bytes).map_err(bad)?;
-        if self.keeps || id.level > 0 {
-            cache.insert(id, held.clone());
-        }
-        Ok(held)
+        let bytes = bytes.ok_or(BadBlock("is missing"))?;
+        Ok(of(&bytes)?)
     }
 }
 
@@ -104,17 +86,27 @@ impl<V: View> Blocks for Source<'_, V> {
     type Error = Error;
 
     fn block(&self, id: BlockId) -> Result<Arc<Block>, Error> {
-        match self.held(id)? {
-            Held::Block(block) => Ok(block),
-            Held::Filter(_) => Err(bad(BadBlock("is a filter")).into()),
+        if let Some(block) = self.cache.blocks.get(&id) {
+            return Ok(block);
         }
+        let block = Arc::new(self.read(id, Block::read)?);
+        if self.keeps || id.level > 0 {
+            self.cache.blocks.insert(id, Arc::clone(&block));
+        }
+        Ok(block)
     }
 
-    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, Error> {
-        match self.held(id)? {
-            Held::Filter(filter) => Ok(filter),
-            Held::Block(_) => Err(bad(BadBlock("is no filter")).into()),
+    fn passes(&self, id: BlockId, key: u64) -> Result<bool, Error> {
+        let Some(held) = self.cache.filters.of(id) else { return Ok(true) };
+        let Some(place) = held.filters.get(id.first.key as usize) else { return Ok(true) };
+        if let Some(filter) = place.get() {
+            return Ok(filter.may_have(key));
         }
+        if held.words == 0 {
+            return Ok(true);
+        }
+        let filter = self.read(id, Filter::read)?.narrowed(held.words.into());
+        Ok(place.get_or_init(|| filter).may_have(key))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::neardup::{Field, Key};
 use crate::store::{BadRow, Error, META, Table, View};
 use crate::text::sketch::mix;
 
-use super::blocks::{Held, table_of};
+use super::blocks::{Kept, table_of};
 use super::{SETTINGS, log};
 
 /// Fingerprints with the numbers of their contents, those that went left out.
@@ -76,7 +76,7 @@ fn postings(
         BlockId { table, segment, level: 0, first }
     };
     for row in view.range(table_of(table), id(0)..=id(u64::MAX))? {
-        if let Ok(Held::Block(block)) = Held::read(id(0), row?.bytes()) {
+        if let Ok(Kept::Block(block)) = Kept::read(id(0), row?.bytes()) {
             block.postings().for_each(&mut *each);
         }
     }
@@ -123,16 +123,16 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
     let mut seen: BTreeMap<(u32, u8), Seen> = BTreeMap::new();
     for (name, table) in [("near", NEAR), ("keys", KEYS)] {
         let odd =
-            read_blocks(view, table, &mut |id, held| match (segments.get(&id.segment), held) {
+            read_blocks(view, table, &mut |id, kept| match (segments.get(&id.segment), kept) {
                 (_, Err(bad)) => faults.push((name, format!("row {}: {bad}", place(id)))),
                 (None, _) => {
                     faults.push((name, format!("row {}: its segment is missing", place(id))));
                 }
                 // What is being made, or removed, is not asked.
                 (Some(None), _) => {}
-                (Some(Some(_)), Ok(held)) => {
+                (Some(Some(_)), Ok(kept)) => {
                     let seen = seen.entry((id.segment, id.table)).or_default();
-                    if let Err(what) = seen.note(id, &held) {
+                    if let Err(what) = seen.note(id, &kept) {
                         faults.push((name, format!("row {}: {what}", place(id))));
                     }
                 }
@@ -153,13 +153,13 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
 fn read_blocks(
     view: &impl View,
     table: Table<BlockId, Vec<u8>>,
-    each: &mut dyn FnMut(BlockId, Result<Held, BadRow>),
+    each: &mut dyn FnMut(BlockId, Result<Kept, BadRow>),
 ) -> Result<Vec<String>, Error> {
     let mut odd = Vec::new();
     for row in view.rows(table)? {
         let row = row?;
         match row.key() {
-            Ok(id) => each(id, Held::read(id, row.bytes()).map_err(super::blocks::bad)),
+            Ok(id) => each(id, Kept::read(id, row.bytes()).map_err(super::blocks::bad)),
             Err(bad) => odd.push(format!("row {:?}: {bad}", row.key_bytes())),
         }
     }
@@ -173,13 +173,13 @@ fn place(id: BlockId) -> String {
 }
 
 impl Seen {
-    fn note(&mut self, id: BlockId, held: &Held) -> Result<(), &'static str> {
-        let block = match held {
-            Held::Filter(_) if id.level == FILTERS => {
+    fn note(&mut self, id: BlockId, kept: &Kept) -> Result<(), &'static str> {
+        let block = match kept {
+            Kept::Filter if id.level == FILTERS => {
                 self.filters += 1;
                 return Ok(());
             }
-            Held::Block(block) if id.level != FILTERS => block,
+            Kept::Block(block) if id.level != FILTERS => block,
             _ => return Err("it is not of its level"),
         };
         let postings: Vec<Posting> = block.postings().collect();

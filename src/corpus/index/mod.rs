@@ -13,12 +13,13 @@
 mod blocks;
 mod build;
 mod faults;
+mod filters;
 mod log;
 mod plan;
 mod recent;
 mod rows;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
 use crate::neardup::segment::{Merge, Segment, SegmentSize, due, exact_key};
@@ -27,7 +28,7 @@ use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
-use blocks::{BlockCache, Source, keep, remove_some};
+use blocks::{IndexCache, Source, keep, remove_some};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
@@ -93,7 +94,7 @@ pub struct Index {
     /// Segments that became part of others with this batch, and earlier.
     ended: Vec<u32>,
     removed: Vec<u32>,
-    cache: Arc<BlockCache>,
+    cache: IndexCache,
     /// Blocks that were written since some were removed.
     written: usize,
     /// Postings that are still to be written or merged by the next commits.
@@ -127,7 +128,7 @@ impl Index {
             merges: Vec::new(),
             ended: Vec::new(),
             removed: Vec::new(),
-            cache: Arc::new(BlockCache::beside(store.cache_bytes())),
+            cache: IndexCache::beside(store.cache_bytes()),
             written: 0,
             owed: 0,
             ahead: false,
@@ -178,7 +179,7 @@ impl Index {
             // Not within a row: the log is cut between two.
             self.freeze_if_full(Some(row.key()?))?;
         }
-        self.asked.clone_from(&self.kept);
+        self.ask_kept();
         Ok(())
     }
 
@@ -411,10 +412,18 @@ impl Index {
         self.ahead = false;
         self.removed.append(&mut self.ended);
         self.frozen.drain(..std::mem::take(&mut self.stored));
-        self.asked.clone_from(&self.kept);
+        self.ask_kept();
         if let Err(error) = self.freeze_if_full(None) {
             tracing::error!(%error, "the index has to be read again");
             self.ahead = true;
+        }
+    }
+
+    /// Asks the segments that are in the store from here on.
+    fn ask_kept(&mut self) {
+        if !self.asked.iter().map(|one| one.number).eq(self.kept.iter().map(|one| one.number)) {
+            self.asked.clone_from(&self.kept);
+            self.cache.filters.follow(&self.asked);
         }
     }
 
@@ -440,7 +449,7 @@ impl Index {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let frozen: usize = self.frozen.iter().map(Frozen::bytes).sum();
-        self.tail.bytes() + frozen + self.cache.bytes() as usize
+        self.tail.bytes() + frozen + self.cache.bytes()
     }
 }
 

@@ -89,10 +89,14 @@ impl Block {
     /// Returns how many postings are below one.
     #[must_use]
     pub fn below(&self, posting: Posting) -> usize {
+        let is_below = |at| {
+            let key = self.key(at);
+            key < posting.key || key == posting.key && self.get(at) < posting
+        };
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low.midpoint(high);
-            if self.get(middle) < posting {
+            if is_below(middle) {
                 low = middle + 1;
             } else {
                 high = middle;

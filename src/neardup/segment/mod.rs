@@ -17,7 +17,7 @@ mod tree;
 
 pub use ask::SegmentPostings;
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
-pub use filter::{Filter, KEY_BITS};
+pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, KEYS as FILTER_KEYS, WORDS};
 pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
 pub use size::{LevelSize, LookUpCost, TableContent, TableSize};
@@ -50,7 +50,7 @@ pub fn near_table(field: Field, rotation: u8) -> u8 {
 
 /// Returns the table of a kind of equality keys.
 #[must_use]
-pub fn equality_table(key: Key) -> u8 {
+pub const fn equality_table(key: Key) -> u8 {
     EQUALITY + key as u8
 }
 

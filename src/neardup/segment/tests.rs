@@ -20,9 +20,9 @@ impl Blocks for MemoryBlocks {
         Ok(Arc::new(Block::read(bytes)?))
     }
 
-    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, BadBlock> {
-        let bytes = self.0.get(&id).ok_or(BadBlock("is missing"))?;
-        Ok(Arc::new(Filter::read(bytes)?))
+    fn passes(&self, filter: BlockId, key: u64) -> Result<bool, BadBlock> {
+        let bytes = self.0.get(&filter).ok_or(BadBlock("is missing"))?;
+        Ok(Filter::read(bytes)?.may_have(key))
     }
 }
 

@@ -43,8 +43,8 @@ pub trait Blocks {
     /// Returns a block.
     fn block(&self, id: BlockId) -> Result<Arc<Block>, Self::Error>;
 
-    /// Returns a filter.
-    fn filter(&self, id: BlockId) -> Result<Arc<Filter>, Self::Error>;
+    /// Tells whether a filter lets a key pass.
+    fn passes(&self, filter: BlockId, key: u64) -> Result<bool, Self::Error>;
 }
 
 /// One table of a segment.
@@ -91,7 +91,7 @@ impl SegmentTable {
             return Ok(true);
         }
         let filter = BlockId::filter(self.table, segment, filter_of(key, self.filters));
-        Ok(blocks.filter(filter)?.may_have(key))
+        blocks.passes(filter, key)
     }
 
     /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long

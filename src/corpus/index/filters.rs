@@ -1,0 +1,172 @@
+//! The filters of all segments that are asked, in memory within bounds.
+//!
+//! Each article asks them for each of its keys in each segment, so that they lie where no look-up
+//! in a cache is needed. They are read when they are first asked. Where they do not fit, those of
+//! some segments are held with fewer words: of keys that nobody has more pass then, and a block of
+//! postings is read in vain.
+
+use std::sync::OnceLock;
+
+use crate::neardup::segment::{BlockId, FILTER_BITS, FILTER_KEYS, Filter, Segment, WORDS};
+
+/// Of the keys that nobody has, so many pass by each word: the bits of a filter that are set.
+const PASSES: f64 = 0.55;
+
+/// The filters of segments.
+#[derive(Debug)]
+pub(super) struct Filters {
+    segments: Vec<SegmentFilters>,
+    /// Memory of all, in bytes, when each was asked.
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct SegmentFilters {
+    segment: u32,
+    tables: Vec<TableFilters>,
+    /// Words of each block that are held.
+    words: u8,
+}
+
+#[derive(Debug)]
+struct TableFilters {
+    table: u8,
+    filters: Box<[OnceLock<Filter>]>,
+}
+
+/// The filters of a table, and how much of each is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held<'a> {
+    pub filters: &'a [OnceLock<Filter>],
+    pub words: u8,
+}
+
+impl Filters {
+    /// Makes one that takes so many bytes at most.
+    pub(super) fn within(bytes_max: usize) -> Self {
+        Self { segments: Vec::new(), bytes_max }
+    }
+
+    /// Holds the filters of these segments from here on, and no others.
+    pub(super) fn follow(&mut self, asked: &[Segment]) {
+        let mut held = std::mem::take(&mut self.segments);
+        let mut take = |segment: &Segment| {
+            let at = held.iter().position(|own| own.segment == segment.number);
+            at.map_or_else(|| SegmentFilters::of(segment), |at| held.swap_remove(at))
+        };
+        self.segments = asked.iter().map(&mut take).collect();
+        while self.bytes() > self.bytes_max {
+            let wide = self.segments.iter_mut().filter(|segment| segment.words > 0);
+            let Some(least) = wide.min_by(|a, b| a.harm().total_cmp(&b.harm())) else { return };
+            least.narrow();
+        }
+    }
+
+    /// Returns the filters of a table; none if its segment is not asked.
+    pub(super) fn of(&self, id: BlockId) -> Option<Held<'_>> {
+        let segment = self.segments.iter().find(|segment| segment.segment == id.segment)?;
+        let table = segment.tables.iter().find(|table| table.table == id.table)?;
+        Some(Held { filters: &table.filters, words: segment.words })
+    }
+
+    /// Returns the memory that they take when each was asked, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.segments.iter().map(SegmentFilters::bytes).sum()
+    }
+}
+
+impl SegmentFilters {
+    fn of(segment: &Segment) -> Self {
+        let filtered = segment.tables.iter().filter(|table| table.filters > 0);
+        let tables = filtered.map(|table| TableFilters {
+            table: table.table,
+            filters: (0..table.filters).map(|_| OnceLock::new()).collect(),
+        });
+        Self { segment: segment.number, tables: tables.collect(), words: WORDS as u8 }
+    }
+
+    fn count(&self) -> usize {
+        self.tables.iter().map(|table| table.filters.len()).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        let word = FILTER_KEYS as usize * FILTER_BITS / 8 / WORDS;
+        self.count() * (size_of::<OnceLock<Filter>>() + usize::from(self.words) * word)
+    }
+
+    /// Returns how many more keys pass for each byte that is freed with a word.
+    fn harm(&self) -> f64 {
+        PASSES.powi(self.words.into()) / self.count() as f64
+    }
+
+    fn narrow(&mut self) {
+        self.words -= 1;
+        for filter in self.tables.iter_mut().flat_map(|table| &mut table.filters) {
+            if let Some(wide) = filter.take().filter(|_| self.words > 0) {
+                *filter = OnceLock::from(wide.narrowed(self.words.into()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neardup::Key;
+    use crate::neardup::segment::{FILTERS, Posting, equality_table};
+    use crate::text::sketch::mix;
+
+    const TABLE: u8 = equality_table(Key::Exact);
+
+    fn key(content: u64) -> u64 {
+        mix(content) >> 24
+    }
+
+    /// A segment with one key of each content, and its filters as they are written.
+    fn segment(number: u32, contents: u64) -> (Segment, Vec<Filter>) {
+        let postings = (0..contents).map(|content| (TABLE, Posting { key: key(content), content }));
+        let (segment, written) = Segment::of(number, contents, postings.collect());
+        let written = written.into_iter().filter(|(id, _)| id.level == FILTERS);
+        (segment, written.map(|(_, bytes)| Filter::read(&bytes).unwrap()).collect())
+    }
+
+    fn held(filters: &Filters, segment: u32) -> Held<'_> {
+        filters.of(BlockId::filter(TABLE, segment, 0)).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_stays_until_its_segment_goes() {
+        let ((first, read), (second, _)) = (segment(1, 7_000), segment(2, 3_000));
+        let mut filters = Filters::within(usize::MAX);
+        filters.follow(std::slice::from_ref(&first));
+        let places = held(&filters, 1).filters;
+        assert_eq!(places.len(), read.len());
+        places.iter().zip(&read).for_each(|(place, read)| place.set(read.clone()).unwrap());
+        filters.follow(&[first, second.clone()]);
+        assert_eq!(held(&filters, 1).filters[2].get(), Some(&read[2]));
+        assert!(held(&filters, 2).filters[0].get().is_none());
+        filters.follow(&[second]);
+        assert!(filters.of(BlockId::filter(TABLE, 1, 0)).is_none());
+    }
+
+    #[test]
+    fn where_memory_is_short_the_largest_segments_lose_words_first() {
+        let ((large, read), (small, _)) = (segment(1, 60_000), segment(2, 3_000));
+        let mut filters = Filters::within(usize::MAX);
+        filters.follow(&[large.clone(), small.clone()]);
+        let all = filters.bytes();
+        let places = held(&filters, 1).filters;
+        places.iter().zip(&read).for_each(|(place, read)| place.set(read.clone()).unwrap());
+        filters.bytes_max = all / 2;
+        // The same list is followed again: what is held becomes narrower where it is.
+        filters.follow(&[large.clone(), small.clone()]);
+        assert!(filters.bytes() <= all / 2);
+        assert_eq!((held(&filters, 1).words, held(&filters, 2).words), (3, 8));
+        let narrow = held(&filters, 1).filters[5].get().unwrap();
+        assert_eq!(*narrow, read[5].narrowed(3));
+        filters.bytes_max = 0;
+        filters.follow(&[large, small]);
+        assert_eq!((held(&filters, 1).words, held(&filters, 2).words), (0, 0));
+        assert!(held(&filters, 1).filters.iter().all(|place| place.get().is_none()));
+    }
+}
