@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use quick_cache::sync::Cache;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::clock::Timestamp;
@@ -23,8 +25,9 @@ use super::Error;
 use super::rows::StoredLine;
 
 /// Of the memory of a run, one part of so many is the page cache of its store. The index has three
-/// times as much ([`Index`]), the newest texts, which are asked in memory, as much, and those
-/// before them that are not written yet as well. The rest is that of all other things.
+/// times as much ([`Index`]), the newest texts, which are asked in memory, as much, those before
+/// them that are not written yet as well, and so have texts that were compared lately. The rest is
+/// that of all other things.
 const PART: usize = 16;
 
 /// The least of a part: with less, most of the time goes into merging.
@@ -35,6 +38,9 @@ const IDS_BYTES_MIN: usize = 8 << 10;
 
 /// Memory of the newest texts, for each: their keys, and the postings that they become.
 const NEWEST_BYTES: usize = 2_400;
+
+/// Memory of a text in the cache: its keys, with a sketch, and what the cache needs of its own.
+const TEXT_BYTES: usize = 1_000;
 
 /// Blocks that a step of a merge reads or writes: nobody waits for it.
 const STEP: usize = 64;
@@ -59,11 +65,20 @@ pub(super) struct LineStorage {
     batch: Option<Batch>,
     index: Index,
     store: Store,
+    /// Texts that were compared lately. A key has its oldest texts, so that those that many others
+    /// share one with by chance are compared again and again.
+    texts: Cache<u32, Arc<CachedText>>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
     /// Texts and documents since the last commit.
     pending: u32,
     folder: WorkFolder,
+}
+
+/// The tree of a text, and its keys.
+struct CachedText {
+    tree: u32,
+    keys: ArticleKeys,
 }
 
 /// A folder that is there as long as this is.
@@ -88,7 +103,8 @@ impl LineStorage {
             index::Error::Store(error) => Error::Work(error),
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
-        Ok(Self { batch, index, store, coming, pending: 0, folder })
+        let texts = Cache::new(part / TEXT_BYTES);
+        Ok(Self { batch, index, store, texts, coming, pending: 0, folder })
     }
 
     /// Names the lines of the documents that come next.
@@ -189,8 +205,14 @@ impl Storage for LineStorage {
     }
 
     fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
-        let row = self.content(content)?;
-        Ok(JudgedText { tree: row.document as u32, keys: Cow::Owned(row.keys()) })
+        let known = self.texts.get_or_insert_with(&content, || {
+            let row = self.content(content)?;
+            Ok::<_, store::Error>(Arc::new(CachedText {
+                tree: row.document as u32,
+                keys: row.keys(),
+            }))
+        })?;
+        Ok(JudgedText { tree: known.tree, keys: Cow::Owned(known.keys.clone()) })
     }
 
     fn place(&self, content: u32) -> Result<TextPlace, store::Error> {
@@ -201,6 +223,7 @@ impl Storage for LineStorage {
     fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
         let mut row = self.content(content)?;
         row.document = u64::from(place.tree);
+        self.texts.remove(&content);
         let batch = self.batch_mut();
         batch.put(CONTENTS, u64::from(content), &row)?;
         batch.put(LINE_PLACES, content, &place.into())
@@ -287,6 +310,8 @@ mod tests {
         for content in 0..3 {
             storage.add_text(content, place(content, 7), keys.clone()).unwrap();
         }
+        // It is known in memory as well.
+        assert_eq!(storage.text(1).unwrap().tree, 1);
         storage.put_place(1, place(5, 7)).unwrap();
         let trees = [0, 1, 2].map(|content| storage.text(content).unwrap().tree);
         assert_eq!(trees, [0, 5, 2]);
