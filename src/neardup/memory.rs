@@ -98,6 +98,13 @@ impl Storage for MemoryStorage {
         Ok(self.finder.as_ref().map_or(Vec::new(), |finder| finder.candidates(keys)))
     }
 
+    fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, Infallible> {
+        contents
+            .iter()
+            .map(|content| self.candidates(&self.texts[*content as usize].keys))
+            .collect()
+    }
+
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, Infallible> {
         let first = self.exact.get(&hash);
         let twins = self.twins.get(&hash).into_iter().flatten();

@@ -17,6 +17,9 @@ pub(crate) trait Storage {
     /// any.
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, Self::Error>;
 
+    /// Returns the same for each of some contents, whose own numbers may be among them.
+    fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, Self::Error>;
+
     /// Returns the contents whose text has a hash, oldest first.
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, Self::Error>;
 

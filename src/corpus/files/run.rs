@@ -130,10 +130,11 @@ fn judge(
 ) -> Result<FirstPass, Error> {
     let fingerprinter =
         Fingerprinter::new(config.features.clone()).map_err(neardup::Error::from)?;
-    let storage = RunStorage::new(outputs.folder(WORK), config, resources.memory)?;
-    let clusterer = Clusterer::new(storage, config.clone())?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = if resources.threads == 0 { cores } else { resources.threads };
+    let resources = Resources { threads, ..resources };
+    let storage = RunStorage::new(outputs.folder(WORK), config, resources)?;
+    let clusterer = Clusterer::new(storage, config.clone())?;
     let report = DedupReport { features: fingerprinter.name(), ..DedupReport::default() };
     let rejected = outputs.create(REJECTED)?;
     let mut judged = FirstPass { clusterer, report, duplicates: 0, rejected };

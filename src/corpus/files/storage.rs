@@ -12,9 +12,9 @@ use crate::neardup::{
 use crate::store;
 use crate::text::features::ArticleKeys;
 
-use super::Error;
 use super::rows::StoredLine;
 use super::work::{LineSource, LineStorage};
+use super::{Error, Resources};
 
 /// Memory of all else: the dictionary of Chinese words, and documents on their way.
 const ELSE_BYTES: usize = 160 << 20;
@@ -31,6 +31,7 @@ pub(super) struct RunStorage {
     folder: PathBuf,
     config: Config,
     memory: usize,
+    threads: usize,
 }
 
 enum Kept {
@@ -48,19 +49,20 @@ struct MemoryLines {
 }
 
 impl RunStorage {
-    /// Makes an empty one that takes about `memory` bytes of memory; what has no room in them goes
+    /// Makes an empty one that takes about as much memory as there is; what has no room there goes
     /// into `folder`. What a run that was killed has left there is removed.
-    pub(super) fn new(folder: PathBuf, config: &Config, memory: usize) -> Result<Self, Error> {
+    pub(super) fn new(folder: PathBuf, config: &Config, of: Resources) -> Result<Self, Error> {
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Error::io(&folder)(error));
             }
             _ => {}
         }
-        let memory = memory.saturating_sub(ELSE_BYTES).max(memory / 4);
+        let memory = of.memory.saturating_sub(ELSE_BYTES).max(of.memory / 4);
+        let threads = of.threads;
         let storage = MemoryStorage::new(config)?;
         let kept = Kept::Memory(Box::new(MemoryLines { storage, lines: Vec::new(), id_bytes: 0 }));
-        Ok(Self { kept, folder, config: config.clone(), memory })
+        Ok(Self { kept, folder, config: config.clone(), memory, threads })
     }
 
     /// Names the line that is judged next.
@@ -81,7 +83,8 @@ impl RunStorage {
     }
 
     fn move_to_disk(&mut self) -> Result<(), Error> {
-        let disk = LineStorage::begin(self.folder.clone(), &self.config, self.memory)?;
+        let disk =
+            LineStorage::begin(self.folder.clone(), &self.config, self.memory, self.threads)?;
         let disk = Kept::Disk(Box::new(disk));
         if let Kept::Memory(memory) = std::mem::replace(&mut self.kept, disk)
             && let Kept::Disk(disk) = &mut self.kept
@@ -158,6 +161,10 @@ impl Storage for RunStorage {
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         kept!(self, kept => kept.candidates(keys))
+    }
+
+    fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {
+        kept!(mut self, kept => kept.candidates_of(contents))
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {

@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use quick_cache::sync::Cache;
 use xxhash_rust::xxh3::xxh3_64;
@@ -72,6 +74,7 @@ pub(super) struct LineStorage {
     coming: VecDeque<LineSource>,
     /// Texts and documents since the last commit.
     pending: u32,
+    threads: usize,
     folder: WorkFolder,
 }
 
@@ -91,8 +94,14 @@ impl Drop for WorkFolder {
 }
 
 impl LineStorage {
-    /// Makes an empty one in `folder`, which is not there. It takes about `memory` bytes of memory.
-    pub(super) fn begin(folder: PathBuf, config: &Config, memory: usize) -> Result<Self, Error> {
+    /// Makes an empty one in `folder`, which is not there. It takes about `memory` bytes of memory,
+    /// and looks up texts that are known with `threads` threads.
+    pub(super) fn begin(
+        folder: PathBuf,
+        config: &Config,
+        memory: usize,
+        threads: usize,
+    ) -> Result<Self, Error> {
         let folder = WorkFolder(folder);
         let part = (memory / PART).max(PART_BYTES_MIN);
         let store = Store::open_or_create(&folder.0, part)?;
@@ -104,7 +113,7 @@ impl LineStorage {
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
         let texts = Cache::new(part / TEXT_BYTES);
-        Ok(Self { batch, index, store, texts, coming, pending: 0, folder })
+        Ok(Self { batch, index, store, texts, coming, pending: 0, threads, folder })
     }
 
     /// Names the lines of the documents that come next.
@@ -114,10 +123,14 @@ impl LineStorage {
 
     /// Now and then brings to the disk what was written, and has the index do its share of merging.
     fn rest(&mut self) -> Result<(), store::Error> {
-        self.pending += 1;
-        if self.pending < COMMIT_ROWS {
-            return Ok(());
+        if self.pending >= COMMIT_ROWS {
+            self.commit()?;
         }
+        self.pending += 1;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), store::Error> {
         self.pending = 0;
         if let Some(mut batch) = self.batch.take() {
             self.index.merge_some(&mut batch)?;
@@ -191,6 +204,31 @@ impl Storage for LineStorage {
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         self.index.candidates(self.batch(), keys)
+    }
+
+    fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {
+        if self.pending > 0 {
+            self.commit()?;
+        }
+        let (store, index) = (&self.store, &self.index);
+        let look = |contents: &[u32]| {
+            let view = store.snapshot()?;
+            let of = |content: &u32| {
+                let row = view.get(CONTENTS, u64::from(*content))?.ok_or(missing("content"))?;
+                index.candidates(&view, &row.keys())
+            };
+            contents.iter().map(of).collect::<Result<Vec<_>, store::Error>>()
+        };
+        let each = contents.len().div_ceil(self.threads).max(1);
+        thread::scope(|scope| {
+            let parts: Vec<_> =
+                contents.chunks(each).map(|part| scope.spawn(move || look(part))).collect();
+            let mut found = Vec::with_capacity(contents.len());
+            for part in parts {
+                found.append(&mut part.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+            }
+            Ok(found)
+        })
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
@@ -303,7 +341,7 @@ mod tests {
     fn a_text_that_moves_is_of_its_new_tree_wherever_it_is_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().join("work");
-        let mut storage = LineStorage::begin(work.clone(), &Config::default(), 1 << 20).unwrap();
+        let mut storage = LineStorage::begin(work.clone(), &Config::default(), 1 << 20, 2).unwrap();
         let keys = article_keys(&Fingerprinter::default(), &Input::default());
         let place =
             |tree, first| TextPlace { tree, first, key: Key::Near, distance: 3, similarity: 0.123 };
@@ -324,7 +362,7 @@ mod tests {
     fn a_list_has_its_documents_in_the_order_in_which_they_came_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().join("work");
-        let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20).unwrap();
+        let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20, 2).unwrap();
         let (one, other) = (PageList { tree: 1, site: 0 }, PageList { tree: 1, site: 9 });
         for (at, document) in (0..).zip([900, 3, 70_000]) {
             storage.add_listed(one, at, document).unwrap();

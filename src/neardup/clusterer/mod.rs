@@ -8,7 +8,7 @@ use super::classes::Classes;
 use super::deduplicator::{Cluster, Membership, Verdict};
 use super::storage::{JudgedPage, Storage, TextPlace};
 use super::{
-    Attachment, Config, Error, Judgement, Key, Likeness, Question, SiteRelation, judge,
+    Attachment, Candidate, Config, Error, Judgement, Key, Likeness, Question, SiteRelation, judge,
     site_allows, takes_place, texts_of,
 };
 use crate::text::features::ArticleKeys;
@@ -65,7 +65,7 @@ impl<S: Storage> Clusterer<S> {
         let content = self.contents;
         let Judgement { matched, also, perhaps, refused, .. } = match &mut self.classes {
             Some(classes) => classes.place(&keys.text, number, self.trees, &self.storage)?,
-            None => self.find(&Question::new(&keys, ""))?,
+            None => self.find(&Question::new(&keys, ""), self.storage.candidates(&keys)?)?,
         };
         self.doubt(&perhaps)?;
         let page = JudgedPage::of(&keys.standing, content, popularity);
@@ -121,9 +121,12 @@ impl<S: Storage> Clusterer<S> {
         Ok(self.storage.tree(self.storage.place(content)?.tree)?.cluster)
     }
 
-    /// Finds the tree of a text.
-    fn find(&self, question: &Question<'_>) -> Result<Judgement, S::Error> {
-        let mut candidates = self.storage.candidates(question.keys)?;
+    /// Finds the tree of a text among those that share a key with it.
+    fn find(
+        &self,
+        question: &Question<'_>,
+        mut candidates: Vec<Candidate>,
+    ) -> Result<Judgement, S::Error> {
         candidates.retain(|candidate| Some(candidate.content) != question.content);
         judge(&KnownTrees(&self.storage), &candidates, question, &self.config)
     }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use super::super::second_look::{LOOKS_MAX, loose_leaves};
 use super::super::storage::{Storage, TextPlace};
-use super::super::{Judgement, Question};
+use super::super::{Candidate, Judgement, Question};
 use super::Clusterer;
 use crate::text::sketch::Sketch;
+
+/// Texts whose candidates are looked up at a time, by as many threads as there are.
+const AHEAD: usize = 1_024;
 
 impl<S: Storage> Clusterer<S> {
     /// Looks again at every match that was less than certain. Returns how many texts moved to
@@ -31,12 +34,17 @@ impl<S: Storage> Clusterer<S> {
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure)? } else { vec![false; unsure.len()] };
         let mut unite = Vec::new();
-        for (content, loose) in unsure.into_iter().zip(loose) {
-            let tree = self.storage.place(content)?.tree;
-            let (changed, also) = self.look_at(content, None, loose.then_some(u64::from(tree)))?;
-            moved += usize::from(changed);
-            if !also.is_empty() {
-                unite.push((content, also));
+        for (contents, loose) in unsure.chunks(AHEAD).zip(loose.chunks(AHEAD)) {
+            // No text is added by now, so that these are the same whatever moves.
+            let found = self.storage.candidates_of(contents)?;
+            for ((content, loose), found) in contents.iter().zip(loose).zip(found) {
+                let tree = self.storage.place(*content)?.tree;
+                let wary = loose.then_some(u64::from(tree));
+                let (changed, also) = self.look_at(*content, None, wary, Some(found))?;
+                moved += usize::from(changed);
+                if !also.is_empty() {
+                    unite.push((*content, also));
+                }
             }
         }
         for (content, also) in unite {
@@ -50,12 +58,14 @@ impl<S: Storage> Clusterer<S> {
     /// would surely take it.
     ///
     /// It is judged where `page` stands, which cannot stay with the others; of the first page that
-    /// carries it if that is none.
+    /// carries it if that is none. `found` are the contents that share a key with it, if they were
+    /// looked up before.
     fn look_at(
         &mut self,
         content: u32,
         page: Option<u32>,
         wary: Option<u64>,
+        found: Option<Vec<Candidate>>,
     ) -> Result<(bool, Vec<u64>), S::Error> {
         let TextPlace { tree, first, .. } = self.storage.place(content)?;
         let is_root = self.storage.tree(tree)?.root == content;
@@ -63,7 +73,8 @@ impl<S: Storage> Clusterer<S> {
         keys.standing = self.storage.page(page.unwrap_or(first))?.standing();
         let question =
             Question { content: Some(u64::from(content)), wary, ..Question::new(&keys, "") };
-        let Judgement { matched, mut also, refused, .. } = self.find(&question)?;
+        let found = found.map_or_else(|| self.storage.candidates(&keys), Ok)?;
+        let Judgement { matched, mut also, refused, .. } = self.find(&question, found)?;
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let matched = matched.filter(|matched| matched.evicts.is_empty());
         if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
@@ -96,7 +107,7 @@ impl<S: Storage> Clusterer<S> {
         for content in contents {
             let content = *content as u32;
             let page = self.carrier_on(content, site)?;
-            let (_, also) = self.look_at(content, page, None)?;
+            let (_, also) = self.look_at(content, page, None, None)?;
             self.unite(self.storage.place(content)?.tree, &also)?;
         }
         Ok(())
