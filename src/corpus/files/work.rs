@@ -47,8 +47,9 @@ const TEXT_BYTES: usize = 1_000;
 /// Blocks that a step of a merge reads or writes: nobody waits for it.
 const STEP: usize = 64;
 
-/// Texts and documents of a transaction.
-const COMMIT_ROWS: u32 = 1 << 15;
+/// Texts and documents of a transaction at most, and the memory that one takes until then.
+const COMMIT_ROWS_MAX: usize = 1 << 15;
+const COMMIT_ROW_BYTES: usize = 6 << 10;
 
 /// A line of the input, until it is judged.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +74,8 @@ pub(super) struct LineStorage {
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
     /// Texts and documents since the last commit.
-    pending: u32,
+    pending: usize,
+    pending_max: usize,
     threads: usize,
     folder: WorkFolder,
 }
@@ -113,7 +115,8 @@ impl LineStorage {
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
         let texts = Cache::new(part / TEXT_BYTES);
-        Ok(Self { batch, index, store, texts, coming, pending: 0, threads, folder })
+        let pending_max = (memory / COMMIT_ROW_BYTES).clamp(1 << 10, COMMIT_ROWS_MAX);
+        Ok(Self { batch, index, store, texts, coming, pending: 0, pending_max, threads, folder })
     }
 
     /// Names the lines of the documents that come next.
@@ -123,7 +126,7 @@ impl LineStorage {
 
     /// Now and then brings to the disk what was written, and has the index do its share of merging.
     fn rest(&mut self) -> Result<(), store::Error> {
-        if self.pending >= COMMIT_ROWS {
+        if self.pending >= self.pending_max {
             self.commit()?;
         }
         self.pending += 1;
