@@ -112,7 +112,8 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         | Name::Lines
         | Name::LinePlaces
         | Name::LineTrees
-        | Name::LineLists => Ok(()),
+        | Name::LineLists
+        | Name::LineCandidates => Ok(()),
         Name::HostNumbers => to.table(HOST_NUMBERS),
         Name::Domains => to.table(DOMAINS),
         Name::Patterns => to.table(PATTERNS),

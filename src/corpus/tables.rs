@@ -6,7 +6,7 @@ use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent};
-use super::files::{StoredLine, StoredPlace, StoredTree};
+use super::files::{StoredCandidates, StoredLine, StoredPlace, StoredTree};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
@@ -93,3 +93,6 @@ pub const LINE_TREES: Table<u32, StoredTree> = Table::new(Name::LineTrees);
 /// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the
 /// first.
 pub const LINE_LISTS: Table<((u32, u64), u32), u32> = Table::new(Name::LineLists);
+
+/// Content of such a run whose match is unsure -> contents that share a key with it.
+pub const LINE_CANDIDATES: Table<u32, StoredCandidates> = Table::new(Name::LineCandidates);

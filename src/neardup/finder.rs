@@ -212,28 +212,42 @@ impl Finder {
         kinds
     }
 
+    /// Everything by which contents are found from an article.
+    pub(super) fn asked(&self, keys: &ArticleKeys) -> Vec<(Key, Asked)> {
+        let mut all = Vec::new();
+        if !self.is_long_enough(keys) {
+            return all;
+        }
+        for NearTable { key, field, of, k, .. } in &self.near {
+            if let Some(fingerprint) = of(keys) {
+                all.push((*key, Asked::Near(Nearby { field: *field, fingerprint, k: *k })));
+            }
+        }
+        for table in &self.equal {
+            let hashes = table.hashes(&self.config, keys).into_iter();
+            all.extend(hashes.map(|hash| (table.key, Asked::Equal(hash))));
+        }
+        all
+    }
+
     /// Contents with the keys that lead to them.
     fn hits<M: Postings>(&self, keys: &ArticleKeys, more: &M) -> Result<Vec<(u64, Key)>, M::Error> {
         let mut hits: Vec<(u64, Key)> = Vec::new();
-        if !self.is_long_enough(keys) {
-            return Ok(hits);
-        }
         let mut found: Vec<(u32, u64)> = Vec::new();
-        for table in &self.near {
-            let Some(fingerprint) = (table.of)(keys) else { continue };
-            let asked = Nearby { field: table.field, fingerprint, k: table.k };
-            let mut each = |distance, content| found.push((distance, content));
-            let Ok(()) = self.near(asked, &mut each);
-            more.near(asked, &mut each)?;
-            hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
-        }
-        for table in &self.equal {
-            for hash in table.hashes(&self.config, keys) {
-                let mut each = |content| found.push((0, content));
-                table.each(hash, &self.places, &mut each);
-                more.equal(table.key, hash, &mut each)?;
-                hits.extend(first_of(&mut found).map(|(_, content)| (content, table.key)));
+        for (key, asked) in self.asked(keys) {
+            match asked {
+                Asked::Near(near) => {
+                    let mut each = |distance, content| found.push((distance, content));
+                    let Ok(()) = self.near(near, &mut each);
+                    more.near(near, &mut each)?;
+                }
+                Asked::Equal(hash) => {
+                    let mut each = |content| found.push((0, content));
+                    let Ok(()) = self.equal(key, hash, &mut each);
+                    more.equal(key, hash, &mut each)?;
+                }
             }
+            hits.extend(first_of(&mut found).map(|(_, content)| (content, key)));
         }
         if !self.removed.is_empty() {
             hits.retain(|(content, _)| !self.removed.contains(content));
@@ -268,7 +282,7 @@ fn short(key: u64) -> u32 {
 }
 
 /// Takes what is nearest, older contents first among equals: as many as a key may have.
-fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32, u64)> {
+pub(super) fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32, u64)> {
     if found.len() > 1 {
         found.sort_unstable();
         // One that lies in two places, or is found by several tables.
@@ -289,6 +303,15 @@ const TAIL_EQUAL_MIN: usize = 7;
 pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
     let pairs = one.slots[SLOTS - TAIL..].iter().zip(&other.slots[SLOTS - TAIL..]);
     pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
+}
+
+/// What is asked for by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Fingerprints near one.
+    Near(Nearby),
+    /// A hash.
+    Equal(u64),
 }
 
 /// Fingerprints that are asked for.

@@ -20,6 +20,7 @@ mod deduplicator;
 mod field;
 mod finder;
 pub mod forest;
+mod found;
 pub mod index;
 mod judge;
 mod key;
@@ -39,6 +40,7 @@ pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
 pub use field::Field;
 pub use finder::{Candidate, Finder, Nearby, Postings};
+pub use found::{FoundPostings, LookUp};
 pub(crate) use judge::{
     Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
 };

@@ -183,7 +183,7 @@ tables! {
     /// Document number -> its sequence in that log (`documents`).
     verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
     /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
-    /// the three tables after it (`files`).
+    /// the four tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];
     /// Number of a content -> where it hangs (`files`).
     line_places: LinePlaces = "line_places", u32 => &'static [u8];
@@ -191,6 +191,8 @@ tables! {
     line_trees: LineTrees = "line_trees", u32 => &'static [u8];
     /// Number of a tree, hash of a site or 0, place -> document (`files`).
     line_lists: LineLists = "line_lists", &'static [u8] => u32;
+    /// Number of a content -> contents that share a key with it (`files`).
+    line_candidates: LineCandidates = "line_candidates", u32 => &'static [u8];
     /// Name of a reason -> how often (`crawl`).
     counters: Counters = "counters", &'static str => u64;
 }

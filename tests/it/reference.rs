@@ -12,7 +12,9 @@ use uniqcrawl::corpus::documents::{
     Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::FORMATS;
-use uniqcrawl::corpus::files::{StoredLine, StoredPlace, StoredTree};
+use uniqcrawl::corpus::files::{
+    StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree,
+};
 use uniqcrawl::corpus::index::{
     StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable,
 };
@@ -162,6 +164,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<StoredLine>(),
         row_kind::<StoredPlace>(),
         row_kind::<StoredTree>(),
+        row_kind::<StoredCandidates>(),
         row_kind::<JobProgress>(),
         row_kind::<Run>(),
     ];
@@ -176,6 +179,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         fields("table, in a segment", StoredTable::FIELDS),
         fields("paused, in a merge", StoredPaused::FIELDS),
         fields("posting, in a merge", StoredPosting::FIELDS),
+        fields("candidate, in candidates", StoredCandidate::FIELDS),
     ];
     let rows = kinds.iter().map(|kind| kind.text.as_str());
     let all: String = rows.chain(parts.iter().map(String::as_str)).collect();

@@ -27,7 +27,7 @@ use crate::{neardup, store};
 
 pub use lines::Lines;
 pub use record::{Record, values_of};
-pub use rows::{StoredLine, StoredPlace, StoredTree};
+pub use rows::{StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree};
 pub use run::run;
 
 /// What a run may take.

@@ -1,7 +1,7 @@
 //! The rows of a run over files: its documents, their texts and clusters.
 
-use crate::neardup::{Cluster, JudgedPage, JudgedTree, Key, LineStanding, TextPlace};
-use crate::store::{Code, Fixed, Number, Text, row};
+use crate::neardup::{Candidate, Cluster, JudgedPage, JudgedTree, Key, LineStanding, TextPlace};
+use crate::store::{Code, Fixed, Flag, List, Nested, Number, Text, row};
 
 use super::work::LineSource;
 
@@ -70,6 +70,32 @@ row! {
     }
 }
 
+row! {
+    /// Contents that share a key with a text of a run over files, when all are known.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct StoredCandidates: "candidates", 1 to 1 {
+        /// Those for which most speaks first.
+        pub all: Vec<StoredCandidate> = List<Nested>;
+    }
+}
+
+row! {
+    /// A content that shares a key with a text.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct StoredCandidate: part {
+        /// Its number.
+        pub content: u32 = Number;
+        /// The first key by which it was found.
+        pub key: Key = Code;
+        /// The title is among them.
+        pub titled: bool = Flag;
+        /// It was found by keys alone that others have by chance.
+        pub weak: bool = Flag;
+        /// How much speaks for it.
+        pub votes: u32 = Number;
+    }
+}
+
 impl StoredLine {
     pub(super) fn source(self) -> LineSource {
         LineSource { file: self.file, line: self.line, id: self.id }
@@ -108,5 +134,25 @@ impl From<StoredTree> for JudgedTree {
     fn from(row: StoredTree) -> Self {
         let StoredTree { first, canonical, copies, popularity, root, best } = row;
         Self { cluster: Cluster { first, canonical, copies }, popularity, root, best }
+    }
+}
+
+impl From<&[Candidate]> for StoredCandidates {
+    fn from(all: &[Candidate]) -> Self {
+        let stored = |candidate: &Candidate| {
+            let Candidate { content, key, titled, weak, votes } = *candidate;
+            StoredCandidate { content: content as u32, key, titled, weak, votes }
+        };
+        Self { all: all.iter().map(stored).collect() }
+    }
+}
+
+impl From<StoredCandidates> for Vec<Candidate> {
+    fn from(row: StoredCandidates) -> Self {
+        let candidate = |stored: StoredCandidate| {
+            let StoredCandidate { content, key, titled, weak, votes } = stored;
+            Candidate { content: u64::from(content), key, titled, weak, votes }
+        };
+        row.all.into_iter().map(candidate).collect()
     }
 }

@@ -23,6 +23,9 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Lines that a thread fingerprints at a time at most.
 const CHUNK_LINES: usize = 256;
 
+/// Documents that are looked up together, or some more.
+const TOGETHER: usize = 2_048;
+
 /// Where standard input is kept until the end of a run.
 const SPOOL: &str = "input.zst";
 
@@ -152,12 +155,20 @@ fn judge(
             backs.push(back);
         }
         let reader = scope.spawn(move || read(files, &hands));
-        'all: loop {
-            for back in &backs {
-                let Ok(chunk) = back.recv() else { break 'all };
-                judged.take(files, chunk)?;
-                progress(judged.report.documents, judged.duplicates);
+        let mut chunks = backs.iter().cycle().map_while(|back| back.recv().ok());
+        loop {
+            let (mut some, mut documents) = (Vec::new(), 0);
+            while documents < TOGETHER
+                && let Some(chunk) = chunks.next()
+            {
+                documents += chunk.documents.len();
+                some.push(chunk);
             }
+            if some.is_empty() {
+                break;
+            }
+            judged.take(files, some)?;
+            progress(judged.report.documents, judged.duplicates);
         }
         reader.join().expect("the reader does not panic")
     })?;
@@ -240,7 +251,16 @@ fn text_of(line: &[u8]) -> Cow<'_, str> {
 
 /// Documents are judged in the order of the input.
 impl FirstPass {
-    fn take(&mut self, files: &[PathBuf], chunk: FingerprintedChunk) -> Result<(), Error> {
+    fn take(&mut self, files: &[PathBuf], chunks: Vec<FingerprintedChunk>) -> Result<(), Error> {
+        if self.clusterer.looks_up() {
+            let documents = chunks.iter().flat_map(|chunk| &chunk.documents).flatten();
+            let coming: Vec<&ArticleKeys> = documents.map(|read| &read.keys).collect();
+            self.clusterer.storage_mut().look_ahead(&coming)?;
+        }
+        chunks.into_iter().try_for_each(|chunk| self.take_chunk(files, chunk))
+    }
+
+    fn take_chunk(&mut self, files: &[PathBuf], chunk: FingerprintedChunk) -> Result<(), Error> {
         self.report.bytes += chunk.bytes;
         self.report.repaired += chunk.repaired;
         for (at, document) in chunk.documents.into_iter().enumerate() {

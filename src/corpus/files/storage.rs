@@ -65,6 +65,14 @@ impl RunStorage {
         Ok(Self { kept, folder, config: config.clone(), memory, threads })
     }
 
+    /// Looks up documents that are judged next, where that is worth more than a thread.
+    pub(super) fn look_ahead(&mut self, coming: &[&ArticleKeys]) -> Result<(), Error> {
+        match &mut self.kept {
+            Kept::Disk(disk) => Ok(disk.look_ahead(coming)?),
+            Kept::Memory(_) => Ok(()),
+        }
+    }
+
     /// Names the line that is judged next.
     pub(super) fn coming(&mut self, line: LineSource) -> Result<(), Error> {
         match &mut self.kept {

@@ -4,18 +4,18 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use quick_cache::sync::Cache;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::Content;
-use crate::corpus::index::{self, Index, Sizes};
-use crate::corpus::tables::{CONTENTS, LINE_LISTS, LINE_PLACES, LINE_TREES, LINES};
+use crate::corpus::index::{self, Index, LookedAhead, Sizes, each_of};
+use crate::corpus::tables::{
+    CONTENTS, LINE_CANDIDATES, LINE_LISTS, LINE_PLACES, LINE_TREES, LINES,
+};
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
     TextPlace,
@@ -24,7 +24,7 @@ use crate::store::{self, BadRow, Batch, Store, Update as _, View as _};
 use crate::text::features::ArticleKeys;
 
 use super::Error;
-use super::rows::StoredLine;
+use super::rows::{StoredCandidates, StoredLine};
 
 /// Of the memory of a run, one part of so many is the page cache of its store. The index has three
 /// times as much ([`Index`]), the newest texts, which are asked in memory, as much, those before
@@ -73,6 +73,10 @@ pub(super) struct LineStorage {
     texts: Cache<u32, Arc<CachedText>>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
+    /// What was found for documents that are still to be added, before the next commit.
+    ahead: VecDeque<LookedAhead>,
+    /// Texts were looked up again: what was found is true until another one comes.
+    looked_again: bool,
     /// Texts and documents since the last commit.
     pending: usize,
     pending_max: usize,
@@ -116,7 +120,20 @@ impl LineStorage {
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
         let texts = Cache::new(part / TEXT_BYTES);
         let pending_max = (memory / COMMIT_ROW_BYTES).clamp(1 << 10, COMMIT_ROWS_MAX);
-        Ok(Self { batch, index, store, texts, coming, pending: 0, pending_max, threads, folder })
+        let (ahead, pending, looked_again) = (VecDeque::new(), 0, false);
+        Ok(Self {
+            batch,
+            index,
+            store,
+            texts,
+            coming,
+            ahead,
+            looked_again,
+            pending,
+            pending_max,
+            threads,
+            folder,
+        })
     }
 
     /// Names the lines of the documents that come next.
@@ -124,9 +141,39 @@ impl LineStorage {
         self.coming.extend(lines);
     }
 
+    /// Looks up documents that are to be added next, with all threads.
+    pub(super) fn look_ahead(&mut self, coming: &[&ArticleKeys]) -> Result<(), store::Error> {
+        self.ahead.clear();
+        if self.pending >= self.pending_max {
+            self.commit()?;
+        }
+        self.ahead = self.index.look_ahead(&self.store, coming, self.threads)?.into();
+        Ok(())
+    }
+
+    /// Looks up texts that are known, with all threads, and remembers what was found.
+    fn look_again(&mut self, contents: &[u32]) -> Result<Vec<StoredCandidates>, store::Error> {
+        if self.pending > 0 && !contents.is_empty() {
+            self.commit()?;
+        }
+        let keys = each_of(contents, &self.store, self.threads, |view, content| {
+            let row = view.get(CONTENTS, u64::from(*content))?.ok_or(missing("content"))?;
+            Ok(row.keys())
+        })?;
+        let keys: Vec<&ArticleKeys> = keys.iter().collect();
+        let found = self.index.candidates_of(&self.store, &keys, self.threads)?;
+        let found: Vec<StoredCandidates> =
+            found.iter().map(|found| StoredCandidates::from(&**found)).collect();
+        for (content, found) in contents.iter().zip(&found) {
+            self.batch_mut().put(LINE_CANDIDATES, *content, found)?;
+        }
+        self.looked_again |= !contents.is_empty();
+        Ok(found)
+    }
+
     /// Now and then brings to the disk what was written, and has the index do its share of merging.
     fn rest(&mut self) -> Result<(), store::Error> {
-        if self.pending >= self.pending_max {
+        if self.pending >= self.pending_max && self.ahead.is_empty() {
             self.commit()?;
         }
         self.pending += 1;
@@ -206,37 +253,25 @@ impl Storage for LineStorage {
     type Error = store::Error;
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
-        self.index.candidates(self.batch(), keys)
+        let ahead = self.ahead.front().and_then(|it| self.index.candidates_after(it, keys));
+        ahead.map_or_else(|| self.index.candidates(self.batch(), keys), Ok)
     }
 
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {
-        if self.pending > 0 {
-            self.commit()?;
-        }
-        let (store, index) = (&self.store, &self.index);
-        let look = |contents: &[u32]| {
-            let view = store.snapshot()?;
-            let of = |content: &u32| {
-                let row = view.get(CONTENTS, u64::from(*content))?.ok_or(missing("content"))?;
-                index.candidates(&view, &row.keys())
-            };
-            contents.iter().map(of).collect::<Result<Vec<_>, store::Error>>()
-        };
-        let each = contents.len().div_ceil(self.threads).max(1);
-        thread::scope(|scope| {
-            let parts: Vec<_> =
-                contents.chunks(each).map(|part| scope.spawn(move || look(part))).collect();
-            let mut found = Vec::with_capacity(contents.len());
-            for part in parts {
-                found.append(&mut part.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-            }
-            Ok(found)
-        })
+        let known = |content: &u32| self.batch().get(LINE_CANDIDATES, *content);
+        let known = contents.iter().map(known).collect::<Result<Vec<_>, _>>()?;
+        let pairs = contents.iter().zip(&known);
+        let unknown: Vec<u32> =
+            pairs.filter(|(_, known)| known.is_none()).map(|(content, _)| *content).collect();
+        let mut found = self.look_again(&unknown)?.into_iter();
+        let each = known.into_iter().map(|known| known.map_or_else(|| found.next(), Some));
+        Ok(each.flatten().map(Vec::from).collect())
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
+        let ahead = self.ahead.front().and_then(|it| self.index.equal_texts_after(it, hash));
         let mut equal = Vec::new();
-        for content in self.index.equal_texts(self.batch(), hash)? {
+        for content in ahead.map_or_else(|| self.index.equal_texts(self.batch(), hash), Ok)? {
             let content = content as u32;
             if self.content(content)?.hash == hash {
                 equal.push(content);
@@ -279,6 +314,9 @@ impl Storage for LineStorage {
         self.rest()?;
         let number = u64::from(content);
         let batch = self.batch.as_mut().expect("a transaction is open between two calls");
+        if std::mem::take(&mut self.looked_again) {
+            batch.clear(LINE_CANDIDATES, ..)?;
+        }
         self.index.insert(batch, number, &keys);
         let row = Content::first(u64::from(place.tree), &keys, Timestamp::default());
         batch.put(CONTENTS, number, &row)?;
@@ -301,6 +339,7 @@ impl Storage for LineStorage {
     fn add_page(&mut self, document: u32, page: JudgedPage) -> Result<(), store::Error> {
         self.rest()?;
         let LineSource { file, line, id } = self.coming.pop_front().unwrap_or_default();
+        self.ahead.pop_front();
         let JudgedPage { content, popularity, standing } = page;
         let LineStanding { site, edition, form, name, title, heading } = standing;
         let row = StoredLine {

@@ -10,6 +10,7 @@
 //! the writing and merging that is due, in proportion to what it brought. Nothing that grows with
 //! the store is read when it is opened.
 
+mod ahead;
 mod blocks;
 mod build;
 mod faults;
@@ -22,18 +23,19 @@ mod rows;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
-use crate::neardup::segment::{Merge, Segment, SegmentSize, due, exact_key};
+use crate::neardup::segment::{Merge, Segment, SegmentPostings, SegmentSize, due, exact_key};
 use crate::neardup::{self, Candidate, Config, Key, Postings as _};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
+pub use ahead::{LookedAhead, each_of};
 use blocks::{IndexCache, Source, keep, remove_some};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
 pub use plan::{IndexMemory, IndexPlan, PlannedTier};
-use recent::{Frozen, Others, Tail};
+use recent::{Frozen, Tail};
 pub use rows::{StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable};
 
 /// Why the dedup stage of a store cannot work.
@@ -229,22 +231,28 @@ impl Index {
         view: &impl View,
         keys: &ArticleKeys,
     ) -> Result<Vec<Candidate>, store::Error> {
-        let blocks = &self.source(view, true);
-        let others = Others { frozen: &self.frozen, segments: &self.asked, blocks };
-        self.tail.finder.candidates_with(keys, &others)
+        let mut found = self.found(view, &[keys])?;
+        let Ok(found) = self.tail.finder.candidates_with(keys, &found.pop().unwrap_or_default());
+        Ok(found)
     }
 
     /// Returns the contents whose whole texts may have a hash, older ones first; of very many some.
     /// Some of them may be gone, or have another hash.
     pub fn equal_texts(&self, view: &impl View, hash: u128) -> Result<Vec<u64>, store::Error> {
+        let (key, mut found) = (exact_key(hash), Vec::new());
         let blocks = &self.source(view, true);
-        let others = Others { frozen: &self.frozen, segments: &self.asked, blocks };
-        let key = exact_key(hash);
-        let mut found: Vec<u64> = recent::of_key(&self.tail.exact, key).collect();
-        others.equal(Key::Exact, key, &mut |content| found.push(content))?;
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
+        self.postings(blocks).equal(Key::Exact, key, &mut |content| found.push(content))?;
+        for frozen in &self.frozen {
+            let Ok(()) = frozen.equal(Key::Exact, key, &mut |content| found.push(content));
+        }
+        Ok(self.tail.with_newest(key, found))
+    }
+
+    fn postings<'a, V: View>(
+        &'a self,
+        blocks: &'a Source<'a, V>,
+    ) -> SegmentPostings<'a, Source<'a, V>> {
+        SegmentPostings { segments: &self.asked, blocks }
     }
 
     /// Does this batch's share of the writing and merging. To be called before its commit.

@@ -2,14 +2,11 @@
 //! many.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
 
 use crate::neardup::segment::{GONE, Posting, Segment, Written, equality_table, exact_key};
-use crate::neardup::{Config, Error, Finder, Nearby, Postings};
-use crate::neardup::{Key, segment::SegmentPostings};
-use crate::store::{self, View};
+use crate::neardup::{Config, Error, Finder, Key, Nearby, Postings};
 use crate::text::features::ArticleKeys;
-
-use super::blocks::Source;
 
 /// Returns the postings of a content: that of its whole text, unless it is empty, and those by
 /// which near-duplicates are found.
@@ -51,6 +48,14 @@ impl Tail {
             self.contents += 1;
         }
         count
+    }
+
+    /// Adds those of the newest contents that have the hash of a whole text.
+    pub(super) fn with_newest(&self, key: u64, mut found: Vec<u64>) -> Vec<u64> {
+        found.extend(of_key(&self.exact, key));
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Names a content no more, wherever it is.
@@ -103,42 +108,23 @@ impl Frozen {
     }
 }
 
-/// All postings but those of the tail.
-pub(super) struct Others<'a, V> {
-    pub frozen: &'a [Frozen],
-    pub segments: &'a [Segment],
-    pub blocks: &'a Source<'a, V>,
-}
+impl Postings for Frozen {
+    type Error = Infallible;
 
-impl<'a, V: View> Others<'a, V> {
-    fn stored(&self) -> SegmentPostings<'a, Source<'a, V>> {
-        SegmentPostings { segments: self.segments, blocks: self.blocks }
-    }
-}
-
-impl<V: View> Postings for Others<'_, V> {
-    type Error = store::Error;
-
-    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), store::Error> {
-        for frozen in self.frozen {
-            let Ok(()) = frozen.finder.near(asked, each);
-        }
-        self.stored().near(asked, each)
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        self.finder.near(asked, each)
     }
 
-    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), store::Error> {
-        for frozen in self.frozen {
-            let Ok(()) = frozen.finder.equal(key, hash, each);
-            if key == Key::Exact {
-                of_key(&frozen.exact, hash).for_each(&mut *each);
-            }
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        if key == Key::Exact {
+            of_key(&self.exact, hash).for_each(&mut *each);
         }
-        self.stored().equal(key, hash, each)
+        self.finder.equal(key, hash, each)
     }
 }
 
 /// Returns the contents of a key.
-pub(super) fn of_key(postings: &BTreeSet<Posting>, key: u64) -> impl Iterator<Item = u64> {
+fn of_key(postings: &BTreeSet<Posting>, key: u64) -> impl Iterator<Item = u64> {
     let of = |content| Posting { key, content };
     postings.range(of(0)..=of(u64::MAX)).map(|posting| posting.content)
 }

@@ -141,6 +141,11 @@ impl<S: Storage> Clusterer<S> {
         &mut self.storage
     }
 
+    /// Tells whether texts are looked up in the storage by their keys.
+    pub(crate) fn looks_up(&self) -> bool {
+        self.classes.is_none()
+    }
+
     /// Returns the number of documents.
     pub(crate) fn documents(&self) -> u32 {
         self.documents

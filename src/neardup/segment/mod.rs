@@ -9,13 +9,14 @@
 
 mod ask;
 mod block;
+mod cursor;
 mod filter;
 mod levels;
 mod merge;
 mod size;
 mod tree;
 
-pub use ask::SegmentPostings;
+pub use ask::{Answer, Ask, SegmentPostings};
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
 pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, KEYS as FILTER_KEYS, WORDS};
 pub use levels::{SegmentSize, TIER, due};
