@@ -185,20 +185,7 @@ impl Finder {
         keys: &ArticleKeys,
         more: &M,
     ) -> Result<Vec<Candidate>, M::Error> {
-        let mut hits = self.hits(keys, more)?;
-        hits.sort_unstable();
-        let groups = hits.chunk_by(|a, b| a.0 == b.0);
-        let mut found: Vec<Candidate> = groups
-            .map(|group| Candidate {
-                content: group[0].0,
-                key: group[0].1,
-                titled: group.iter().any(|(_, key)| key.is_of_title()),
-                weak: group.iter().all(|(_, key)| key.is_weak()),
-                votes: group.iter().map(|(_, key)| key.votes()).sum(),
-            })
-            .collect();
-        found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
-        Ok(found)
+        Ok(ranked(self.hits(keys, more)?))
     }
 
     /// Returns every key by which `content` is found from an article.
@@ -242,9 +229,12 @@ impl Finder {
                     more.near(near, &mut each)?;
                 }
                 Asked::Equal(hash) => {
-                    let mut each = |content| found.push((0, content));
-                    let Ok(()) = self.equal(key, hash, &mut each);
-                    more.equal(key, hash, &mut each)?;
+                    more.equal(key, hash, &mut |content| found.push((0, content)))?;
+                    // The newest contents are here, and a key has its oldest ones.
+                    if found.len() < KeyIndex::PER_KEY_MAX {
+                        let each = &mut |content| found.push((0, content));
+                        let Ok(()) = self.equal(key, hash, each);
+                    }
                 }
             }
             hits.extend(first_of(&mut found).map(|(_, content)| (content, key)));
@@ -274,6 +264,23 @@ impl Finder {
         let equal: usize = self.equal.iter().map(|table| table.index.bytes()).sum();
         near + equal + self.places.bytes()
     }
+}
+
+/// Returns contents that were found, those for which most speaks first, then older ones.
+pub(super) fn ranked(mut hits: Vec<(u64, Key)>) -> Vec<Candidate> {
+    hits.sort_unstable();
+    let groups = hits.chunk_by(|a, b| a.0 == b.0);
+    let mut found: Vec<Candidate> = groups
+        .map(|group| Candidate {
+            content: group[0].0,
+            key: group[0].1,
+            titled: group.iter().any(|(_, key)| key.is_of_title()),
+            weak: group.iter().all(|(_, key)| key.is_weak()),
+            votes: group.iter().map(|(_, key)| key.votes()).sum(),
+        })
+        .collect();
+    found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
+    found
 }
 
 /// Returns what is kept of a key in memory: of the newest contents alone, few are found by chance.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::text::features::ArticleKeys;
 
 use super::Key;
-use super::finder::{Asked, Finder, Nearby, Postings, first_of};
+use super::finder::{Asked, Finder, Nearby, Postings, first_of, ranked};
+use super::judge::looked_up;
 use super::segment::{Answer, Ask, exact_key};
 
 /// The contents that were found by the keys of one article: those with its very text as well.
@@ -77,6 +78,14 @@ impl LookUp {
 }
 
 impl FoundPostings {
+    /// Returns the contents whose texts are likely looked up, if there are no others.
+    #[must_use]
+    pub fn likely(&self) -> Vec<u64> {
+        let similar = self.0.iter().filter(|one| one.key != Key::Exact);
+        let hits = similar.flat_map(|one| one.found.iter().map(|(_, content)| (*content, one.key)));
+        looked_up(&ranked(hits.collect())).map(|candidate| candidate.content).collect()
+    }
+
     /// Adds what is found for the article in other postings.
     pub fn add<P: Postings>(
         &mut self,

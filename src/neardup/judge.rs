@@ -123,6 +123,15 @@ pub(crate) fn judge<T: Trees>(
     Ok(judgement)
 }
 
+/// Returns the candidates whose texts are likely looked up.
+pub(crate) fn looked_up(candidates: &[Candidate]) -> impl Iterator<Item = &Candidate> {
+    let mut by_chance = 0;
+    candidates.iter().filter(move |candidate| {
+        by_chance += usize::from(candidate.weak);
+        !candidate.weak || by_chance <= CHANCE_MAX
+    })
+}
+
 /// Tells how well an article may be a page of a document for all that is known of its site: none if
 /// it may not. If the document has pages there (`mates`), they must take it. Says nothing about
 /// other sites.

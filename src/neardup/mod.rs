@@ -42,7 +42,7 @@ pub use field::Field;
 pub use finder::{Candidate, Finder, Nearby, Postings};
 pub use found::{FoundPostings, LookUp};
 pub(crate) use judge::{
-    Attachment, Judgement, SiteRelation, judge, site_allows, takes_place, texts_of,
+    Attachment, Judgement, SiteRelation, judge, looked_up, site_allows, takes_place, texts_of,
 };
 pub use key::{Key, article_keys, article_keys_in_stages};
 pub use known::Question;

@@ -2,7 +2,7 @@
 //! output, which goes when the run ends.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::corpus::tables::{
 };
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
-    TextPlace,
+    TextPlace, looked_up,
 };
 use crate::store::{self, BadRow, Batch, Store, Update as _, View as _};
 use crate::text::features::ArticleKeys;
@@ -71,6 +71,11 @@ pub(super) struct LineStorage {
     /// Texts that were compared lately. A key has its oldest texts, so that those that many others
     /// share one with by chance are compared again and again.
     texts: Cache<u32, Arc<CachedText>>,
+    /// Texts that are likely needed by those that were looked up together.
+    loaded: HashMap<u32, Arc<CachedText>>,
+    loaded_max: usize,
+    /// Texts that were moved to another tree since the last commit.
+    moved: HashSet<u32>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
     /// What was found for documents that are still to be added, before the next commit.
@@ -88,6 +93,12 @@ pub(super) struct LineStorage {
 struct CachedText {
     tree: u32,
     keys: ArticleKeys,
+}
+
+impl From<Content> for CachedText {
+    fn from(row: Content) -> Self {
+        Self { tree: row.document as u32, keys: row.keys() }
+    }
 }
 
 /// A folder that is there as long as this is.
@@ -118,7 +129,8 @@ impl LineStorage {
             index::Error::Store(error) => Error::Work(error),
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
-        let texts = Cache::new(part / TEXT_BYTES);
+        let loaded_max = part / TEXT_BYTES;
+        let texts = Cache::new(loaded_max / 4);
         let pending_max = (memory / COMMIT_ROW_BYTES).clamp(1 << 10, COMMIT_ROWS_MAX);
         let (ahead, pending, looked_again) = (VecDeque::new(), 0, false);
         Ok(Self {
@@ -126,6 +138,9 @@ impl LineStorage {
             index,
             store,
             texts,
+            loaded: HashMap::new(),
+            loaded_max,
+            moved: HashSet::new(),
             coming,
             ahead,
             looked_again,
@@ -147,7 +162,31 @@ impl LineStorage {
         if self.pending >= self.pending_max {
             self.commit()?;
         }
-        self.ahead = self.index.look_ahead(&self.store, coming, self.threads)?.into();
+        let found = self.index.look_ahead(&self.store, coming, self.threads)?;
+        let likely = each_of(&found, &self.store, self.threads, |_, found| Ok(found.likely()))?;
+        self.ahead = found.into();
+        self.load(likely.concat())
+    }
+
+    /// Reads texts that will be needed, with all threads.
+    fn load(&mut self, mut contents: Vec<u64>) -> Result<(), store::Error> {
+        contents.sort_unstable();
+        contents.dedup();
+        contents.truncate(self.loaded_max);
+        let (loaded, texts, moved) = (&self.loaded, &self.texts, &self.moved);
+        let read = each_of(&contents, &self.store, self.threads, |view, content| {
+            let number = *content as u32;
+            if moved.contains(&number) {
+                return Ok(None);
+            }
+            if let Some(known) = loaded.get(&number).cloned().or_else(|| texts.get(&number)) {
+                return Ok(Some((number, known)));
+            }
+            // Those that are not there came after the last commit.
+            let row = view.get(CONTENTS, *content)?;
+            Ok(row.map(|row| (number, Arc::new(row.into()))))
+        })?;
+        self.loaded = read.into_iter().flatten().collect();
         Ok(())
     }
 
@@ -186,6 +225,7 @@ impl LineStorage {
             self.index.merge_some(&mut batch)?;
             batch.commit()?;
             self.index.committed();
+            self.moved.clear();
         }
         self.batch = Some(self.store.begin()?);
         tracing::trace!(folder = %self.path().display(), "committed");
@@ -265,7 +305,10 @@ impl Storage for LineStorage {
             pairs.filter(|(_, known)| known.is_none()).map(|(content, _)| *content).collect();
         let mut found = self.look_again(&unknown)?.into_iter();
         let each = known.into_iter().map(|known| known.map_or_else(|| found.next(), Some));
-        Ok(each.flatten().map(Vec::from).collect())
+        let found: Vec<Vec<Candidate>> = each.flatten().map(Vec::from).collect();
+        let likely = found.iter().flat_map(|found| looked_up(found));
+        self.load(likely.map(|candidate| candidate.content).collect())?;
+        Ok(found)
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
@@ -281,13 +324,12 @@ impl Storage for LineStorage {
     }
 
     fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
-        let known = self.texts.get_or_insert_with(&content, || {
-            let row = self.content(content)?;
-            Ok::<_, store::Error>(Arc::new(CachedText {
-                tree: row.document as u32,
-                keys: row.keys(),
-            }))
-        })?;
+        let known = match self.loaded.get(&content) {
+            Some(loaded) => Arc::clone(loaded),
+            None => self.texts.get_or_insert_with(&content, || {
+                Ok::<_, store::Error>(Arc::new(self.content(content)?.into()))
+            })?,
+        };
         Ok(JudgedText { tree: known.tree, keys: Cow::Owned(known.keys.clone()) })
     }
 
@@ -300,6 +342,8 @@ impl Storage for LineStorage {
         let mut row = self.content(content)?;
         row.document = u64::from(place.tree);
         self.texts.remove(&content);
+        self.loaded.remove(&content);
+        self.moved.insert(content);
         let batch = self.batch_mut();
         batch.put(CONTENTS, u64::from(content), &row)?;
         batch.put(LINE_PLACES, content, &place.into())

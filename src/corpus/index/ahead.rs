@@ -82,6 +82,14 @@ impl Index {
     }
 }
 
+impl LookedAhead {
+    /// Returns the contents whose texts are likely needed to judge it.
+    #[must_use]
+    pub fn likely(&self) -> Vec<u64> {
+        self.found.likely()
+    }
+}
+
 /// Looking up articles among all contents but the newest.
 impl Index {
     /// Does so with what asks already.

@@ -9,7 +9,7 @@ use super::Clusterer;
 use crate::text::sketch::Sketch;
 
 /// Texts whose candidates are looked up at a time, by as many threads as there are.
-const AHEAD: usize = 4_096;
+const AHEAD: usize = 2_048;
 
 impl<S: Storage> Clusterer<S> {
     /// Looks again at every match that was less than certain. Returns how many texts moved to
