@@ -18,6 +18,9 @@ const EXACT_BYTES: usize = 34;
 /// Bytes of a list of documents, which is mostly short.
 const LIST_BYTES: usize = 80;
 
+/// Texts that are looked up together: one after the other, their lists are short-lived.
+const TOGETHER: usize = 1_024;
+
 /// Everything in lists.
 pub(crate) struct MemoryStorage {
     /// None where no text is asked for by its keys.
@@ -96,6 +99,10 @@ impl Storage for MemoryStorage {
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, Infallible> {
         Ok(self.finder.as_ref().map_or(Vec::new(), |finder| finder.candidates(keys)))
+    }
+
+    fn together(&self) -> usize {
+        TOGETHER
     }
 
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, Infallible> {

@@ -17,6 +17,9 @@ pub(crate) trait Storage {
     /// any.
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, Self::Error>;
 
+    /// Returns of how many contents that is best asked at a time.
+    fn together(&self) -> usize;
+
     /// Returns the same for each of some contents, whose own numbers may be among them.
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, Self::Error>;
 

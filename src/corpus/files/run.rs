@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::base::outputs::{MANIFEST, Output, Outputs};
-use crate::neardup::{self, Clusterer, Config, Verdict};
+use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 
 use super::lines::{Lines, spool};
@@ -22,9 +22,6 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Lines that a thread fingerprints at a time at most.
 const CHUNK_LINES: usize = 256;
-
-/// Documents that are looked up together, or some more.
-const TOGETHER: usize = 2_048;
 
 /// Where standard input is kept until the end of a run.
 const SPOOL: &str = "input.zst";
@@ -155,10 +152,11 @@ fn judge(
             backs.push(back);
         }
         let reader = scope.spawn(move || read(files, &hands));
+        let together = judged.clusterer.storage().together();
         let mut chunks = backs.iter().cycle().map_while(|back| back.recv().ok());
         loop {
             let (mut some, mut documents) = (Vec::new(), 0);
-            while documents < TOGETHER
+            while documents < together
                 && let Some(chunk) = chunks.next()
             {
                 documents += chunk.documents.len();

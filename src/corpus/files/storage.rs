@@ -13,7 +13,7 @@ use crate::store;
 use crate::text::features::ArticleKeys;
 
 use super::rows::StoredLine;
-use super::work::{LineSource, LineStorage};
+use super::work::{LineSource, LineStorage, together};
 use super::{Error, Resources};
 
 /// Memory of all else: the dictionary of Chinese words, and documents on their way.
@@ -169,6 +169,10 @@ impl Storage for RunStorage {
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         kept!(self, kept => kept.candidates(keys))
+    }
+
+    fn together(&self) -> usize {
+        together(self.memory)
     }
 
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {

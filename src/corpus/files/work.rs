@@ -49,7 +49,17 @@ const STEP: usize = 64;
 
 /// Texts and documents of a transaction at most, and the memory that one takes until then.
 const COMMIT_ROWS_MAX: usize = 1 << 15;
-const COMMIT_ROW_BYTES: usize = 6 << 10;
+const COMMIT_ROW_BYTES: usize = 24 << 10;
+
+/// Documents that are looked up together at most, and the memory that one takes until then: the
+/// more they are, the more of them find what they ask for in the same block.
+const TOGETHER_MAX: usize = 8_192;
+const TOGETHER_BYTES: usize = 128 << 10;
+
+/// Returns how many documents are best looked up together by a run that takes some memory.
+pub(super) fn together(memory: usize) -> usize {
+    (memory / TOGETHER_BYTES).clamp(1, TOGETHER_MAX)
+}
 
 /// A line of the input, until it is judged.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +84,7 @@ pub(super) struct LineStorage {
     /// Texts that are likely needed by those that were looked up together.
     loaded: HashMap<u32, Arc<CachedText>>,
     loaded_max: usize,
+    together: usize,
     /// Texts that were moved to another tree since the last commit.
     moved: HashSet<u32>,
     /// Lines of documents that are still to be added.
@@ -140,6 +151,7 @@ impl LineStorage {
             texts,
             loaded: HashMap::new(),
             loaded_max,
+            together: together(memory),
             moved: HashSet::new(),
             coming,
             ahead,
@@ -295,6 +307,10 @@ impl Storage for LineStorage {
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         let ahead = self.ahead.front().and_then(|it| self.index.candidates_after(it, keys));
         ahead.map_or_else(|| self.index.candidates(self.batch(), keys), Ok)
+    }
+
+    fn together(&self) -> usize {
+        self.together
     }
 
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {

@@ -8,9 +8,6 @@ use super::super::{Candidate, Judgement, Question};
 use super::Clusterer;
 use crate::text::sketch::Sketch;
 
-/// Texts whose candidates are looked up at a time, by as many threads as there are.
-const AHEAD: usize = 2_048;
-
 impl<S: Storage> Clusterer<S> {
     /// Looks again at every match that was less than certain. Returns how many texts moved to
     /// another cluster or became one of their own.
@@ -34,7 +31,8 @@ impl<S: Storage> Clusterer<S> {
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure)? } else { vec![false; unsure.len()] };
         let mut unite = Vec::new();
-        for (contents, loose) in unsure.chunks(AHEAD).zip(loose.chunks(AHEAD)) {
+        let together = self.storage.together();
+        for (contents, loose) in unsure.chunks(together).zip(loose.chunks(together)) {
             // No text is added by now, so that these are the same whatever moves.
             let found = self.storage.candidates_of(contents)?;
             for ((content, loose), found) in contents.iter().zip(loose).zip(found) {
