@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::documents::Content;
-use uniqcrawl::corpus::index::{self, Index, Sizes};
+use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
 use uniqcrawl::neardup::segment::{BlockId, Posting};
 use uniqcrawl::neardup::{Candidate, Config, Finder};
-use uniqcrawl::store::{Store, Update as _, View as _};
+use uniqcrawl::store::{Batch, Store, Update as _, View as _};
 use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
 use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::sketch::{SLOTS, Sketch, mix};
@@ -88,6 +88,10 @@ impl Indexed {
         let mut batch = self.store.begin().unwrap();
         let mut live = self.live.clone();
         let mut next = self.next;
+        let coming: Vec<ArticleKeys> =
+            (next..next + come + 9).chain([3, 77, 150]).map(keys).collect();
+        let ahead =
+            self.index.look_ahead(&self.store, &coming.iter().collect::<Vec<_>>(), 3).unwrap();
         for _ in 0..come {
             let keys = keys(next);
             batch.put(CONTENTS, next, &row(&keys)).unwrap();
@@ -95,6 +99,7 @@ impl Indexed {
             live.insert(next, keys);
             next += 1;
         }
+        self.check_ahead(&batch, &ahead, &coming);
         for content in go {
             if live.remove(content).is_some() {
                 batch.remove(CONTENTS, *content).unwrap();
@@ -114,6 +119,21 @@ impl Indexed {
         self.index = Index::open_with(&self.store, &Config::default(), sizes).unwrap();
     }
 
+    /// Compares what was found before contents came, and among those, with what is found now.
+    fn check_ahead(&self, batch: &Batch, ahead: &[LookedAhead], asked: &[ArticleKeys]) {
+        assert_eq!(ahead.len(), asked.len());
+        for (at, (ahead, asked)) in ahead.iter().zip(asked).enumerate() {
+            let now = self.index.candidates(batch, asked).unwrap();
+            assert_eq!(self.index.candidates_after(ahead, asked), Some(now), "{at}");
+            let hash = asked.text.hash;
+            let now = self.index.equal_texts(batch, hash).unwrap();
+            assert_eq!(self.index.equal_texts_after(ahead, hash), Some(now), "{at}");
+            let other = keys(9_000 + at as u64);
+            assert_eq!(self.index.candidates_after(ahead, &other), None);
+            assert_eq!(self.index.equal_texts_after(ahead, other.text.hash), None);
+        }
+    }
+
     /// Compares what the index finds with what a list of all contents in memory does.
     fn check(&self) {
         let mut plain = Finder::new(&Config::default()).unwrap();
@@ -121,9 +141,13 @@ impl Indexed {
             plain.insert(*content, keys);
         }
         let snapshot = self.store.snapshot().unwrap();
-        for seed in (self.next.saturating_sub(9)..self.next + 9).chain([3, 77, 150]) {
+        let seeds = (self.next.saturating_sub(9)..self.next + 9).chain([3, 77, 150]);
+        let all: Vec<ArticleKeys> = seeds.clone().map(keys).collect();
+        let together = self.index.candidates_of(&self.store, &all.iter().collect::<Vec<_>>(), 3);
+        for (seed, together) in seeds.zip(together.unwrap()) {
             let asked = keys(seed);
             let mut found = self.index.candidates(&snapshot, &asked).unwrap();
+            assert_eq!(found, together, "{seed}");
             found.retain(|found| self.live.contains_key(&found.content));
             let mut wanted = plain.candidates(&asked);
             // Keys in memory are shorter, so that chance may add a vote, or a weak candidate.

@@ -461,6 +461,33 @@ mod tests {
     }
 
     #[test]
+    fn what_was_found_is_forgotten_when_a_text_comes_and_no_text_is_read_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20, 2).unwrap();
+        let text: String = (0..80).map(|word| format!("word{word} ")).collect();
+        let input = Input { text: &text, ..Input::default() };
+        let keys = article_keys(&Fingerprinter::default(), &input);
+        let place =
+            |tree| TextPlace { tree, first: 0, key: Key::Near, distance: 3, similarity: 0.123 };
+        let found = |storage: &mut LineStorage| {
+            let found = storage.candidates_of(&[0, 1]).unwrap();
+            let contents = found[0].iter().map(|one| one.content).collect::<Vec<_>>();
+            assert_eq!(found[0], found[1]);
+            contents
+        };
+        (0..2).for_each(|content| storage.add_text(content, place(content), keys.clone()).unwrap());
+        assert_eq!(found(&mut storage), [0, 1]);
+        // The second time it is read from what was kept, and the texts that go with it are as now.
+        storage.put_place(1, place(5)).unwrap();
+        assert_eq!(found(&mut storage), [0, 1]);
+        assert_eq!([0, 1].map(|content| storage.text(content).unwrap().tree), [0, 5]);
+        storage.add_text(2, place(2), keys.clone()).unwrap();
+        assert_eq!(found(&mut storage), [0, 1, 2]);
+        assert_eq!([0, 1, 2].map(|content| storage.text(content).unwrap().tree), [0, 5, 2]);
+    }
+
+    #[test]
     fn a_list_has_its_documents_in_the_order_in_which_they_came_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().join("work");

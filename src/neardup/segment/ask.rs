@@ -12,12 +12,12 @@ use crate::neardup::index::rotated::key_flips;
 /// Postings of a table that are asked for: those of a range of keys that are near one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ask {
-    table: u8,
-    first: u64,
-    last: u64,
-    key: u64,
+    pub(super) table: u8,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    pub(super) key: u64,
     /// Largest distance, in bits.
-    k: u32,
+    pub(super) k: u32,
     /// Who asks.
     pub number: u32,
 }

@@ -8,7 +8,7 @@ use super::block::{Block, Posting};
 use super::tree::{BlockId, Blocks, SegmentTable};
 
 /// A place in a table of a segment.
-pub struct Cursor<'a, B> {
+pub(super) struct Cursor<'a, B> {
     blocks: &'a B,
     root: BlockId,
     /// From the block that stands for all down to the one with postings; empty before the start.
@@ -23,7 +23,7 @@ struct CursorStep {
 
 impl<'a, B: Blocks> Cursor<'a, B> {
     /// Begins before the first posting.
-    pub fn new(blocks: &'a B, segment: u32, table: &SegmentTable) -> Self {
+    pub(super) fn new(blocks: &'a B, segment: u32, table: &SegmentTable) -> Self {
         let SegmentTable { table, top, first, .. } = *table;
         let root = BlockId { table, segment, level: top, first };
         Self { blocks, root, path: Vec::new() }
@@ -31,7 +31,7 @@ impl<'a, B: Blocks> Cursor<'a, B> {
 
     /// Calls `each` with the postings of a range of keys, block by block. The range is that of the
     /// last call, or lies behind it.
-    pub fn postings_of(
+    pub(super) fn postings_of(
         &mut self,
         keys: RangeInclusive<u64>,
         mut each: impl FnMut(&Block, Range<usize>),

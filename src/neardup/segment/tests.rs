@@ -1,12 +1,15 @@
 //! Segments against plain sets.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::cursor::Cursor;
 use super::*;
-use crate::text::sketch::mix;
+use crate::neardup::finder::Nearby;
+use crate::text::simhash::Fingerprint;
 
 /// Blocks in memory.
 #[derive(Debug, Default, Clone)]
@@ -152,6 +155,118 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
     assert_eq!(whole.0, parts.0);
     let model = merged(&[&first, &second, &third], &HashSet::new());
     assert_eq!(all_of(&whole, &straight), model);
+}
+
+/// What is asked for by some contents, in order; all of one content have its number.
+fn asks_of(contents: impl Iterator<Item = u64>) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for (number, content) in (0..).zip(contents) {
+        // Its fingerprint with two other bits.
+        let fingerprint = Fingerprint(mix(content).rotate_left(16) ^ 1 << (content % 64) ^ 1 << 7);
+        asks.extend(Ask::near(Nearby { field: Field::Content, fingerprint, k: 3 }, number));
+        for own in 0..5 {
+            asks.push(Ask::equal(Key::First, mix(content * 5 + own) >> 24, number));
+        }
+        asks.push(Ask::equal(Key::First, (content % 64) << 40, number));
+    }
+    asks.sort_unstable();
+    asks
+}
+
+type Found = BTreeSet<(u32, u32, u64)>;
+
+fn found_by(postings: &SegmentPostings<'_, MemoryBlocks>, asks: &[Ask]) -> Found {
+    let mut all = Found::new();
+    let each = &mut |answer: Answer| {
+        assert!((1..=PER_KEY_MAX).contains(&answer.found.len()));
+        assert!(answer.found.is_sorted(), "{:?}", answer.found);
+        all.extend(answer.found.iter().map(|(bits, content)| (answer.number, *bits, *content)));
+    };
+    postings.find(asks, each).unwrap();
+    all
+}
+
+#[test]
+fn asks_in_order_find_what_each_finds_by_itself_and_what_plain_sets_have() {
+    let mut blocks = MemoryBlocks::default();
+    let mut segments = Vec::new();
+    let mut model = Model::new();
+    for (number, contents) in (0..).zip([0..9_000, 9_000..9_001, 9_001..12_000]) {
+        let (segment, postings) = segment(&mut blocks, number, contents);
+        segments.push(segment);
+        model.extend(postings);
+    }
+    assert!(segments[0].tables.iter().all(|table| table.top >= 1), "{segments:?}");
+    // Known ones, unknown ones, and some twice.
+    let asks = asks_of((0..12_200).step_by(7).chain(8_990..9_010).chain(8_990..9_010));
+    let postings = SegmentPostings { segments: &segments, blocks: &blocks };
+    let found = found_by(&postings, &asks);
+    let alone = asks.iter().flat_map(|ask| found_by(&postings, &[*ask]));
+    assert_eq!(found, alone.collect());
+
+    let mut plain = Found::new();
+    for ask in &asks {
+        let from = (ask.table, Posting { key: ask.first, content: 0 });
+        let to = (ask.table, Posting { key: ask.last, content: u64::MAX });
+        let all = model.range(from..=to).map(|(_, posting)| posting);
+        let near = all.map(|posting| ((posting.key ^ ask.key).count_ones(), posting.content));
+        let mut near: Vec<(u32, u64)> = near.filter(|(bits, _)| *bits <= ask.k).collect();
+        near.sort_unstable();
+        let first = near.into_iter().take(PER_KEY_MAX);
+        plain.extend(first.map(|(bits, content)| (ask.number, bits, content)));
+    }
+    assert_eq!(found, plain);
+    let of = |number| found.iter().filter(|one| one.0 == number).count();
+    assert!([0, 8, 16].iter().all(|number| of(*number) >= PER_KEY_MAX), "a key that many have");
+    let near = found.iter().filter(|one| one.1 == 2).count();
+    assert!(near > 1_000, "{near} by a fingerprint with two other bits");
+}
+
+#[test]
+fn a_place_that_goes_forward_reads_what_is_asked_and_each_block_once() {
+    let mut blocks = MemoryBlocks::default();
+    let (segment, model) = segment(&mut blocks, 3, 0..40_000);
+    let table = segment.table(EQUALITY).unwrap();
+    let all: Vec<Posting> =
+        model.iter().filter(|(table, _)| *table == EQUALITY).map(|(_, posting)| *posting).collect();
+    for (width, step) in [(1, 1 << 30), (1 << 33, 1 << 33), (1 << 36, 1 << 38), (1 << 39, 1 << 39)]
+    {
+        let counted = CountedBlocks { blocks: &blocks, read: RefCell::default() };
+        let mut cursor = Cursor::new(&counted, segment.number, table);
+        let ranges = (0..(1_u64 << 40) / step).map(|at| at * step..=at * step + (width - 1));
+        let keys_of_many = (1..64).map(|key| key << 40..=key << 40);
+        for keys in ranges.chain(keys_of_many) {
+            let mut found = Vec::new();
+            let each = |block: &Block, range: std::ops::Range<usize>| {
+                found.extend(range.map(|at| block.get(at)));
+            };
+            cursor.postings_of(keys.clone(), each).unwrap();
+            let from = all.partition_point(|posting| posting.key < *keys.start());
+            let to = all.partition_point(|posting| posting.key <= *keys.end());
+            assert_eq!(found, all[from..to], "{keys:?}");
+        }
+        let read = counted.read.into_inner();
+        assert!(read.len() > 2 && read.values().all(|times| *times == 1), "{read:?}");
+    }
+}
+
+/// Counts how often each block is read.
+struct CountedBlocks<'a> {
+    blocks: &'a MemoryBlocks,
+    read: RefCell<BTreeMap<BlockId, u32>>,
+}
+
+impl Blocks for CountedBlocks<'_> {
+    type Error = BadBlock;
+
+    fn block(&self, id: BlockId) -> Result<Arc<Block>, BadBlock> {
+        *self.read.borrow_mut().entry(id).or_default() += 1;
+        self.blocks.block(id)
+    }
+
+    fn passes(&self, filter: BlockId, key: u64) -> Result<bool, BadBlock> {
+        self.blocks.passes(filter, key)
+    }
 }
 
 proptest! {
