@@ -163,7 +163,7 @@ fn asks_of(contents: impl Iterator<Item = u64>) -> Vec<Ask> {
     for (number, content) in (0..).zip(contents) {
         // Its fingerprint with two other bits.
         let fingerprint = Fingerprint(mix(content).rotate_left(16) ^ 1 << (content % 64) ^ 1 << 7);
-        asks.extend(Ask::near(Nearby { field: Field::Content, fingerprint, k: 3 }, number));
+        asks.extend(Ask::near(Nearby { field: Field::Content, fingerprint, k: 2 }, number));
         for own in 0..5 {
             asks.push(Ask::equal(Key::First, mix(content * 5 + own) >> 24, number));
         }
@@ -191,12 +191,13 @@ fn asks_in_order_find_what_each_finds_by_itself_and_what_plain_sets_have() {
     let mut blocks = MemoryBlocks::default();
     let mut segments = Vec::new();
     let mut model = Model::new();
-    for (number, contents) in (0..).zip([0..9_000, 9_000..9_001, 9_001..12_000]) {
+    for (number, contents) in (0..).zip([0..200, 200..700, 700..9_000, 9_000..9_001, 9_001..12_000])
+    {
         let (segment, postings) = segment(&mut blocks, number, contents);
         segments.push(segment);
         model.extend(postings);
     }
-    assert!(segments[0].tables.iter().all(|table| table.top >= 1), "{segments:?}");
+    assert!(segments[2].tables.iter().all(|table| table.top >= 1), "{segments:?}");
     // Known ones, unknown ones, and some twice.
     let asks = asks_of((0..12_200).step_by(7).chain(8_990..9_010).chain(8_990..9_010));
     let postings = SegmentPostings { segments: &segments, blocks: &blocks };
