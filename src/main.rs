@@ -9,8 +9,8 @@ use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of `mimalloc.h`: milliseconds after which memory that is free goes back to
-/// the system.
+/// `mi_option_purge_delay` of `mimalloc.h`: milliseconds after which memory that is free goes back
+/// to the system.
 const PURGE_DELAY: mi_option_t = 15;
 
 /// With 1,000, the default, `crawl dedup --memory 256MiB` had a peak of 278 MiB, with this one of
