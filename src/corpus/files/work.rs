@@ -465,7 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().join("work");
         let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20, 2).unwrap();
-        let text: String = (0..80).map(|word| format!("word{word} ")).collect();
+        let text = (0..80).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ");
         let input = Input { text: &text, ..Input::default() };
         let keys = article_keys(&Fingerprinter::default(), &input);
         let place =
