@@ -97,7 +97,8 @@ impl Headers {
     /// Returns the first value of a header, whatever the case of its name.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+        let mut lines = self.0.iter();
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// Returns all values of a header.
