@@ -22,6 +22,7 @@ use crate::crawl::{RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
+use crate::warc;
 use crate::web::fetch;
 use crate::{frontier, neardup, page};
 
@@ -46,6 +47,8 @@ pub struct Config {
     pub fetch: fetch::Config,
     /// Credentials.
     pub auth: fetch::AuthConfig,
+    /// What was exchanged, in files.
+    pub warc: warc::Config,
     /// Main text.
     pub extract: Extract,
     /// Duplicates.
@@ -304,6 +307,7 @@ impl Config {
             dedup: self.dedup.clone(),
             recrawl: self.recrawl.clone(),
             limits: self.crawl.limits.clone(),
+            warc: self.warc.clone(),
         }
     }
 

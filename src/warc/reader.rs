@@ -148,10 +148,8 @@ impl Reader {
     /// If the file cannot be read on, or has no record at all.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
         let found = self.find().map_err(|source| Error::Io { path: self.path.clone(), source })?;
-        let is_stray = matches!(
-            found,
-            Some(Entry::Fault(Fault { kind: FaultKind::Stray { .. }, .. }))
-        );
+        let is_stray =
+            matches!(found, Some(Entry::Fault(Fault { kind: FaultKind::Stray { .. }, .. })));
         // What a file begins with may be stray, if it has a record after all.
         if is_stray && !self.any && self.begun.is_none() {
             return Err(Error::NotWarc { path: self.path.clone(), hint: self.hint });
@@ -324,8 +322,7 @@ impl Reader {
         let rest = record.block.split_off(found);
         let rest = rest.get(NEXT.len() - START.len()..).unwrap_or_default();
         // In the same part, or in one that is passed over anyway.
-        self.spot.inside =
-            (self.spot.inside + self.at as u64).saturating_sub(rest.len() as u64);
+        self.spot.inside = (self.spot.inside + self.at as u64).saturating_sub(rest.len() as u64);
         let mut window = rest.to_vec();
         window.extend_from_slice(&self.window[self.at..]);
         (self.window, self.at) = (window, 0);
@@ -358,8 +355,7 @@ impl Reader {
 
     /// Reads a line, and keeps its first bytes.
     fn line(&mut self, kept_max: usize) -> io::Result<Line> {
-        let mut line =
-            Line { spot: self.here(), bytes: Vec::new(), length: 0, next: Next::More };
+        let mut line = Line { spot: self.here(), bytes: Vec::new(), length: 0, next: Next::More };
         loop {
             if self.at == self.window.len() {
                 match self.more()? {

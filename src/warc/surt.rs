@@ -26,7 +26,8 @@ pub(crate) fn surt(text: &str) -> String {
     }
     key.push_str(")/");
     let path = unescaped(url.path()).to_ascii_lowercase();
-    let segments = path.split('/').filter(|segment| !segment.is_empty() && !is_session_path(segment));
+    let segments =
+        path.split('/').filter(|segment| !segment.is_empty() && !is_session_path(segment));
     key.push_str(&segments.collect::<Vec<_>>().join("/"));
     let query = unescaped(url.query().unwrap_or_default()).to_ascii_lowercase();
     let mut parts: Vec<&str> = query.split('&').filter(|part| !is_session(part)).collect();
@@ -111,10 +112,7 @@ mod tests {
             ("http://a.org/x/?a=B", "org,a)/x?a=b"),
             ("http://a.org/(S(4hqa0555fwsecu455xqckv45))/x.aspx", "org,a)/x.aspx"),
             ("http://a.org/x?cfid=12&cftoken=34&z=1", "org,a)/x?z=1"),
-            (
-                "http://a.org/x?PHPSESSID=0123456789abcdef0123456789abcdef&y=1",
-                "org,a)/x?y=1",
-            ),
+            ("http://a.org/x?PHPSESSID=0123456789abcdef0123456789abcdef&y=1", "org,a)/x?y=1"),
             ("http://b\u{fc}cher.de/\u{e4}", "de,xn--bcher-kva)/%c3%a4"),
             ("http://a.org/?", "org,a)/"),
             ("urn:uniqcrawl:seeds", "urn:uniqcrawl:seeds"),

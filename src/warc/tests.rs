@@ -247,7 +247,9 @@ fn a_packed_record_that_is_broken_costs_no_other() {
             let mut broken = large.clone();
             broken[at] ^= 0x55;
             let bytes = [first.clone(), broken, last.clone()].concat();
-            for entries in [try_read(&bytes, 4_096, BLOCK_BYTES_MAX).unwrap(), read_from_disk(&bytes)] {
+            for entries in
+                [try_read(&bytes, 4_096, BLOCK_BYTES_MAX).unwrap(), read_from_disk(&bytes)]
+            {
                 let found = short(&entries);
                 assert_eq!(found.first().unwrap(), "http://a.org/0");
                 // zstd without a checksum may not notice.
@@ -342,12 +344,8 @@ fn codings_of_answers_are_undone() {
         assert_eq!((&payload.bytes[..], payload.cut), (&text[..], false), "{headers}");
     }
     let packed = gzip(text);
-    let chunked = [
-        format!("{:x}\r\n", packed.len()).as_bytes(),
-        &packed,
-        b"\r\n0\r\n\r\n",
-    ]
-    .concat();
+    let chunked =
+        [format!("{:x}\r\n", packed.len()).as_bytes(), &packed, b"\r\n0\r\n\r\n"].concat();
     let both = "Transfer-Encoding: chunked\r\nContent-Encoding: gzip";
     assert_eq!(payload(&http(both, &chunked)).unwrap().bytes, text);
     // What broke off is told.
