@@ -242,6 +242,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Print the main text of an HTML page
     Extract(ExtractArgs),
+    /// Make a store anew from the WARC files of a crawl: the same documents
+    Rebuild(RebuildArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -448,10 +450,19 @@ pub(crate) struct ExtractArgs {
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
     /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long, group = "many", conflicts_with = "file")]
     pub jsonl: bool,
+    /// Read the pages of these WARC files, or of folders of them; print a line of JSON for each
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 1..,
+        group = "many",
+        conflicts_with_all = ["file", "url", "content_type", "jsonl"]
+    )]
+    pub warc: Vec<PathBuf>,
     /// Threads that answer lines; 0 for one per core. The answers are the same for any number
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "jsonl")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "many")]
     pub threads: usize,
     /// What to print: the main text as plain text or as Markdown, or everything as JSON
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
@@ -462,6 +473,19 @@ pub(crate) struct ExtractArgs {
     /// Print the names of the features that `--why --jsonl` gives, for training, and end
     #[arg(long, hide = true)]
     pub feature_names: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RebuildArgs {
+    /// WARC files, or folders of them
+    #[arg(long, required = true, value_name = "PATH", num_args = 1..)]
+    pub warc: Vec<PathBuf>,
+    /// Folder of the new store; one that was interrupted goes on
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// Settings file, for settings that shall be others than those of the crawl
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// Forms in which `crawl extract` prints a page.

@@ -40,6 +40,7 @@ mod settings;
 mod signals;
 mod simhash;
 mod upkeep;
+mod warc;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -113,7 +114,7 @@ pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let json = args.json;
+    let (json, quiet) = (args.json, args.quiet);
     match args.command {
         None => crawl::crawl(&args.crawl, json, args.quiet),
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
@@ -136,7 +137,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
         Some(Command::Simhash(simhash)) => simhash::simhash(&simhash, json),
         Some(Command::Plan(plan)) => plan::plan(&plan, json),
+        Some(Command::Extract(extract)) if !extract.warc.is_empty() => {
+            warc::extract(&extract, quiet)
+        }
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
+        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.
             let mut script = Vec::new();

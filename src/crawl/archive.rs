@@ -27,6 +27,8 @@ const WARC: &str = "warc";
 /// Records of a run that tell of it.
 pub(super) const SEEDS: &str = "urn:uniqcrawl:seeds";
 pub(super) const SETTINGS: &str = "urn:uniqcrawl:settings";
+/// The record behind all others of a run that came to its end.
+pub(super) const END: &str = "urn:uniqcrawl:end";
 
 /// How far the files of a store are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,9 +186,10 @@ impl Writing {
         self.archive.committed();
     }
 
-    /// Gives all files their names.
-    pub(super) fn close(self) -> Result<(), Error> {
-        Ok(self.archive.close()?)
+    /// Gives all files their names. A run that came to its end says so.
+    pub(super) fn close(self, has_ended: bool) -> Result<(), Error> {
+        let end = Resource { name: END, media: "text/plain", text: "settled\r\n".to_owned() };
+        Ok(self.archive.close(has_ended.then_some(end))?)
     }
 }
 

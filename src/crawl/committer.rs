@@ -34,12 +34,14 @@ use super::{Context, Error, Settings};
 mod again;
 mod errors;
 mod leases;
+mod replay;
 mod shortage;
 mod start;
 
 use again::SeenPage;
 use errors::{answer_of, is_front};
 use leases::is_page;
+pub(super) use replay::Replay;
 
 /// Longest time for which the committer does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -168,7 +170,8 @@ impl<'a> Committer<'a> {
                 break;
             }
         }
-        self.writing.take().map_or(Ok(()), Writing::close)?;
+        let has_ended = self.stopping.is_none();
+        self.writing.take().map_or(Ok(()), |writing| writing.close(has_ended))?;
         if !self.is_shared() {
             dedup::settle(self.store, &self.index, &self.settings.dedup)?;
         }

@@ -76,32 +76,37 @@ pub(super) fn run(
     with: With<'_>,
 ) {
     while let Ok(visit) = visits.recv_blocking() {
-        let Visit { lease, outcome: answer, mut told, mut held } = visit;
-        let finished = told.finished;
-        held.packed = held.exchange.take().map(|exchange| {
-            let take = |bytes| with.memory.records.take(bytes);
-            PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
-        });
-        // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
-        let outcome = outcome.unwrap_or_else(|_| {
-            tracing::error!(url = %lease.url, "the reader failed on this page");
-            Yield::Settled(Settlement::Refused(Reason::Unreadable))
-        });
-        tracing::trace!(url = %lease.url, "fingerprinted");
-        held.shrink(&outcome);
-        if let Some(packed) = &mut held.packed {
-            packed.note(&outcome);
-        }
-        if let Yield::Page(page) = &outcome {
-            told.cut = page.cut;
-            told.links_beyond = Some(page.links_beyond);
-        }
-        if done.send(Visit { lease, outcome, told, held }).is_err() {
+        if done.send(fingerprinted(visit, with)).is_err() {
             return;
         }
     }
+}
+
+/// Fingerprints a visit.
+pub(super) fn fingerprinted(visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+    let Visit { lease, outcome: answer, mut told, mut held } = visit;
+    let finished = told.finished;
+    held.packed = held.exchange.take().map(|exchange| {
+        let take = |bytes| with.memory.records.take(bytes);
+        PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
+    });
+    // A page that breaks the reader is the outcome of that page, not the end of the crawl.
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
+    let outcome = outcome.unwrap_or_else(|_| {
+        tracing::error!(url = %lease.url, "the reader failed on this page");
+        Yield::Settled(Settlement::Refused(Reason::Unreadable))
+    });
+    tracing::trace!(url = %lease.url, "fingerprinted");
+    held.shrink(&outcome);
+    if let Some(packed) = &mut held.packed {
+        packed.note(&outcome);
+    }
+    if let Yield::Page(page) = &outcome {
+        told.cut = page.cut;
+        told.links_beyond = Some(page.links_beyond);
+    }
+    Visit { lease, outcome, told, held }
 }
 
 fn read(

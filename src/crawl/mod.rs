@@ -16,6 +16,7 @@ pub mod jobs;
 mod lists;
 mod memory;
 mod no_pages;
+mod rebuild;
 mod report;
 mod running;
 mod told;
@@ -48,6 +49,7 @@ use crate::web::fetch::{self, Fetcher};
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use no_pages::NoPages;
+pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
 
@@ -166,6 +168,9 @@ pub enum Error {
     /// A WARC file cannot be written.
     #[error(transparent)]
     Warc(#[from] warc::WriteError),
+    /// A WARC file cannot be read.
+    #[error("{0}")]
+    WarcFile(String),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),

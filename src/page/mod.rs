@@ -30,7 +30,7 @@ use main_text::MainText;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-pub use batch::{BatchOutput, batch_line};
+pub use batch::{BatchOutput, BatchPage, batch_line, batch_page};
 pub use charset::{Charset, CharsetSource, decode};
 use links::Base;
 pub use links::Link;

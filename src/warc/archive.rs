@@ -92,7 +92,7 @@ enum Job {
     Keep(Box<Kept>),
     Sync(SyncSender<Result<Position, WriteError>>),
     Committed,
-    Close(SyncSender<Result<(), WriteError>>),
+    Close(Option<Resource>, SyncSender<Result<(), WriteError>>),
 }
 
 /// Writes files until it is dropped.
@@ -145,12 +145,12 @@ impl Archive {
         self.ask(Job::Committed);
     }
 
-    /// Gives all files their names.
-    pub(crate) fn close(&self) -> Result<(), WriteError> {
-        self.awaited(Job::Close).wait()
+    /// Gives all files their names; the last one ends with `end`.
+    pub(crate) fn close(&self, end: Option<Resource>) -> Result<(), WriteError> {
+        self.awaited(|answer| Job::Close(end, answer)).wait()
     }
 
-    fn awaited<T>(&self, job: fn(SyncSender<Result<T, WriteError>>) -> Job) -> Awaited<T> {
+    fn awaited<T>(&self, job: impl FnOnce(SyncSender<Result<T, WriteError>>) -> Job) -> Awaited<T> {
         let (answer, awaited) = sync_channel(1);
         self.ask(job(answer));
         Awaited { answer: awaited, folder: self.folder.clone() }
@@ -213,8 +213,9 @@ impl Files {
                     let synced = self.failed.take().map_or_else(|| self.sync(), Err);
                     drop(answer.send(synced));
                 }
-                Job::Close(answer) => {
-                    let closed = self.failed.take().map_or_else(|| self.close(), Err);
+                Job::Close(end, answer) => {
+                    let close = || self.close(end.as_ref());
+                    let closed = self.failed.take().map_or_else(close, Err);
                     drop(answer.send(closed));
                     return;
                 }
@@ -257,8 +258,11 @@ impl Files {
         self.full.drain(..).try_for_each(OpenFile::publish)
     }
 
-    fn close(&mut self) -> Result<(), WriteError> {
+    fn close(&mut self, end: Option<&Resource>) -> Result<(), WriteError> {
         self.publish()?;
+        if let Some(end) = end {
+            self.present.write_resource(end, self.target.compression)?;
+        }
         self.present.sync()?;
         let sorter = Sorter::new(&self.present.index_path());
         let present = &mut self.present;

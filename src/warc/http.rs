@@ -15,6 +15,8 @@ const CHUNK_LINE_BYTES_MAX: usize = 4 << 10;
 pub(crate) struct HttpMessage {
     /// The status; 200 for an answer without a head (HTTP/0.9).
     pub status: u16,
+    /// The status line and the header lines, as they are; empty if there are none.
+    pub head: Vec<u8>,
     /// The header lines.
     pub headers: Headers,
     /// The body, its transfer coding undone, still packed by `Content-Encoding`.
@@ -134,9 +136,9 @@ impl HttpMessage {
             return Self { status: 200, body: block, ..Self::default() };
         };
         let (headers, start) = head(&block);
-        let mut body = block;
-        body.drain(..start);
-        let mut message = Self { status, headers, body, cut: false };
+        let mut head = block;
+        let body = head.split_off(start);
+        let mut message = Self { status, head, headers, body, cut: false };
         let is_chunked = |value: &str| value.to_ascii_lowercase().contains("chunked");
         if message.headers.all("Transfer-Encoding").any(is_chunked) {
             // Many writers undo the chunks, and leave the header.
@@ -154,7 +156,7 @@ impl HttpMessage {
     ///
     /// If it cannot be unpacked.
     pub(crate) fn decoded(self, limits: &DecodeLimits) -> Result<Payload, PayloadFault> {
-        let Self { status, headers, body, cut } = self;
+        let Self { status, headers, body, cut, .. } = self;
         let codings: Vec<&str> = headers.all("Content-Encoding").collect();
         let codings = codings.join(", ");
         let content_type = headers.get("Content-Type").map(str::to_owned);

@@ -4,7 +4,7 @@
 //! passed over, up to the next line that begins one.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::raw::{Raw, Source};
@@ -99,6 +99,19 @@ impl Reader {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
         Self::over(path, Source::File(file))
+    }
+
+    /// Opens a file at the record that begins at a byte of it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, Error> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let mut file = File::open(path).map_err(io)?;
+        file.seek(SeekFrom::Start(offset)).map_err(io)?;
+        // Its bytes are counted from there on.
+        Self::over(path, Source::Stream(Box::new(file)))
     }
 
     /// Reads what comes from anywhere else; `name` is told where it cannot be read.

@@ -102,4 +102,5 @@ mod traps;
 mod unsettled;
 mod upgrade;
 mod urls;
+mod warc;
 mod wrong_clock;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::urls::escaped;
@@ -66,6 +66,37 @@ pub(crate) struct Response {
     pub held: BodyPermit,
 }
 
+impl Response {
+    /// Makes the answer that came once, of its head and the body that was kept of it.
+    pub(crate) fn replayed(want: Want, status: u16, head_lines: &[u8], body: Vec<u8>) -> Self {
+        let mut headers = HeaderMap::new();
+        for line in head_lines.split(|byte| *byte == b'\n').skip(1) {
+            let mut parts = line.trim_ascii_end().splitn(2, |byte| *byte == b':');
+            let (Some(name), Some(value)) = (parts.next(), parts.next()) else { continue };
+            let name = HeaderName::from_bytes(name.trim_ascii());
+            let value = HeaderValue::from_bytes(value.trim_ascii());
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        let response = head(status, &headers);
+        if !want.has(status, response.content_type.as_deref()) {
+            return response;
+        }
+        Self { body, has_body: true, ..response }
+    }
+}
+
+impl Want {
+    /// Tells whether the body of an answer is wanted.
+    fn has(self, status: u16, content_type: Option<&str>) -> bool {
+        match self {
+            Self::Page => is_page(status) && may_be_page(content_type),
+            Self::Robots(_) | Self::Sitemap(_) => (200..300).contains(&status),
+        }
+    }
+}
+
 /// Reads answers, until `end` at the latest.
 pub(super) struct ResponseReader<'a> {
     pub(super) config: &'a Config,
@@ -77,22 +108,19 @@ impl ResponseReader<'_> {
     /// Reads as much of an answer as is wanted. Its body begins with the room of `held`.
     pub(super) async fn read(
         &self,
-        mut answer: reqwest::Response,
+        answer: reqwest::Response,
         want: Want,
         held: BodyPermit,
         kept: Option<&mut Exchange>,
     ) -> Result<Response, Failure> {
         let mut response = head(answer.status().as_u16(), answer.headers());
-        let may_be_page = || may_be_page(response.content_type.as_deref());
+        if !want.has(response.status, response.content_type.as_deref()) {
+            drain(answer, kept).await;
+            return Ok(response);
+        }
         let limit = match want {
-            Want::Page if is_page(response.status) && may_be_page() => {
-                self.config.body_size_max.bytes()
-            }
-            Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
-            _ => {
-                drain(answer, kept).await;
-                return Ok(response);
-            }
+            Want::Page => self.config.body_size_max.bytes(),
+            Want::Robots(limit) | Want::Sitemap(limit) => limit,
         };
         response.held = held;
         let filled = self.fill(&mut response, answer, limit).await;
@@ -211,7 +239,7 @@ fn is_page(status: u16) -> bool {
 }
 
 /// Tells whether a media type may hold a page. A missing one may: many servers forget it.
-fn may_be_page(content_type: Option<&str>) -> bool {
+pub(crate) fn may_be_page(content_type: Option<&str>) -> bool {
     let Some(content_type) = content_type else { return true };
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(

@@ -34,7 +34,7 @@ use crate::base::units::{Size, Time};
 use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
-pub(crate) use body::{Response, Want};
+pub(crate) use body::{Response, Want, may_be_page};
 pub(crate) use exchange::{BodyCut, Exchange};
 pub use failure::Failure;
 pub(crate) use link_header::canonical_link;
