@@ -10,7 +10,6 @@ use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
 use crate::urls::{Pattern, ScopeKind};
-use crate::warc::{self, Compression};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -21,6 +20,7 @@ use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
 use super::upkeep::{ExpireArgs, IdfArgs, MigrateArgs};
+use super::warc::{RebuildArgs, WarcArgs};
 
 /// Name of `duplicate-feed` in the version before; it is read for one version, with a note.
 pub(crate) const OLD_DUPLICATE_FEED: &str = "verdicts";
@@ -82,31 +82,6 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "ADDR")]
     #[expect(clippy::option_option, reason = "clap's form of a flag that may have a value")]
     pub serve: Option<Option<SocketAddr>>,
-}
-
-/// Where what is exchanged is kept.
-#[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct WarcArgs {
-    /// Keep what is exchanged with servers in WARC files in this folder
-    #[arg(long, value_name = "DIR")]
-    pub warc: Option<PathBuf>,
-    /// Size from which a WARC file is full, and the next one begins
-    #[arg(long, value_name = "SIZE", requires = "warc")]
-    pub warc_size: Option<Size>,
-    /// How each record is packed: gzip or zstd
-    #[arg(long, value_name = "HOW", requires = "warc")]
-    pub warc_compress: Option<Compression>,
-}
-
-impl WarcArgs {
-    /// Puts what is given in the place of the settings.
-    pub(crate) fn apply(&self, config: &mut warc::Config) {
-        if let Some(folder) = &self.warc {
-            config.folder = folder.to_string_lossy().into_owned();
-        }
-        config.file_size_max = self.warc_size.unwrap_or(config.file_size_max);
-        config.compress = self.warc_compress.unwrap_or(config.compress);
-    }
 }
 
 /// Settings that can be given on the command line.
@@ -473,19 +448,6 @@ pub(crate) struct ExtractArgs {
     /// Print the names of the features that `--why --jsonl` gives, for training, and end
     #[arg(long, hide = true)]
     pub feature_names: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RebuildArgs {
-    /// WARC files, or folders of them
-    #[arg(long, required = true, value_name = "PATH", num_args = 1..)]
-    pub warc: Vec<PathBuf>,
-    /// Folder of the new store; one that was interrupted goes on
-    #[arg(long, value_name = "DIR")]
-    pub store: PathBuf,
-    /// Settings file, for settings that shall be others than those of the crawl
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
 }
 
 /// Forms in which `crawl extract` prints a page.

@@ -1,4 +1,4 @@
-//! `crawl extract --warc` and `crawl rebuild`: pages that were kept, read again.
+//! `crawl --warc`, `crawl extract --warc` and `crawl rebuild`: pages that are kept, and read again.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -8,18 +8,58 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context as _, Result};
+use clap::Args as ClapArgs;
 
+use crate::base::units::Size;
 use crate::config::{self, Sourced};
 use crate::crawl::{self, RebuildError, Rebuilt};
 use crate::page::{self, BatchOutput, BatchPage, Memory};
-use crate::warc::{Entry, Fault, Kind, Payload, Reader, Record};
+use crate::warc::{self, Compression, Entry, Fault, Kind, Payload, Reader, Record};
 use crate::web::fetch;
 use crate::web::fetch::decode::DecodeLimits;
 
-use super::args::{ExtractArgs, ExtractFormat, RebuildArgs};
+use super::args::{ExtractArgs, ExtractFormat};
 use super::exit::{Exit, Usage};
 use super::screen::{self, json_lines, number};
 use super::settings;
+
+/// Where what is exchanged is kept.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct WarcArgs {
+    /// Keep what is exchanged with servers in WARC files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub warc: Option<PathBuf>,
+    /// Size from which a WARC file is full, and the next one begins
+    #[arg(long, value_name = "SIZE", requires = "warc")]
+    pub warc_size: Option<Size>,
+    /// How each record is packed: gzip or zstd
+    #[arg(long, value_name = "HOW", requires = "warc")]
+    pub warc_compress: Option<Compression>,
+}
+
+impl WarcArgs {
+    /// Puts what is given in the place of the settings.
+    pub(crate) fn apply(&self, config: &mut warc::Config) {
+        if let Some(folder) = &self.warc {
+            config.folder = folder.to_string_lossy().into_owned();
+        }
+        config.file_size_max = self.warc_size.unwrap_or(config.file_size_max);
+        config.compress = self.warc_compress.unwrap_or(config.compress);
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RebuildArgs {
+    /// WARC files, or folders of them
+    #[arg(long, required = true, value_name = "PATH", num_args = 1..)]
+    pub warc: Vec<PathBuf>,
+    /// Folder of the new store; one that was interrupted goes on
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// Settings file, for settings that shall be others than those of the crawl
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
 
 /// What the names of WARC files end with; a file that a crash left open has one more.
 const ENDINGS: [&str; 6] =
@@ -139,7 +179,7 @@ pub(super) fn extract(args: &ExtractArgs, quiet: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn usage(error: crate::warc::Error) -> anyhow::Error {
+fn usage(error: warc::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
 }
 

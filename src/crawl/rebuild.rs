@@ -30,6 +30,7 @@ use super::{Context, Error, Settings, fix_rules, memory};
 
 mod source;
 
+use source::name_of;
 pub(super) use source::{Replayed, Run, Source, Step};
 
 /// Row of `meta` that tells how far the store is made, as JSON.

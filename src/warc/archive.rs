@@ -214,8 +214,8 @@ impl Files {
                     drop(answer.send(synced));
                 }
                 Job::Close(end, answer) => {
-                    let close = || self.close(end.as_ref());
-                    let closed = self.failed.take().map_or_else(close, Err);
+                    let failed = self.failed.take();
+                    let closed = failed.map_or_else(|| self.close(end.as_ref()), Err);
                     drop(answer.send(closed));
                     return;
                 }

@@ -360,7 +360,7 @@ fn unreadable(error: warc::Error) -> Error {
     Error::WarcFile(error.to_string())
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
