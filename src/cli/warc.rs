@@ -78,6 +78,10 @@ const RATIO_GRACE_BYTES: usize = 1 << 20;
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
+        if path.as_os_str() == "-" {
+            files.push(path.clone());
+            continue;
+        }
         let cannot = || format!("cannot read {}", path.display());
         let about = std::fs::metadata(path).map_err(|error| Usage(error.to_string()));
         if !about.with_context(cannot)?.is_dir() {
@@ -137,7 +141,12 @@ pub(super) fn extract(args: &ExtractArgs, quiet: bool) -> Result<Exit> {
     let (mut pages, mut reasons) = (0, Reasons::default());
     let mut out = std::io::stdout().lock();
     for file in &files {
-        let mut reader = Reader::open(file).map_err(usage)?;
+        let mut reader = if file.as_os_str() == "-" {
+            Reader::new(Path::new("standard input"), Box::new(std::io::stdin()))
+        } else {
+            Reader::open(file)
+        };
+        let reader = reader.as_mut().map_err(|error| Usage(error.to_string()))?;
         let mut is_over = false;
         while !is_over {
             let (mut chunk, mut bytes) = (Vec::new(), 0);

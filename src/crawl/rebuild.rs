@@ -12,7 +12,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::clock::{Clock, Timestamp};
+use crate::base::clock::Clock;
 use crate::corpus::boilerplate::KnownBlocks;
 use crate::corpus::dedup;
 use crate::corpus::index::Index;

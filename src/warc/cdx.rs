@@ -167,7 +167,8 @@ impl Drop for Sorter {
 /// Reads a file again, and adds its lines; `name` is what the file is to be called.
 pub(crate) fn index_file(path: &Path, name: &str, sorter: &mut Sorter) -> Result<u64, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let mut reader = Reader::open(path)?;
+    // They were in memory when they were written.
+    let mut reader = Reader::open(path)?.with_block_max(usize::MAX);
     let mut waiting: Option<(IndexLine, u64)> = None;
     let mut records = 0;
     let end = fs::metadata(path).map_err(io)?.len();

@@ -6,6 +6,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::http::PayloadFault;
 use super::*;
 use crate::web::fetch::decode::DecodeLimits;
 

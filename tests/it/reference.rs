@@ -27,6 +27,7 @@ use uniqcrawl::frontier::{
 use uniqcrawl::neardup::Key;
 use uniqcrawl::service::{openapi, routes};
 use uniqcrawl::store::{Format, Part as _, Shape};
+use uniqcrawl::warc::StoredPayload;
 
 fn table() -> String {
     let description: Value = serde_json::from_str(openapi()).unwrap();
@@ -161,6 +162,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Arrivals>(),
         row_kind::<StoredSegment>(),
         row_kind::<StoredMerge>(),
+        row_kind::<StoredPayload>(),
         row_kind::<StoredLine>(),
         row_kind::<StoredPlace>(),
         row_kind::<StoredTree>(),

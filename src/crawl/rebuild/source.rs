@@ -15,6 +15,9 @@ use super::super::visitor::VisitAnswer;
 use super::super::{Error, Settings};
 use super::{Counts, Place, Progress};
 
+/// Bytes that the head of an answer takes at most, beside its body.
+const HEAD_BYTES_MAX: usize = 1 << 20;
+
 /// The seeds of a run.
 #[derive(Debug)]
 pub(in super::super) struct Run {
@@ -161,7 +164,11 @@ impl Source {
             let Some(reader) = &mut self.reader else {
                 let Some(path) = self.files.get(self.next) else { return Ok(Step::End) };
                 self.next += 1;
-                self.reader = Some(Reader::open(path).map_err(unreadable)?);
+                let most = self.limits.iter().fold(warc::BLOCK_BYTES_MAX, |most, limit| {
+                    most.max(limit.saturating_add(HEAD_BYTES_MAX))
+                });
+                let reader = Reader::open(path).map_err(unreadable)?;
+                self.reader = Some(reader.with_block_max(most));
                 continue;
             };
             let found = match reader.next().map_err(unreadable)? {
