@@ -124,11 +124,26 @@ pub(crate) fn new_id() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     let random = SystemRandom::new().fill(&mut bytes);
     random.map_err(|_| io::Error::other("the system gives no random numbers"))?;
-    // Version 4, variant 1. Source: RFC 9562, 5.4.
-    let bits = u128::from_be_bytes(bytes) & !(0xF << 76) & !(0x3 << 62) | 4 << 76 | 2 << 62;
+    Ok(uuid(u128::from_be_bytes(bytes), 4))
+}
+
+/// Makes the identifier of a record of which these parts tell all.
+#[must_use]
+pub(crate) fn named_id(parts: &[&str]) -> String {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    uuid(hash.digest128(), 8)
+}
+
+/// Source: RFC 9562, 4 and 5.
+fn uuid(bits: u128, version: u128) -> String {
+    let bits = bits & !(0xF << 76) & !(0x3 << 62) | version << 76 | 2 << 62;
     let hex = format!("{bits:032x}");
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-    Ok(format!("urn:uuid:{}", parts.join("-")))
+    format!("urn:uuid:{}", parts.join("-"))
 }
 
 /// A moment as WARC 1.1 has it: with milliseconds, so that nothing of it is lost.
@@ -158,6 +173,24 @@ pub(crate) struct Draft<'a> {
 impl Draft<'_> {
     /// Packs it.
     pub(crate) fn pack(&self, compression: Compression) -> io::Result<Vec<u8>> {
+        let head = self.head();
+        let parts = self.parts(&head);
+        compression.pack(&parts)
+    }
+
+    /// Returns it as it is.
+    #[must_use]
+    pub(crate) fn plain(&self) -> Vec<u8> {
+        let head = self.head();
+        self.parts(&head).concat()
+    }
+
+    fn parts<'b>(&'b self, head: &'b str) -> Vec<&'b [u8]> {
+        let block = self.block.iter().copied();
+        [head.as_bytes()].into_iter().chain(block).chain([&b"\r\n\r\n"[..]]).collect()
+    }
+
+    fn head(&self) -> String {
         let mut head = format!("WARC/1.1\r\nWARC-Type: {}\r\n", self.kind.name());
         let mut line = |name: &str, value: &str| {
             // A line break in a value would begin another line.
@@ -175,11 +208,7 @@ impl Draft<'_> {
         let length: usize = self.block.iter().map(|part| part.len()).sum();
         line("Content-Length", &length.to_string());
         head.push_str("\r\n");
-        let parts: Vec<&[u8]> = std::iter::once(head.as_bytes())
-            .chain(self.block.iter().copied())
-            .chain([&b"\r\n\r\n"[..]])
-            .collect();
-        compression.pack(&parts)
+        head
     }
 }
 

@@ -28,7 +28,7 @@ pub use archive::WriteError;
 pub(crate) use archive::{Archive, Awaited, Kept, Position, Resource, Target, recover};
 pub(crate) use capture::{Captured, PackedExchange};
 pub use draft::Compression;
-pub(crate) use draft::{Digest, date, new_id};
+pub(crate) use draft::{Digest, Draft, FIELDS, date, fields, named_id, new_id};
 pub(crate) use http::{HttpMessage, Payload};
 pub(crate) use payloads::payload_key;
 pub use payloads::{PAYLOADS, StoredPayload};
