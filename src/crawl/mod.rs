@@ -33,6 +33,7 @@ use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, KnownBlocks};
 use crate::corpus::dedup;
+use crate::corpus::documents::KeepConfig;
 use crate::corpus::index::Index;
 use crate::frontier;
 use crate::frontier::duplicate_feed;
@@ -75,6 +76,8 @@ pub struct Settings {
     pub dedup: neardup::Config,
     /// Further visits.
     pub recrawl: frontier::Recrawl,
+    /// What is kept of pages beside their texts.
+    pub keep: KeepConfig,
     /// Limits of the run.
     pub limits: RunLimits,
 }

@@ -88,15 +88,15 @@ impl Objects {
         let url = Url::parse(text).map_err(|error| Error::usage(text, error.to_string()))?;
         let path = Path::from_url_path(url.path().trim_matches('/'));
         let path = path.map_err(|error| Error::usage(text, error.to_string()))?;
-        drop(runtime(text)?);
+        let _threads: &Runtime = runtime(text)?;
         let bucket = &url[..url::Position::BeforePath];
         let store = match url.scheme() {
             "gs" => google(bucket, given),
             "s3" | "s3a" => amazon(bucket, given),
             _ => azure(bucket, given),
         };
-        let store = store
-            .map_err(|error| Error::usage(text, without_queries(&error.to_string())))?;
+        let store =
+            store.map_err(|error| Error::usage(text, without_queries(&error.to_string())))?;
         let url = text.trim_end_matches('/').into();
         Ok(Self { store, path, url })
     }
