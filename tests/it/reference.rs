@@ -11,7 +11,7 @@ use serde_json::Value;
 use uniqcrawl::corpus::documents::{
     Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
 };
-use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::corpus::export::{FIELDS, FORMATS};
 use uniqcrawl::corpus::files::{
     StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree,
 };
@@ -206,12 +206,22 @@ fn declared_rows(folder: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_list_of_formats_in_the_guide_is_made_from_them() {
+fn the_lists_of_formats_and_fields_in_the_guide_are_made_from_them() {
     let mut list = "| `--format` | file | |\n|---|---|---|\n".to_owned();
     for format in FORMATS {
-        writeln!(list, "| `{}` | `{}` | {} |", format.name, format.file, format.about).unwrap();
+        let file = format!("documents.{}", format.file_ending(format.compression(None)));
+        writeln!(list, "| `{}` | `{file}` | {} |", format.name, format.about).unwrap();
     }
-    check_list("docs/src/guide/crawl.md", "formats", &list);
+    check_list("docs/src/guide/export.md", "formats", &list);
+    let mut list = "| field | usual | | |\n|---|---|---|---|\n".to_owned();
+    for field in FIELDS {
+        let kept = field.kept_as();
+        let kept = kept.map_or(String::new(), |keep| format!(" (`--keep {}`)", keep.as_str()));
+        let usual = if field.is_usual { "yes" } else { "" };
+        let (name, kind) = (field.column.name, field.column.kind.as_str());
+        writeln!(list, "| `{name}` | {usual} | {kind} | {}{kept} |", field.about).unwrap();
+    }
+    check_list("docs/src/guide/export.md", "fields", &list);
 }
 
 /// A description that no route names is one that nobody reads.

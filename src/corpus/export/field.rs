@@ -57,14 +57,6 @@ impl Needs {
             needs
         })
     }
-
-    pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            text: self.text || other.text,
-            content: self.content || other.content,
-            page: self.page || other.page,
-        }
-    }
 }
 
 impl<'a> Subject<'a> {
