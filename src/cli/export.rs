@@ -280,8 +280,10 @@ struct Body {
 impl Read for Body {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.chunk.is_empty() {
-            let next = tokio::time::timeout(STALL_TIME_MAX, self.answer.chunk());
-            let next = self.runtime.block_on(async { next.await });
+            let answer = &mut self.answer;
+            // Made inside, where there is a clock.
+            let next = async { tokio::time::timeout(STALL_TIME_MAX, answer.chunk()).await };
+            let next = self.runtime.block_on(next);
             match next.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))? {
                 Ok(Some(chunk)) => self.chunk = chunk,
                 Ok(None) => return Ok(0),

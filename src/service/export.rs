@@ -151,8 +151,8 @@ impl Pipe {
         }
         let next = Vec::with_capacity(PIECE_BYTES);
         let piece = Bytes::from(std::mem::replace(&mut self.piece, next));
-        let sent = timeout(self.service.config.stall_time(), self.out.send(Ok(piece)));
-        let sent = self.handle.block_on(async { sent.await });
+        let (most, out) = (self.service.config.stall_time(), &self.out);
+        let sent = self.handle.block_on(async { timeout(most, out.send(Ok(piece))).await });
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),

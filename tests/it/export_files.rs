@@ -63,7 +63,7 @@ fn shards_together_are_the_whole_and_their_manifest_says_what_they_are() {
         assert_eq!(manifest["counts"]["documents"], total);
         assert_eq!(manifest["settings"]["shardSize"], "5 documents");
         assert!(manifest["program"].as_str().unwrap().starts_with("uniqcrawl "));
-        assert!(manifest["store"]["number"].is_u64() && manifest["store"]["changed"].is_string());
+        assert!(manifest["store"]["number"].is_u64() && manifest["store"]["newest"].is_string());
         let named = manifest["files"].as_array().unwrap();
         assert_eq!(named.len() + 1, parts.len(), "files of the set before are gone");
         for file in named {

@@ -9,7 +9,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use uniqcrawl::corpus::documents::{
-    Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
+    Arrivals, CanonicalChange, Content, Copy, Document, Facts, KeptHeaders, KeptImage, KeptLink,
+    KeptPage, PageDetails, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::{FIELDS, FORMATS};
 use uniqcrawl::corpus::files::{
@@ -156,6 +157,8 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Copy>(),
         row_kind::<Content>(),
         row_kind::<StoredBody>(),
+        row_kind::<KeptPage>(),
+        row_kind::<PageDetails>(),
         row_kind::<Sent>(),
         row_kind::<CanonicalChange>(),
         row_kind::<Arrivals>(),
@@ -172,6 +175,9 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
     assert_eq!(listed, declared_rows(&file("src")).iter().map(String::as_str).collect());
     let parts = [
         fields("facts, in a copy", Facts::FIELDS),
+        fields("headers, in a page", KeptHeaders::FIELDS),
+        fields("link, in details of a page", KeptLink::FIELDS),
+        fields("image, in details of a page", KeptImage::FIELDS),
         fields("place, in a URL", QueuePlace::FIELDS),
         fields("validators, in a URL", Validators::FIELDS),
         fields("revisit, in a URL", Revisit::FIELDS),

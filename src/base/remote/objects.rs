@@ -30,8 +30,8 @@ const PARTS_MAX: usize = 10_000;
 /// Bytes that are asked for at a time.
 const READ_BYTES: u64 = 8 << 20;
 
-/// How often a request is sent again, and for how long: a server that is busy gets time, one that is
-/// not there is told soon.
+/// How often a request is sent again, and for how long: a server that is busy gets time, one that
+/// is not there is told soon.
 const RETRIES_MAX: usize = 4;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 

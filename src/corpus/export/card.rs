@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::tally::{Tally, top};
 use super::walk::List;
-use super::{ExportPlan, StoreState, Unsettled};
+use super::{ExportPlan, Unsettled};
 use crate::base::clock::Timestamp;
 
 /// Name of the page.
@@ -23,7 +23,8 @@ const LANGUAGES_MAX: usize = 50;
 /// What the page tells of.
 pub(super) struct Facts<'a> {
     pub plan: &'a ExportPlan,
-    pub store: &'a StoreState,
+    /// Number of the store.
+    pub store: Option<u64>,
     pub counts: &'a Tally,
     /// The files.
     pub names: &'a [String],
@@ -90,8 +91,9 @@ fn body(page: &mut String, facts: &Facts<'_>) -> std::fmt::Result {
     )?;
     writeln!(page, "| | |\n|---|---|")?;
     writeln!(page, "| made by | {} |", super::PROGRAM)?;
-    if let Some(number) = store.number {
-        writeln!(page, "| store | {number}, as it was at {} |", store.changed)?;
+    if let (Some(number), Some(newest)) = (store, counts.newest) {
+        let newest = Timestamp(newest);
+        writeln!(page, "| store | {number}, as it was when the newest copy came, {newest} |")?;
     }
     if let Some((first, last)) = counts.seen {
         writeln!(page, "| first copies came | {} to {} |", day(first), day(last))?;
@@ -181,7 +183,8 @@ fn judged(page: &mut String, unsettled: Unsettled, counts: &Tally) -> std::fmt::
     writeln!(
         page,
         "Two pages are one document if their normalised texts are equal, or if they share \
-        a key (fingerprints of title and text within some bits, long sentences, runs of a sketch) and \
+        a key (fingerprints of title and text within some bits, long sentences, runs of a sketch) \
+        and \
         the comparison of their sketches confirms it. Of each document the most popular copy is here. \
         `reason` is the key by which a copy was found, `similarity` the estimated share of text that \
         it has in common with the copy that is here, `distance` the bits between the fingerprints. \

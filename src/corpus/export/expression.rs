@@ -9,8 +9,8 @@
 //! value      = word | 'text' | "text"
 //! ```
 //!
-//! A date is a span of time: `published <= 2026-11` takes in all of November. A test of a value that
-//! is not known fails, so that `not` before it holds.
+//! A date is a span of time: `published <= 2026-11` takes in all of November. A test of a value
+//! that is not known fails, so that `not` before it holds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl fmt::Display for ExpressionError {
 }
 
 /// An expression that was read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Expression {
     text: String,
     root: Node,
@@ -95,6 +95,14 @@ impl fmt::Display for Expression {
         f.write_str(&self.text)
     }
 }
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Expression {}
 
 impl Expression {
     /// Tells whether a document is taken.

@@ -25,9 +25,17 @@ use crate::base::remote::Location;
 #[serde(rename_all = "camelCase")]
 struct About<'a> {
     program: &'a str,
-    store: &'a StoreState,
+    store: AboutStore,
     settings: &'a Json,
     counts: &'a Tally,
+}
+
+/// Which store, and which state of it.
+#[derive(Serialize)]
+struct AboutStore {
+    number: Option<u64>,
+    /// When a copy came last.
+    newest: Option<String>,
 }
 
 /// What a run must have in common with one that was killed, so that it may go on with its files.
@@ -279,7 +287,7 @@ impl<'a> Files<'a> {
             self.outputs.whole().iter().map(|file| file.name.clone()).collect();
         let card = card::card(&card::Facts {
             plan: self.plan,
-            store: &self.head.store,
+            store: self.head.store.number,
             counts: &self.total,
             names: &names,
         });
@@ -289,7 +297,10 @@ impl<'a> Files<'a> {
         self.outputs.add(file)?;
         let about = About {
             program: &self.head.program,
-            store: &self.head.store,
+            store: AboutStore {
+                number: self.head.store.number,
+                newest: self.total.newest.map(|time| Timestamp(time).to_string()),
+            },
             settings: &self.head.settings,
             counts: &self.total,
         };

@@ -6,8 +6,8 @@ use super::form::{DocumentWriter, Format, Packing};
 use super::stream::Stream;
 use super::value::{Record, Value};
 
-/// Documents in Markdown, each after its fields in YAML. Where Markdown was not kept, the plain text
-/// stands.
+/// Documents in Markdown, each after its fields in YAML. Where Markdown was not kept, the plain
+/// text stands.
 pub static MARKDOWN: Format = Format {
     name: "markdown",
     about: "Markdown, each document after its fields in YAML",

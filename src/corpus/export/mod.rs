@@ -173,8 +173,8 @@ pub struct StoreState {
     pub number: Option<u64>,
     /// Bytes of its file.
     pub bytes: u64,
-    /// When its file was last changed.
-    pub changed: String,
+    /// When its file was last changed, in milliseconds since 1970.
+    pub changed: i64,
 }
 
 impl StoreState {
@@ -190,7 +190,7 @@ impl StoreState {
         Ok(Self {
             number,
             bytes: meta.map_or(0, |meta| meta.len()),
-            changed: changed.map_or(String::new(), |time| Timestamp(time).to_string()),
+            changed: changed.unwrap_or_default(),
         })
     }
 }

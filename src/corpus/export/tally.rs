@@ -41,6 +41,8 @@ pub struct Tally {
     pub published: Option<(i64, i64)>,
     /// When the first and the last document came.
     pub seen: Option<(i64, i64)>,
+    /// When a copy came last, of any document of the store: the time of the store.
+    pub newest: Option<i64>,
 }
 
 fn widen(range: &mut Option<(i64, i64)>, time: Timestamp) {
@@ -89,6 +91,7 @@ impl Tally {
         self.filtered += other.filtered;
         self.unread_dates += other.unread_dates;
         self.other_hosts += other.other_hosts;
+        self.newest = self.newest.max(other.newest);
         for (own, others) in [
             (&mut self.withheld, &other.withheld),
             (&mut self.missing, &other.missing),

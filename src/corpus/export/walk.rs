@@ -114,6 +114,7 @@ impl<'a> Walk<'a> {
             let entry = entry?;
             let number = entry.key().map_err(store::Error::from)?;
             let document = entry.row().map_err(store::Error::from)?;
+            self.tally.newest = self.tally.newest.max(Some(document.last_arrival.0));
             for part in self.parts(number, document)? {
                 self.part(part, sink)?;
             }
