@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use crate::base::units::{Size, Time};
 use crate::config::memory;
-use crate::corpus::export::{FORMATS, Format};
+use crate::corpus::documents::Keep;
 use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
 use crate::urls::{Pattern, ScopeKind};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::duplicate_feed::DuplicateFeedCommand;
+use super::export::ExportArgs;
 use super::plan::PlanArgs;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
@@ -118,6 +118,9 @@ pub(crate) struct Overrides {
     /// Memory to take: `512 MiB`, `2 GB`; 0 for an eighth of the machine's, 256 MiB to 1 GiB
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     pub memory: Option<Size>,
+    /// Keep this of each page beside its text, for exports: markdown, links, images, headers
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub keep: Vec<Keep>,
     /// Keep blocks of text that many pages of a host repeat
     #[arg(long)]
     pub keep_boilerplate: bool,
@@ -291,30 +294,6 @@ pub(crate) struct CompareArgs {
     pub jsonl: Option<PathBuf>,
     #[command(flatten)]
     pub rule: RuleArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ExportArgs {
-    #[command(flatten)]
-    pub store: StoreArg,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
-    pub format: &'static Format,
-    /// Folder to write to
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-    /// Leave out copies that are not settled: some may turn out to be documents of their own before
-    /// a crawl ends
-    #[arg(long)]
-    pub trust_unsettled: bool,
-    /// Settings file, of which the section `export` is used
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-fn format() -> impl TypedValueParser<Value = &'static Format> {
-    let values = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
-    PossibleValuesParser::new(values).try_map(|name| Format::named(&name))
 }
 
 #[derive(Debug, ClapArgs)]

@@ -24,6 +24,7 @@ mod dedup;
 mod demo;
 mod duplicate_feed;
 mod exit;
+mod export;
 mod inspect;
 mod jobs;
 mod listener;
@@ -47,6 +48,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::base::remote;
 use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
@@ -83,6 +85,11 @@ pub fn main() -> ExitCode {
     };
     use_small_pages(args.command.as_ref());
     screen::start_log(args.verbose, args.quiet, args.log_json);
+    let variables = std::env::vars_os();
+    // Settings of object storage are in Unicode.
+    let known = variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    remote::set_options(known);
     note_old_name(&args);
     let folder = damage::store_of(&args);
     match damage::told(folder, || run(args)) {
@@ -120,7 +127,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
         Some(Command::Compare(compare)) => compare::compare(&compare, json),
         Some(Command::Dedup(dedup)) => dedup::dedup(&dedup, json, args.quiet),
-        Some(Command::Export(export)) => inspect::export(&export, json),
+        Some(Command::Export(export)) => export::export(&export, json, args.quiet),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),
         Some(Command::Expire(expire)) => upkeep::expire(&expire, json),

@@ -202,8 +202,13 @@ fn not_read<K: AsRef<str>>(reasons: &BTreeMap<K, u64>) -> String {
 /// Why a record is no page; an empty reason for one that never is.
 fn unwanted(record: &Record) -> Option<&'static str> {
     match record.kind {
-        Kind::Response | Kind::Resource if record.target().is_none() => Some("no_target"),
-        Kind::Response | Kind::Resource => None,
+        Kind::Response | Kind::Resource => match record.target() {
+            None => Some("no_target"),
+            // What a crawl says of itself.
+            Some(target) if target.starts_with(crawl::URN) => Some(""),
+            Some(target) if target.ends_with("/robots.txt") => Some("robots_txt"),
+            Some(_) => None,
+        },
         Kind::Revisit => Some("revisit"),
         Kind::Conversion => Some("conversion"),
         Kind::Continuation => Some("continuation"),

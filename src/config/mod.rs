@@ -15,6 +15,7 @@ use toml::{Table, Value};
 
 use crate::base::system;
 use crate::base::units::{Size, Time};
+use crate::corpus::documents::KeepConfig;
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
@@ -61,6 +62,8 @@ pub struct Config {
     /// The service.
     #[cfg(feature = "service")]
     pub api: service::Config,
+    /// What is kept of pages beside their texts.
+    pub corpus: KeepConfig,
     /// The store.
     pub store: StoreConfig,
 }
@@ -306,6 +309,7 @@ impl Config {
             boilerplate: self.extract.boilerplate.clone(),
             dedup: self.dedup.clone(),
             recrawl: self.recrawl.clone(),
+            keep: self.corpus.clone(),
             limits: self.crawl.limits.clone(),
             warc: self.warc.clone(),
         }

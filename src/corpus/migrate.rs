@@ -12,7 +12,7 @@ use super::documents::{Piece, StoredBody};
 use super::index;
 use super::tables::{
     ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES,
-    GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
+    GROWTH, HISTORY, PAGES, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
     VERDICT_PLACES,
 };
 use crate::frontier::{
@@ -131,6 +131,7 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::DocIds => to.table(DOC_IDS),
         Name::Copies => to.table(COPIES),
         Name::Contents => to.table(CONTENTS),
+        Name::Pages => to.table(PAGES),
         Name::Bodies => to.bodies(),
         Name::Unsure => to.table(UNSURE),
         Name::Reviews => to.table(REVIEWS),

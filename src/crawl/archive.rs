@@ -24,7 +24,8 @@ use super::{Error, Settings};
 /// Row of `meta` that tells how far the files are, as JSON.
 const WARC: &str = "warc";
 
-/// Records of a run that tell of it.
+/// How the targets of records begin that tell of a run.
+pub const URN: &str = "urn:uniqcrawl:";
 pub(super) const SEEDS: &str = "urn:uniqcrawl:seeds";
 pub(super) const SETTINGS: &str = "urn:uniqcrawl:settings";
 /// The record behind all others of a run that came to its end.
@@ -274,6 +275,7 @@ fn stated(settings: &Settings) -> String {
         frontier: crate::frontier::Config,
         recrawl: &'a crate::frontier::Recrawl,
         dedup: &'a crate::neardup::Config,
+        corpus: &'a crate::corpus::documents::KeepConfig,
     }
     let Settings { limits, fetch, .. } = settings;
     let mut frontier = settings.frontier.clone();
@@ -297,6 +299,7 @@ fn stated(settings: &Settings) -> String {
         frontier,
         recrawl: &settings.recrawl,
         dedup: &settings.dedup,
+        corpus: &settings.keep,
     };
     let table = toml::Table::try_from(&stated).expect("every setting has a form in TOML");
     table.to_string()

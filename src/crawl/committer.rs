@@ -16,7 +16,7 @@ use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place, equal};
 use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
-use crate::corpus::documents::sent_content;
+use crate::corpus::documents::{sent_content, write_page};
 use crate::corpus::index::{Index, lock};
 use crate::corpus::tables::COPIES;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
@@ -344,6 +344,9 @@ impl<'a> Committer<'a> {
                 let is_first = seen.state == State::Queued;
                 let before = self.promising;
                 let (settlement, changed) = self.keep(batch, &page, &seen)?;
+                if let (Settlement::Stored(_), Some(kept)) = (&settlement, &page.kept) {
+                    write_page(batch, &page.article.address, kept)?;
+                }
                 first_read = is_first.then_some((self.promising > before, page.said));
                 // What an error page links to leads to more of them, or is known.
                 let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);

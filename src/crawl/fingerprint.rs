@@ -9,10 +9,12 @@ use async_channel::Receiver;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::KnownBlocks;
 use crate::corpus::clusters::Article;
-use crate::corpus::documents::Facts;
+use crate::corpus::documents::{
+    Facts, Keep, KeptHeaders, KeptImage, KeptLink, KeptPage, PageDetails,
+};
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement};
 use crate::neardup;
-use crate::page::{self, Metadata, Moment, Stated};
+use crate::page::{self, Extras, LinkText, Metadata, Moment, Stated, Wanted};
 use crate::text::features::{ArticleField, Fingerprinter, Input, Standing};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::fetch::decode::DecodeError;
@@ -56,6 +58,8 @@ pub(super) struct ReadPage {
     pub left_out: Vec<u64>,
     /// Why only its start was read, if that is so.
     pub cut: Option<PageCut>,
+    /// What is kept of it beside its text.
+    pub kept: Option<Box<KeptPage>>,
     /// Hash of its main text without digits, if it is too short to be compared with others.
     pub said: Option<u64>,
 }
@@ -242,12 +246,14 @@ fn page(
         fetched: Some(finished),
     };
     let repeated = known.of(lease.host);
-    let (found, blocks) = page::page_without(&input, &limits, &repeated);
+    let wanted = wanted(&settings.keep.keep);
+    let (mut found, blocks, extras) = page::page_with_extras(&input, &limits, &repeated, wanted);
     if found.binary.is_some() {
         return Yield::Settled(Settlement::Refused(Reason::Binary));
     }
     let cut = cut(body.cut, &found);
     drop(body);
+    let kept = kept(&mut found, extras, response, finished, &settings.keep.keep);
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;
@@ -264,6 +270,7 @@ fn page(
         keys.standing = Standing {
             shown: found.shown.clone(),
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
+            quality: Some(thousandths(found.quality)),
             ..Standing::of(url, title, &declared)
         };
         keys
@@ -294,12 +301,66 @@ fn page(
             .map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() })),
         blocks: blocks.keys,
         left_out,
+        kept,
         article,
         links,
         feeds,
         links_beyond,
         cut,
     }))
+}
+
+#[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+fn thousandths(part: f32) -> u16 {
+    (part.clamp(0.0, 1.0) * 1000.0).round() as u16
+}
+
+/// What has to be made of pages so that it can be kept.
+fn wanted(keep: &[Keep]) -> Wanted {
+    Wanted { markdown: keep.contains(&Keep::Markdown), links: keep.contains(&Keep::Links) }
+}
+
+/// What is kept of a page beside its text.
+fn kept(
+    found: &mut page::Page,
+    extras: Extras,
+    response: &Response,
+    fetched: Timestamp,
+    keep: &[Keep],
+) -> Option<Box<KeptPage>> {
+    if keep.is_empty() {
+        return None;
+    }
+    let links = extras.links.into_iter().map(|LinkText { url, text, nofollow }| KeptLink {
+        url: url.into(),
+        text,
+        nofollow,
+    });
+    let mut details =
+        PageDetails { markdown: extras.markdown, links: links.collect(), images: Vec::new() };
+    if keep.contains(&Keep::Images) {
+        let images = std::mem::take(&mut found.metadata.images).into_iter();
+        details.images = images
+            .map(|image| KeptImage {
+                url: image.url,
+                alt: image.alt.unwrap_or_default(),
+                width: image.width.map(u64::from),
+                height: image.height.map(u64::from),
+            })
+            .collect();
+    }
+    let (mut status, mut headers) = (0, KeptHeaders::default());
+    if keep.contains(&Keep::Headers) {
+        let own = |header: &Option<String>| header.clone().unwrap_or_default();
+        status = response.status;
+        headers = KeptHeaders {
+            content_type: own(&response.content_type),
+            last_modified: own(&response.last_modified),
+            etag: own(&response.etag),
+            content_language: response.content_language.clone(),
+        };
+    }
+    Some(Box::new(KeptPage::new(keep, fetched, status, headers, &details)))
 }
 
 /// The URLs of links, and whether they are marked nofollow.

@@ -133,6 +133,7 @@ impl ReadPage {
         let links = self.links.iter().chain(&self.feeds);
         let links: usize = links.map(|(url, _)| url.as_str().len() + ADDRESS_BYTES).sum();
         let whole = self.whole.as_ref().map_or(0, |whole| whole.text.len());
-        links + self.article.text.len() + whole + self.blocks.len() * size_of::<u64>()
+        let kept = self.kept.as_ref().map_or(0, |kept| kept.bytes());
+        links + self.article.text.len() + whole + kept + self.blocks.len() * size_of::<u64>()
     }
 }

@@ -35,6 +35,7 @@ use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, KnownBlocks};
 use crate::corpus::dedup;
+use crate::corpus::documents::KeepConfig;
 use crate::corpus::index::Index;
 use crate::frontier;
 use crate::frontier::duplicate_feed;
@@ -48,6 +49,7 @@ use crate::web::fetch::{self, Fetcher};
 
 pub use running::{Begun, Crawls, Running, Totals};
 
+pub use archive::URN;
 pub use no_pages::NoPages;
 pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
@@ -79,6 +81,8 @@ pub struct Settings {
     pub dedup: neardup::Config,
     /// Further visits.
     pub recrawl: frontier::Recrawl,
+    /// What is kept of pages beside their texts.
+    pub keep: KeepConfig,
     /// Limits of the run.
     pub limits: RunLimits,
     /// What was exchanged, in files.

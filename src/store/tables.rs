@@ -120,6 +120,8 @@ tables! {
     bodies: Bodies = "bodies", u64 => &'static [u8];
     /// Content number, place from 1 -> further piece of a compressed text (`documents`).
     body_parts: BodyParts = "body_parts", &'static [u8] => &'static [u8];
+    /// URL of a copy -> what is kept of its page beside the text (`documents`).
+    pages: Pages = "pages", &'static str => &'static [u8];
     /// Table, segment, level, first posting -> block: the rotated tables of fingerprints (`index`).
     near: Near = "near", &'static [u8] => &'static [u8];
     /// The same for keys that must be equal (`index`).

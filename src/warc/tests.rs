@@ -230,8 +230,11 @@ fn a_file_that_is_cut_anywhere_keeps_the_records_before() {
         for cut in 1..last - 4 {
             let bytes = &packed.concat()[..whole + cut];
             let entries = try_read(bytes, 4_096, BLOCK_BYTES_MAX).unwrap();
-            assert_eq!(short(&entries[..2]), pages(0..2), "{cut}");
-            let faults = short(&entries[2..]);
+            // What is missing may be no more than a checksum.
+            let whole = short(&entries).iter().take_while(|name| name.starts_with("http")).count();
+            assert_eq!(short(&entries[..whole]), pages(0..whole), "{cut}");
+            assert!(whole == 2 || cut + 20 > last, "{cut}");
+            let faults = short(&entries[whole..]);
             let [fault] = &faults[..] else { panic!("{cut}: {faults:?}") };
             assert!(["cut_short", "corrupt", "stray_bytes"].contains(&fault.as_str()), "{fault}");
         }

@@ -5,6 +5,9 @@ whose payloads are those of EXPECTED (JSON: kind -> count, "payloads": URL -> SH
 it was before its codings), and every index is what cdxj-indexer makes of its file.
 
 warc.py count FILE...: prints JSON: kind -> count, by warcio.
+
+warc.py texts FILE: prints JSON: "texts": URL -> SHA-256 of its conversion record, by FastWARC, and
+"fields": how many have a metadata record with JSON that refers to them.
 """
 
 import hashlib
@@ -47,7 +50,7 @@ def by_fastwarc(files):
     for path in files:
         with open(path, "rb") as stream:
             for record in FastIterator(stream, verify_digests=True):
-                kinds[record.record_type.name] += 1
+                kinds[str(record.record_type)] += 1
     return kinds
 
 
@@ -113,6 +116,25 @@ def count(files):
     print(json.dumps(kinds))
 
 
+def texts(path):
+    texts, ids, fields = {}, {}, 0
+    with open(path, "rb") as stream:
+        for record in FastIterator(stream, verify_digests=True, parse_http=False):
+            kind = str(record.record_type)
+            url = record.headers.get("WARC-Target-URI")
+            if kind == "conversion":
+                assert record.headers["Content-Type"].startswith("text/plain")
+                texts[url] = hashlib.sha256(record.reader.read()).hexdigest()
+                ids[record.headers["WARC-Record-ID"]] = url
+            elif kind == "metadata":
+                said = json.loads(record.reader.read())
+                assert ids[record.headers["WARC-Refers-To"]] == said["url"] == url
+                assert said["docId"] and "text" not in said
+                fields += 1
+    print(json.dumps({"texts": texts, "fields": fields}))
+
+
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    {"check": check, "count": lambda *files: count(files)}[command](*arguments)
+    commands = {"check": check, "count": lambda *files: count(files), "texts": texts}
+    commands[command](*arguments)

@@ -34,6 +34,8 @@ pub(crate) struct Response {
     pub status: u16,
     /// `Content-Type`.
     pub content_type: Option<String>,
+    /// `Content-Language`, all header lines joined; empty for none.
+    pub content_language: String,
     /// `Content-Encoding`, all header lines joined; empty for none.
     pub content_encoding: String,
     /// `Location`, bytes beyond ASCII escaped.
@@ -219,6 +221,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
     Response {
         status,
         content_type: text_of(headers, &header::CONTENT_TYPE),
+        content_language: all("content-language").join(", "),
         content_encoding: all("content-encoding").join(", "),
         location: headers.get(header::LOCATION).map(escaped),
         retry_after: text_of(headers, &header::RETRY_AFTER),

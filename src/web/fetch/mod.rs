@@ -13,6 +13,7 @@ pub mod guard;
 pub(crate) mod http_date;
 mod inflate;
 mod link_header;
+mod open;
 mod own_headers;
 mod post;
 mod proxy;
