@@ -5,21 +5,22 @@ use std::path::PathBuf;
 
 use crate::base::units::{Size, Time};
 use crate::config::memory;
-use crate::corpus::export::{FORMATS, Format};
+use crate::corpus::documents::Keep;
 use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
 use crate::urls::{Pattern, ScopeKind};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::duplicate_feed::DuplicateFeedCommand;
+use super::export::ExportArgs;
 use super::plan::PlanArgs;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
 use super::upkeep::{ExpireArgs, IdfArgs, MigrateArgs};
+use super::warc::{RebuildArgs, WarcArgs};
 
 /// Name of `duplicate-feed` in the version before; it is read for one version, with a note.
 pub(crate) const OLD_DUPLICATE_FEED: &str = "verdicts";
@@ -75,6 +76,8 @@ pub(crate) struct CrawlArgs {
     /// Write the final report to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub warc: WarcArgs,
     /// Answer, with the dashboard, while the crawl is running; by default where `[api]` says
     #[arg(long, value_name = "ADDR")]
     #[expect(clippy::option_option, reason = "clap's form of a flag that may have a value")]
@@ -115,6 +118,9 @@ pub(crate) struct Overrides {
     /// Memory to take: `512 MiB`, `2 GB`; 0 for an eighth of the machine's, 256 MiB to 1 GiB
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     pub memory: Option<Size>,
+    /// Keep this of each page beside its text, for exports: markdown, links, images, headers
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub keep: Vec<Keep>,
     /// Keep blocks of text that many pages of a host repeat
     #[arg(long)]
     pub keep_boilerplate: bool,
@@ -214,6 +220,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Print the main text of an HTML page
     Extract(ExtractArgs),
+    /// Make a store anew from the WARC files of a crawl: the same documents
+    Rebuild(RebuildArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -286,30 +294,6 @@ pub(crate) struct CompareArgs {
     pub jsonl: Option<PathBuf>,
     #[command(flatten)]
     pub rule: RuleArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ExportArgs {
-    #[command(flatten)]
-    pub store: StoreArg,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
-    pub format: &'static Format,
-    /// Folder to write to
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-    /// Leave out copies that are not settled: some may turn out to be documents of their own before
-    /// a crawl ends
-    #[arg(long)]
-    pub trust_unsettled: bool,
-    /// Settings file, of which the section `export` is used
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-fn format() -> impl TypedValueParser<Value = &'static Format> {
-    let values = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
-    PossibleValuesParser::new(values).try_map(|name| Format::named(&name))
 }
 
 #[derive(Debug, ClapArgs)]
@@ -420,10 +404,20 @@ pub(crate) struct ExtractArgs {
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
     /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long, group = "many", conflicts_with = "file")]
     pub jsonl: bool,
+    /// Read the pages of these WARC files, or of folders of them, `-` for standard input; print a line
+    /// of JSON for each
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 1..,
+        group = "many",
+        conflicts_with_all = ["file", "url", "content_type", "jsonl"]
+    )]
+    pub warc: Vec<PathBuf>,
     /// Threads that answer lines; 0 for one per core. The answers are the same for any number
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "jsonl")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "many")]
     pub threads: usize,
     /// What to print: the main text as plain text or as Markdown, or everything as JSON
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]

@@ -26,6 +26,7 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
         None => &args.crawl.store.store,
         Some(Command::Compare(compare)) => compare.store.as_ref()?,
         Some(Command::Search(search)) => &search.store.store,
+        Some(Command::Export(export)) if export.from.is_some() => return None,
         Some(Command::Export(export)) => &export.store.store,
         Some(Command::Explain(explain)) => &explain.store.store,
         Some(Command::Inspect(inspect)) => &inspect.store.store,

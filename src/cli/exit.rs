@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::corpus::{dedup, files, search};
+use crate::base::remote;
+use crate::corpus::{dedup, export, files, search};
 use crate::frontier::duplicate_feed;
 use crate::neardup;
 use crate::text::features;
@@ -64,6 +65,8 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.is::<features::Error>()
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
             || is_feed(cause)
+            || cause.downcast_ref().is_some_and(export::Error::is_usage)
+            || cause.downcast_ref().is_some_and(|error: &remote::Error| error.is_usage)
             || is_input(cause.downcast_ref::<files::Error>())
             || is_setting(cause)
     });

@@ -1,9 +1,9 @@
-//! Commands that look into a store: export, explain, inspect, stats, check.
+//! Commands that look into a store: explain, inspect, stats, check.
 
 use crate::base::clock::Clock;
 use crate::config::Config;
 use crate::corpus::documents::DocId;
-use crate::corpus::export::{self, Target, Unsettled};
+use crate::corpus::export;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::corpus::{check, explain};
 use crate::crawl::stored_rules;
@@ -12,42 +12,15 @@ use crate::store::{COUNTERS, META, STORE_NUMBER, Snapshot, Store, View as _, rea
 use crate::urls::{Normalize, PageUrl, Typed};
 use anyhow::Result;
 
-use super::args::{ExplainArgs, ExportArgs, InspectArgs, StoreArg};
+use super::args::{ExplainArgs, InspectArgs, StoreArg};
 use super::exit::{Exit, Usage};
 use super::screen::{self, bytes, number, shown};
-use super::settings;
 
 /// Characters of a text that `inspect` shows.
 const EXCERPT_CHARS: usize = 300;
 
 fn open(arg: &StoreArg) -> Result<Store> {
     Ok(Store::open_to_read(&arg.store, Config::default().cache_bytes())?)
-}
-
-/// `crawl export`.
-pub(super) fn export(args: &ExportArgs, json: bool) -> Result<Exit> {
-    let config = settings::read(args.config.as_deref())?.config.export;
-    let target = Target { format: args.format, folder: &args.out };
-    let now = Clock::System.now();
-    let unsettled = if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart };
-    let summary = export::export_with(&open(&args.store)?, target, &config, now, unsettled)?;
-    if json {
-        return screen::json(&summary);
-    }
-    println!("{} documents in {}", number(summary.documents), summary.path.display());
-    if summary.unsettled > 0 {
-        println!("  {} of them may turn out to be copies of others", number(summary.unsettled));
-    }
-    let path = summary.duplicates_path.display();
-    println!("{} dropped copies in {path}", number(summary.duplicates));
-    if summary.skipped > 0 {
-        println!("  {} of them not fetched, by a rule", number(summary.skipped));
-    }
-    for (reason, count) in &summary.withheld {
-        let what = if *reason == "noarchive" { "without their text" } else { "left out" };
-        println!("{} documents {what}: {reason}", number(*count));
-    }
-    Ok(Exit::Done)
 }
 
 fn parse_plain(text: &str) -> Result<PageUrl> {

@@ -24,6 +24,7 @@ mod dedup;
 mod demo;
 mod duplicate_feed;
 mod exit;
+mod export;
 mod inspect;
 mod jobs;
 mod listener;
@@ -40,12 +41,14 @@ mod settings;
 mod signals;
 mod simhash;
 mod upkeep;
+mod warc;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::base::remote;
 use args::{Args, Command, OLD_DUPLICATE_FEED};
 use exit::Exit;
 
@@ -82,6 +85,11 @@ pub fn main() -> ExitCode {
     };
     use_small_pages(args.command.as_ref());
     screen::start_log(args.verbose, args.quiet, args.log_json);
+    let variables = std::env::vars_os();
+    // Settings of object storage are in Unicode.
+    let known = variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    remote::set_options(known);
     note_old_name(&args);
     let folder = damage::store_of(&args);
     match damage::told(folder, || run(args)) {
@@ -113,13 +121,13 @@ pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    let json = args.json;
+    let (json, quiet) = (args.json, args.quiet);
     match args.command {
         None => crawl::crawl(&args.crawl, json, args.quiet),
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
         Some(Command::Compare(compare)) => compare::compare(&compare, json),
         Some(Command::Dedup(dedup)) => dedup::dedup(&dedup, json, args.quiet),
-        Some(Command::Export(export)) => inspect::export(&export, json),
+        Some(Command::Export(export)) => export::export(&export, json, args.quiet),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),
         Some(Command::Expire(expire)) => upkeep::expire(&expire, json),
@@ -136,7 +144,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Serve(serve)) => serve::serve(&serve, json, args.quiet),
         Some(Command::Simhash(simhash)) => simhash::simhash(&simhash, json),
         Some(Command::Plan(plan)) => plan::plan(&plan, json),
+        Some(Command::Extract(extract)) if !extract.warc.is_empty() => {
+            warc::extract(&extract, quiet)
+        }
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
+        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.
             let mut script = Vec::new();

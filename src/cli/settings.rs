@@ -61,6 +61,9 @@ fn overlay(config: &mut Config, flags: &Overrides) {
         config.frontier.connections_per_host = connections;
         config.fetch.idle_connections_per_host = connections;
     }
+    if !flags.keep.is_empty() {
+        config.corpus.keep.clone_from(&flags.keep);
+    }
     if flags.keep_boilerplate {
         config.extract.boilerplate.learn_boilerplate = false;
     }

@@ -15,6 +15,7 @@ use toml::{Table, Value};
 
 use crate::base::system;
 use crate::base::units::{Size, Time};
+use crate::corpus::documents::KeepConfig;
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
@@ -22,6 +23,7 @@ use crate::crawl::{RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
+use crate::warc;
 use crate::web::fetch;
 use crate::{frontier, neardup, page};
 
@@ -46,6 +48,8 @@ pub struct Config {
     pub fetch: fetch::Config,
     /// Credentials.
     pub auth: fetch::AuthConfig,
+    /// What was exchanged, in files.
+    pub warc: warc::Config,
     /// Main text.
     pub extract: Extract,
     /// Duplicates.
@@ -58,6 +62,8 @@ pub struct Config {
     /// The service.
     #[cfg(feature = "service")]
     pub api: service::Config,
+    /// What is kept of pages beside their texts.
+    pub corpus: KeepConfig,
     /// The store.
     pub store: StoreConfig,
 }
@@ -303,7 +309,9 @@ impl Config {
             boilerplate: self.extract.boilerplate.clone(),
             dedup: self.dedup.clone(),
             recrawl: self.recrawl.clone(),
+            keep: self.corpus.clone(),
             limits: self.crawl.limits.clone(),
+            warc: self.warc.clone(),
         }
     }
 

@@ -12,7 +12,7 @@ use super::documents::{Piece, StoredBody};
 use super::index;
 use super::tables::{
     ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES,
-    GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
+    GROWTH, HISTORY, PAGES, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
     VERDICT_PLACES,
 };
 use crate::frontier::{
@@ -25,6 +25,7 @@ use crate::store::{
     STORE_NUMBER, Snapshot, Store, Table, TableRow, Update as _, View as _, read_number,
     sequence_of, unique_number,
 };
+use crate::warc::PAYLOADS;
 
 /// Bytes of keys and rows that are written in one commit.
 const COMMIT_BYTES: usize = 16 << 20;
@@ -130,6 +131,7 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::DocIds => to.table(DOC_IDS),
         Name::Copies => to.table(COPIES),
         Name::Contents => to.table(CONTENTS),
+        Name::Pages => to.table(PAGES),
         Name::Bodies => to.bodies(),
         Name::Unsure => to.table(UNSURE),
         Name::Reviews => to.table(REVIEWS),
@@ -154,6 +156,7 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::Leads => to.table(LEADS),
         Name::VerdictLog => to.table(VERDICT_LOG),
         Name::VerdictPlaces => to.table(VERDICT_PLACES),
+        Name::Payloads => to.table(PAYLOADS),
         Name::Counters => to.table(COUNTERS),
     }
 }

@@ -5,7 +5,7 @@
 use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
-use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, Sent};
+use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, KeptPage, Sent};
 use super::files::{StoredCandidates, StoredLine, StoredPlace, StoredTree};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
@@ -26,6 +26,9 @@ pub const BODIES: Table<ContentNumber, Vec<u8>> = Table::new(Name::Bodies);
 
 /// Content number, place from 1 -> a further piece of its text.
 pub const BODY_PARTS: Table<(ContentNumber, u32), Vec<u8>> = Table::new(Name::BodyParts);
+
+/// URL of a copy -> what is kept of its page beside the text.
+pub const PAGES: Table<&str, KeptPage> = Table::new(Name::Pages);
 
 /// Place of a block -> block of postings of rotated fingerprints.
 pub const NEAR: Table<BlockId, Vec<u8>> = Table::new(Name::Near);

@@ -16,13 +16,14 @@ use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place, equal};
 use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
-use crate::corpus::documents::sent_content;
+use crate::corpus::documents::{sent_content, write_page};
 use crate::corpus::index::{Index, lock};
 use crate::corpus::tables::COPIES;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
+use super::archive::Writing;
 use super::fingerprint::{ReadPage, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
@@ -33,12 +34,14 @@ use super::{Context, Error, Settings};
 mod again;
 mod errors;
 mod leases;
+mod replay;
 mod shortage;
 mod start;
 
 use again::SeenPage;
 use errors::{answer_of, is_front};
 use leases::is_page;
+pub(super) use replay::Replay;
 
 /// Longest time for which the committer does not look whether it shall stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -89,6 +92,8 @@ pub(super) struct Committer<'a> {
     worth_waiting: Option<Timestamp>,
     /// This machine lets no request go.
     shortage: Option<shortage::Shortage>,
+    /// The files that get what is exchanged.
+    writing: Option<Writing>,
 }
 
 /// When a run began.
@@ -122,6 +127,7 @@ impl<'a> Committer<'a> {
     /// Takes up the frontier of the store and offers the seeds.
     pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
         let Parts { store, index, known, settings, requests_max, context, leases, done } = parts;
+        let writing = Writing::start(store, settings, seeds, context.clock.now())?;
         let frontier = start::take_up(store, settings, context, seeds, feeds)?;
         Ok(Self {
             store,
@@ -147,6 +153,7 @@ impl<'a> Committer<'a> {
             next_due: None,
             worth_waiting: None,
             shortage: None,
+            writing,
         })
     }
 
@@ -163,6 +170,8 @@ impl<'a> Committer<'a> {
                 break;
             }
         }
+        let has_ended = self.stopping.is_none();
+        self.writing.take().map_or(Ok(()), |writing| writing.close(has_ended))?;
         if !self.is_shared() {
             dedup::settle(self.store, &self.index, &self.settings.dedup)?;
         }
@@ -234,6 +243,7 @@ impl<'a> Committer<'a> {
                 Err(()) => break Course::Over,
             }
         };
+        let synced = self.writing.as_mut().and_then(Writing::sync);
         self.look_on(&mut batch)?;
         if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut batch)? {
             course = Course::On;
@@ -249,10 +259,16 @@ impl<'a> Committer<'a> {
         if let Some(on_document) = &self.context.on_document {
             on_document.after(&mut batch, std::mem::take(&mut self.fresh));
         }
+        if let Some(writing) = &mut self.writing {
+            writing.note(&mut batch, synced)?;
+        }
         tracing::trace!(pages, "committing");
         batch.commit()?;
         drop(turn);
         tracing::trace!(pages, "committed");
+        if let Some(writing) = &mut self.writing {
+            writing.committed();
+        }
         for lease in std::mem::take(&mut self.held) {
             if course == Course::On {
                 self.send(lease);
@@ -298,7 +314,7 @@ impl<'a> Committer<'a> {
 
     fn record(&mut self, batch: &mut Batch, visit: Visit<Yield>) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Visit { lease, outcome, told, held: _held } = visit;
+        let Visit { lease, outcome, told, mut held } = visit;
         if let Yield::Unsent(want) = &outcome {
             return self.unsent(batch, &lease, is_page(&lease), want);
         }
@@ -307,6 +323,9 @@ impl<'a> Committer<'a> {
         let yielded = self.probed(batch, &lease, outcome, finished)?;
         // The row of its URL is read here, and written when the visit is settled.
         let mut visited = Visited::read(batch, &lease, told)?;
+        if let Some(writing) = &mut self.writing {
+            writing.keep(batch, &visited, held.packed.take())?;
+        }
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {
@@ -325,6 +344,9 @@ impl<'a> Committer<'a> {
                 let is_first = seen.state == State::Queued;
                 let before = self.promising;
                 let (settlement, changed) = self.keep(batch, &page, &seen)?;
+                if let (Settlement::Stored(_), Some(kept)) = (&settlement, &page.kept) {
+                    write_page(batch, &page.article.address, kept)?;
+                }
                 first_read = is_first.then_some((self.promising > before, page.said));
                 // What an error page links to leads to more of them, or is known.
                 let is_error = settlement == Settlement::Refused(Reason::SoftNotFound);

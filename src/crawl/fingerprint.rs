@@ -9,10 +9,12 @@ use async_channel::Receiver;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::KnownBlocks;
 use crate::corpus::clusters::Article;
-use crate::corpus::documents::Facts;
+use crate::corpus::documents::{
+    Facts, Keep, KeptHeaders, KeptImage, KeptLink, KeptPage, PageDetails,
+};
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement};
 use crate::neardup;
-use crate::page::{self, Metadata, Moment, Stated};
+use crate::page::{self, Extras, LinkText, Metadata, Moment, Stated, Wanted};
 use crate::text::features::{ArticleField, Fingerprinter, Input, Standing};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::fetch::decode::DecodeError;
@@ -20,6 +22,7 @@ use crate::web::fetch::http_date::{http_date, retry_after};
 use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
+use super::archive::PackedVisit;
 use super::memory::{HeldBody, HeldMemory, Shared};
 use super::visitor::{Visit, VisitAnswer};
 use super::{Settings, lists};
@@ -51,8 +54,12 @@ pub(super) struct ReadPage {
     pub blocks: Vec<u64>,
     /// The article with what was left out of its text, if anything was.
     pub whole: Option<Box<Article>>,
+    /// Hashes of those that were left out.
+    pub left_out: Vec<u64>,
     /// Why only its start was read, if that is so.
     pub cut: Option<PageCut>,
+    /// What is kept of it beside its text.
+    pub kept: Option<Box<KeptPage>>,
     /// Hash of its main text without digits, if it is too short to be compared with others.
     pub said: Option<u64>,
 }
@@ -73,25 +80,37 @@ pub(super) fn run(
     with: With<'_>,
 ) {
     while let Ok(visit) = visits.recv_blocking() {
-        let Visit { lease, outcome: answer, mut told, mut held } = visit;
-        let finished = told.finished;
-        // A page that breaks the reader is the outcome of that page, not the end of the crawl.
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
-        let outcome = outcome.unwrap_or_else(|_| {
-            tracing::error!(url = %lease.url, "the reader failed on this page");
-            Yield::Settled(Settlement::Refused(Reason::Unreadable))
-        });
-        tracing::trace!(url = %lease.url, "fingerprinted");
-        held.shrink(&outcome);
-        if let Yield::Page(page) = &outcome {
-            told.cut = page.cut;
-            told.links_beyond = Some(page.links_beyond);
-        }
-        if done.send(Visit { lease, outcome, told, held }).is_err() {
+        if done.send(fingerprinted(visit, with)).is_err() {
             return;
         }
     }
+}
+
+/// Fingerprints a visit.
+pub(super) fn fingerprinted(visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+    let Visit { lease, outcome: answer, mut told, mut held } = visit;
+    let finished = told.finished;
+    held.packed = held.exchange.take().map(|exchange| {
+        let take = |bytes| with.memory.records.take(bytes);
+        PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
+    });
+    // A page that breaks the reader is the outcome of that page, not the end of the crawl.
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
+    let outcome = outcome.unwrap_or_else(|_| {
+        tracing::error!(url = %lease.url, "the reader failed on this page");
+        Yield::Settled(Settlement::Refused(Reason::Unreadable))
+    });
+    tracing::trace!(url = %lease.url, "fingerprinted");
+    held.shrink(&outcome);
+    if let Some(packed) = &mut held.packed {
+        packed.note(&outcome);
+    }
+    if let Yield::Page(page) = &outcome {
+        told.cut = page.cut;
+        told.links_beyond = Some(page.links_beyond);
+    }
+    Visit { lease, outcome, told, held }
 }
 
 fn read(
@@ -227,12 +246,14 @@ fn page(
         fetched: Some(finished),
     };
     let repeated = known.of(lease.host);
-    let (found, blocks) = page::page_without(&input, &limits, &repeated);
+    let wanted = wanted(&settings.keep.keep);
+    let (mut found, blocks, extras) = page::page_with_extras(&input, &limits, &repeated, wanted);
     if found.binary.is_some() {
         return Yield::Settled(Settlement::Refused(Reason::Binary));
     }
     let cut = cut(body.cut, &found);
     drop(body);
+    let kept = kept(&mut found, extras, response, finished, &settings.keep.keep);
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;
@@ -249,6 +270,7 @@ fn page(
         keys.standing = Standing {
             shown: found.shown.clone(),
             doubtful: found.quality < settings.dedup.rule.site_quality_min || blocks.left_out > 0,
+            quality: Some(thousandths(found.quality)),
             ..Standing::of(url, title, &declared)
         };
         keys
@@ -268,18 +290,77 @@ fn page(
     };
     let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
+    let mut left_out = Vec::new();
+    if whole.is_some() {
+        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
+    }
     Yield::Page(Box::new(ReadPage {
         noindex: settings.limits.obey_noindex && directives.forbids_storing(finished),
         said: short.then(|| without_digits(&article.text)),
         whole: whole
             .map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() })),
         blocks: blocks.keys,
+        left_out,
+        kept,
         article,
         links,
         feeds,
         links_beyond,
         cut,
     }))
+}
+
+#[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
+fn thousandths(part: f32) -> u16 {
+    (part.clamp(0.0, 1.0) * 1000.0).round() as u16
+}
+
+/// What has to be made of pages so that it can be kept.
+fn wanted(keep: &[Keep]) -> Wanted {
+    Wanted { markdown: keep.contains(&Keep::Markdown), links: keep.contains(&Keep::Links) }
+}
+
+/// What is kept of a page beside its text.
+fn kept(
+    found: &mut page::Page,
+    extras: Extras,
+    response: &Response,
+    fetched: Timestamp,
+    keep: &[Keep],
+) -> Option<Box<KeptPage>> {
+    if keep.is_empty() {
+        return None;
+    }
+    let links = extras.links.into_iter().map(|LinkText { url, text, nofollow }| KeptLink {
+        url: url.into(),
+        text,
+        nofollow,
+    });
+    let mut details =
+        PageDetails { markdown: extras.markdown, links: links.collect(), images: Vec::new() };
+    if keep.contains(&Keep::Images) {
+        let images = std::mem::take(&mut found.metadata.images).into_iter();
+        details.images = images
+            .map(|image| KeptImage {
+                url: image.url,
+                alt: image.alt.unwrap_or_default(),
+                width: image.width.map(u64::from),
+                height: image.height.map(u64::from),
+            })
+            .collect();
+    }
+    let (mut status, mut headers) = (0, KeptHeaders::default());
+    if keep.contains(&Keep::Headers) {
+        let own = |header: &Option<String>| header.clone().unwrap_or_default();
+        status = response.status;
+        headers = KeptHeaders {
+            content_type: own(&response.content_type),
+            last_modified: own(&response.last_modified),
+            etag: own(&response.etag),
+            content_language: response.content_language.clone(),
+        };
+    }
+    Some(Box::new(KeptPage::new(keep, fetched, status, headers, &details)))
 }
 
 /// The URLs of links, and whether they are marked nofollow.

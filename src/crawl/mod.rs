@@ -9,12 +9,14 @@
 //! turn answers into articles. The committer is the one thread that owns the write transaction: a
 //! page is stored with all its keys and links, or not at all.
 
+mod archive;
 mod committer;
 mod fingerprint;
 pub mod jobs;
 mod lists;
 mod memory;
 mod no_pages;
+mod rebuild;
 mod report;
 mod running;
 mod told;
@@ -33,6 +35,7 @@ use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, KnownBlocks};
 use crate::corpus::dedup;
+use crate::corpus::documents::KeepConfig;
 use crate::corpus::index::Index;
 use crate::frontier;
 use crate::frontier::duplicate_feed;
@@ -41,11 +44,14 @@ use crate::page;
 use crate::store::{self, Store};
 use crate::text::features::Fingerprinter;
 use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
+use crate::warc;
 use crate::web::fetch::{self, Fetcher};
 
 pub use running::{Begun, Crawls, Running, Totals};
 
+pub use archive::URN;
 pub use no_pages::NoPages;
+pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
 
@@ -75,8 +81,12 @@ pub struct Settings {
     pub dedup: neardup::Config,
     /// Further visits.
     pub recrawl: frontier::Recrawl,
+    /// What is kept of pages beside their texts.
+    pub keep: KeepConfig,
     /// Limits of the run.
     pub limits: RunLimits,
+    /// What was exchanged, in files.
+    pub warc: warc::Config,
 }
 
 impl Settings {
@@ -159,6 +169,12 @@ pub enum Error {
     /// The filter cannot be made.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// A WARC file cannot be written.
+    #[error(transparent)]
+    Warc(#[from] warc::WriteError),
+    /// A WARC file cannot be read.
+    #[error("{0}")]
+    WarcFile(String),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
@@ -306,6 +322,7 @@ pub fn run(
             robots_bytes_max: settings.frontier.robots_size_max.bytes().saturating_add(1),
             sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
             sitemaps: Arc::clone(&sitemaps),
+            keeps: !settings.warc.folder.is_empty(),
             seeds: Arc::clone(&hosts),
         };
         runtime.spawn(visitor.run());

@@ -34,7 +34,6 @@ pub struct Lease {
     pub(super) groups: Keys,
 }
 
-#[cfg(test)]
 impl Lease {
     /// A lease that no frontier gave.
     pub(crate) fn of(url: PageUrl, purpose: Purpose) -> Self {
@@ -266,7 +265,12 @@ impl Frontier {
 
     /// Marks a request as in flight and puts its host back in the schedule, if that may be sent
     /// another one at the same time.
-    fn take(&mut self, batch: &mut Batch, lease: &Lease, now: Timestamp) -> Result<(), Error> {
+    pub(super) fn take(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         self.groups.begin(lease.groups, now);
         let live = self.hosts.get(batch, lease.host)?;
         let next = now.after(self.config.delay(&live.row));

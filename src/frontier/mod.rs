@@ -12,6 +12,7 @@
 
 mod admission;
 mod again;
+mod asked;
 mod budgets;
 mod clock;
 pub mod duplicate_feed;
@@ -47,6 +48,7 @@ use duplicate_feed::Known;
 use rules::Rules;
 
 pub use admission::{patterns_for, stored_filter};
+pub use asked::Asked;
 pub use budgets::pattern_hash;
 pub use lease::Lease;
 pub use lists::{List, Listed};

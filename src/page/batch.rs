@@ -55,12 +55,44 @@ pub fn batch_line(line: &str, output: BatchOutput, memory: &Memory) -> String {
         let error = "the line has neither `html` nor `html_base64`";
         return serde_json::json!({"id": line.id, "error": error}).to_string();
     };
-    let url = line.url.as_deref().and_then(|url| Url::parse(url).ok());
     let fetched = line.fetched.as_deref().and_then(|time| time.parse().ok());
     let fetched = fetched.map(|time: jiff::Timestamp| Timestamp(time.as_millisecond()));
-    let content_type = line.content_type.as_deref();
-    let input = RawPage { bytes: &bytes, content_type, url: url.as_ref(), fetched };
-    let (limits, size) = Limits { links_max: 0, ..Limits::default() }.for_page(&bytes);
+    let page = BatchPage {
+        id: &line.id,
+        url: line.url.as_deref(),
+        content_type: line.content_type.as_deref(),
+        fetched,
+        bytes: &bytes,
+    };
+    batch_page(&page, output, memory).to_string()
+}
+
+/// A page of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchPage<'a> {
+    /// What it is called.
+    pub id: &'a serde_json::Value,
+    /// Its URL.
+    pub url: Option<&'a str>,
+    /// The `Content-Type` header that came with it.
+    pub content_type: Option<&'a str>,
+    /// When it was fetched: no date of it can lie behind that.
+    pub fetched: Option<Timestamp>,
+    /// The page.
+    pub bytes: &'a [u8],
+}
+
+/// Reads a page, and says what was found, as [`batch_line`] does.
+#[must_use]
+pub fn batch_page(
+    given: &BatchPage<'_>,
+    output: BatchOutput,
+    memory: &Memory,
+) -> serde_json::Value {
+    let BatchPage { url, content_type, fetched, bytes, .. } = *given;
+    let url = url.and_then(|url| Url::parse(url).ok());
+    let input = RawPage { bytes, content_type, url: url.as_ref(), fetched };
+    let (limits, size) = Limits { links_max: 0, ..Limits::default() }.for_page(bytes);
     let _held = memory.take(size);
     let started = thread_time();
     let (page, why) = match output {
@@ -72,13 +104,18 @@ pub fn batch_line(line: &str, output: BatchOutput, memory: &Memory) -> String {
         BatchOutput::Text => (page(&input, &limits), None),
     };
     let cpu_ms = thread_time().saturating_sub(started).as_secs_f64() * 1000.0;
-    answer(&line, &page, why.as_ref(), cpu_ms)
+    answer(given, &page, why.as_ref(), cpu_ms)
 }
 
-fn answer(line: &BatchLine, page: &Page, why: Option<&TextReasons>, cpu_ms: f64) -> String {
+fn answer(
+    given: &BatchPage<'_>,
+    page: &Page,
+    why: Option<&TextReasons>,
+    cpu_ms: f64,
+) -> serde_json::Value {
     serde_json::json!({
-        "id": line.id,
-        "url": line.url,
+        "id": given.id,
+        "url": given.url,
         "title": page.title,
         "text": page.text,
         "author": page.metadata.authors.as_ref().map(|_| page.metadata.byline()),
@@ -98,5 +135,4 @@ fn answer(line: &BatchLine, page: &Page, why: Option<&TextReasons>, cpu_ms: f64)
         "why": why,
         "cpu_ms": cpu_ms,
     })
-    .to_string()
 }

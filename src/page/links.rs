@@ -1,6 +1,6 @@
 //! The links of a page.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use encoding_rs::Encoding;
 use url::Url;
@@ -8,7 +8,7 @@ use url::Url;
 use crate::urls;
 
 use super::head::HeadFacts;
-use super::tree::{Tree, TreeNode};
+use super::tree::{NodeKind, Tree, TreeNode};
 
 /// Longest link that is looked at, in bytes.
 const LINK_BYTES_MAX: usize = 4_096;
@@ -52,6 +52,20 @@ pub struct Link {
     /// It leads to a feed of the site.
     pub feed: bool,
 }
+
+/// A link with what is written on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkText {
+    /// Where it leads: absolute, http or https.
+    pub url: Url,
+    /// Its text, white space collapsed; that for those who do not see its image if it has no other.
+    pub text: String,
+    /// It is marked `rel=nofollow`.
+    pub nofollow: bool,
+}
+
+/// Characters of the text of a link that are kept.
+const TEXT_CHARS_MAX: usize = 300;
 
 /// What the links of a page are relative to, and the encoding that their queries are in.
 #[derive(Debug)]
@@ -129,6 +143,58 @@ pub(super) fn links(tree: &Tree<'_>, base: &Base, links_max: usize) -> (Vec<Link
         (!link.nofollow || !followed.contains(&link.url)) && kept.insert(link.url.clone())
     });
     (links, beyond)
+}
+
+/// Returns the links that a reader can follow, at most `links_max` of them, each URL once, with the
+/// first text that it has.
+pub(super) fn texts(tree: &Tree<'_>, base: &Base, links_max: usize) -> Vec<LinkText> {
+    let mut found: Vec<LinkText> = Vec::new();
+    let mut places: HashMap<Url, usize> = HashMap::new();
+    for (at, item) in tree.items.iter().enumerate() {
+        if !matches!(item.name(), "a" | "area") {
+            continue;
+        }
+        let Some(url) = item.attribute("href").and_then(|href| base.resolve(href)) else {
+            continue;
+        };
+        let nofollow = has_word(item, "rel", "nofollow");
+        match places.get(&url) {
+            Some(place) => {
+                let known = &mut found[*place];
+                known.nofollow &= nofollow;
+                if known.text.is_empty() {
+                    known.text = text_of(tree, at);
+                }
+            }
+            None if found.len() < links_max => {
+                places.insert(url.clone(), found.len());
+                found.push(LinkText { url, text: text_of(tree, at), nofollow });
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+/// What is written on a link.
+fn text_of(tree: &Tree<'_>, at: usize) -> String {
+    let item = &tree.items[at];
+    let inside = &tree.items[at + 1..item.end];
+    let mut text = String::new();
+    for inner in inside {
+        if let NodeKind::Text(part) = inner.kind {
+            text.push_str(part);
+        }
+        if text.len() > 8 * TEXT_CHARS_MAX {
+            break;
+        }
+    }
+    if text.trim().is_empty() {
+        let named = std::iter::once(item).chain(inside).find_map(|item| item.attribute("alt"));
+        text = named.unwrap_or_default().to_owned();
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(TEXT_CHARS_MAX).collect()
 }
 
 /// Tells whether a link leads to a page, as far as that can be seen without making it absolute:

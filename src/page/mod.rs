@@ -26,14 +26,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
-use main_text::MainText;
+use main_text::{LeftText, MainText};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-pub use batch::{BatchOutput, batch_line};
+pub use batch::{BatchOutput, BatchPage, batch_line, batch_page};
 pub use charset::{Charset, CharsetSource, decode};
 use links::Base;
-pub use links::Link;
+pub use links::{Link, LinkText};
 pub use main_text::{BlockVerdict, PageKind, TextReasons};
 pub use memory::Memory;
 pub(crate) use memory::MemoryPermit;
@@ -175,18 +175,80 @@ pub fn page_in_stages(
     ended: &mut impl FnMut(&'static str),
 ) -> (Page, Blocks) {
     let (mut page, found) = read(input, limits, ended, |read| read.judged.without(read, repeated));
-    let (mut blocks, text) = found.unwrap_or_default();
-    if let Some(mut text) = text {
+    let (blocks, left) = found.unwrap_or_default();
+    let blocks = leave_out(&mut page, blocks, left, limits);
+    (page, blocks)
+}
+
+/// Gives a page the text that is left of it.
+fn leave_out(
+    page: &mut Page,
+    mut blocks: Blocks,
+    left: Option<LeftText>,
+    limits: &Limits,
+) -> Blocks {
+    if let Some(LeftText { mut text, .. }) = left {
         cut(&mut text, limits.text_size_max.bytes());
         blocks.whole = Some(std::mem::replace(&mut page.text, text));
     }
-    (page, blocks)
+    blocks
+}
+
+/// What is wanted of a page beside its text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The same text in Markdown.
+    pub markdown: bool,
+    /// Its links with their texts.
+    pub links: bool,
+}
+
+/// What a page has beside its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Its text in Markdown; empty if it was not wanted.
+    pub markdown: String,
+    /// Its links with their texts, in the order of the page, each URL once; none if they were not
+    /// wanted.
+    pub links: Vec<LinkText>,
+}
+
+/// Reads a page without what is `repeated`, as [`page_without`] does, and what is wanted beside its
+/// text. Markdown of a page that is plain text is that text.
+#[must_use]
+pub fn page_with_extras(
+    input: &RawPage<'_>,
+    limits: &Limits,
+    repeated: &HashSet<u64, impl BuildHasher>,
+    wanted: Wanted,
+) -> (Page, Blocks, Extras) {
+    let (mut page, found) = read(input, limits, &mut |_| (), |read| {
+        let (blocks, left) = read.judged.without(read, repeated);
+        let mut extras = Extras::default();
+        if wanted.markdown {
+            let kept = left.as_ref().map(|left| &left.kept[..]);
+            extras.markdown = read.judged.markdown(read, kept);
+        }
+        if wanted.links {
+            extras.links = links::texts(read.tree, read.base, limits.links_max);
+        }
+        (blocks, left, extras)
+    });
+    let is_plain = found.is_none();
+    let (blocks, left, mut extras) = found.unwrap_or_default();
+    let blocks = leave_out(&mut page, blocks, left, limits);
+    if wanted.markdown && is_plain {
+        extras.markdown.clone_from(&page.text);
+    }
+    cut(&mut extras.markdown, limits.text_size_max.bytes());
+    (page, blocks, extras)
 }
 
 /// Reads a page whose text shall be Markdown: headings, lists, quotes, code, tables, links.
 #[must_use]
 pub fn page_as_markdown(input: &RawPage<'_>, limits: &Limits) -> Page {
-    let (mut page, markdown) = read(input, limits, &mut |_| (), |read| read.judged.markdown(read));
+    let (mut page, markdown) =
+        read(input, limits, &mut |_| (), |read| read.judged.markdown(read, None));
     if let Some(markdown) = markdown {
         page.text = markdown;
         cut(&mut page.text, limits.text_size_max.bytes());

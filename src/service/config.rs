@@ -45,6 +45,8 @@ pub struct Config {
     pub batch_lines_max: u64,
     /// Most batches at a time.
     pub batches_max: usize,
+    /// Most exports at a time.
+    pub exports_max: usize,
     /// Most requests per second, of all clients; 0 for no limit.
     pub requests_per_second_max: u32,
     /// Most requests per second of one IP address; 0 for no limit.
@@ -89,6 +91,7 @@ impl Default for Config {
             bodies_size_max: Size::from_mib(64),
             batch_lines_max: 1_000_000,
             batches_max: 16,
+            exports_max: 2,
             requests_per_second_max: 0,
             client_requests_per_second_max: 10_000,
             connections_max: 12_000,

@@ -17,6 +17,7 @@ mod doc_id;
 mod documents;
 mod duplicate_feed;
 mod expiry;
+mod export;
 mod guard;
 mod heads;
 mod index_updater;
@@ -110,6 +111,7 @@ pub struct Service {
     fingerprinters: Arc<Semaphore>,
     readers: Arc<Semaphore>,
     batches: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
     room: Arc<Semaphore>,
     stopping: AtomicBool,
     /// Settings of the crawls that requests start.
@@ -170,6 +172,7 @@ impl Service {
             fingerprinters: semaphore(fingerprinters),
             readers: semaphore(api.readers_max),
             batches: semaphore(api.batches_max),
+            exports: semaphore(api.exports_max),
             room: body::room(api.bodies_size_max),
             stopping: AtomicBool::new(false),
             // What crawls into the store of the service judges as the service does.

@@ -14,12 +14,12 @@ use super::guard::Peer;
 use super::problem::Problem;
 use super::route::Route;
 use super::{
-    Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
-    search, status, times,
+    Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, export, jobs, lists,
+    live, page, search, status, times,
 };
 
 /// The routes of each file.
-const FILES: [&[Route]; 12] = [
+const FILES: [&[Route]; 13] = [
     doc_id::ROUTES,
     articles::ROUTES,
     lists::ROUTES,
@@ -27,6 +27,7 @@ const FILES: [&[Route]; 12] = [
     times::ROUTES,
     search::ROUTES,
     duplicate_feed::ROUTES,
+    export::ROUTES,
     live::ROUTES,
     jobs::ROUTES,
     crawls::ROUTES,

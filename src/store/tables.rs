@@ -120,6 +120,8 @@ tables! {
     bodies: Bodies = "bodies", u64 => &'static [u8];
     /// Content number, place from 1 -> further piece of a compressed text (`documents`).
     body_parts: BodyParts = "body_parts", &'static [u8] => &'static [u8];
+    /// URL of a copy -> what is kept of its page beside the text (`documents`).
+    pages: Pages = "pages", &'static str => &'static [u8];
     /// Table, segment, level, first posting -> block: the rotated tables of fingerprints (`index`).
     near: Near = "near", &'static [u8] => &'static [u8];
     /// The same for keys that must be equal (`index`).
@@ -182,6 +184,8 @@ tables! {
     verdict_log: VerdictLog = "verdict_log", u64 => u64;
     /// Document number -> its sequence in that log (`documents`).
     verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
+    /// Hash of a folder and of a payload -> where it lies in the WARC files there (`warc`).
+    payloads: Payloads = "payloads", u128 => &'static [u8];
     /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
     /// the four tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];

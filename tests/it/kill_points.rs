@@ -171,10 +171,11 @@ fn a_crash_during_an_export_leaves_no_half_of_a_file_and_the_next_one_is_whole()
     assert!(run(folder, &[&crawl[..], &["--store", "killed"]].concat(), None).success());
     let export = |out: &'static str| ["export", "--store", "killed", "--out", out];
     assert!(run(folder, &export("whole"), None).success());
-    let files = ["documents.jsonl", "duplicates.jsonl", "withheld.jsonl", "manifest.json"];
+    let files =
+        ["documents.jsonl", "duplicates.jsonl", "withheld.jsonl", "README.md", "manifest.json"];
     let bytes = |out: &str, file: &str| std::fs::read(folder.join(out).join(file)).ok();
     let events = [("exported", 1), ("exported", 9)].into_iter();
-    let ends = (1..=4).flat_map(|number| [("written", number), ("renamed", number)]);
+    let ends = (1..=5).flat_map(|number| [("written", number), ("renamed", number)]);
     for at in events.chain(ends) {
         crash(folder, &export("out"), at);
         for file in files {
@@ -184,7 +185,7 @@ fn a_crash_during_an_export_leaves_no_half_of_a_file_and_the_next_one_is_whole()
         // No file has its name before all are whole, and the manifest comes last.
         let renamed = files.map(|file| bytes("out", file).is_some());
         let done = if at.0 == "renamed" { at.1 } else { 0 };
-        assert_eq!(renamed, [0, 1, 2, 3].map(|place| place < done), "after {at:?}");
+        assert_eq!(renamed, [0, 1, 2, 3, 4].map(|place| place < done), "after {at:?}");
         if done > 0 {
             std::fs::remove_dir_all(folder.join("out")).unwrap();
         }
@@ -194,5 +195,5 @@ fn a_crash_during_an_export_leaves_no_half_of_a_file_and_the_next_one_is_whole()
     for file in files {
         assert_eq!(bytes("out", file), bytes("whole", file), "{file}");
     }
-    assert_eq!(std::fs::read_dir(folder.join("out")).unwrap().count(), 4, "nothing is left over");
+    assert_eq!(std::fs::read_dir(folder.join("out")).unwrap().count(), 5, "nothing is left over");
 }

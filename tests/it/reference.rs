@@ -9,9 +9,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use uniqcrawl::corpus::documents::{
-    Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
+    Arrivals, CanonicalChange, Content, Copy, Document, Facts, KeptHeaders, KeptImage, KeptLink,
+    KeptPage, PageDetails, Sent, StoredBody,
 };
-use uniqcrawl::corpus::export::FORMATS;
+use uniqcrawl::corpus::export::{FIELDS, FORMATS};
 use uniqcrawl::corpus::files::{
     StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree,
 };
@@ -27,6 +28,7 @@ use uniqcrawl::frontier::{
 use uniqcrawl::neardup::Key;
 use uniqcrawl::service::{openapi, routes};
 use uniqcrawl::store::{Format, Part as _, Shape};
+use uniqcrawl::warc::StoredPayload;
 
 fn table() -> String {
     let description: Value = serde_json::from_str(openapi()).unwrap();
@@ -156,11 +158,14 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Copy>(),
         row_kind::<Content>(),
         row_kind::<StoredBody>(),
+        row_kind::<KeptPage>(),
+        row_kind::<PageDetails>(),
         row_kind::<Sent>(),
         row_kind::<CanonicalChange>(),
         row_kind::<Arrivals>(),
         row_kind::<StoredSegment>(),
         row_kind::<StoredMerge>(),
+        row_kind::<StoredPayload>(),
         row_kind::<StoredLine>(),
         row_kind::<StoredPlace>(),
         row_kind::<StoredTree>(),
@@ -172,6 +177,9 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
     assert_eq!(listed, declared_rows(&file("src")).iter().map(String::as_str).collect());
     let parts = [
         fields("facts, in a copy", Facts::FIELDS),
+        fields("headers, in a page", KeptHeaders::FIELDS),
+        fields("link, in details of a page", KeptLink::FIELDS),
+        fields("image, in details of a page", KeptImage::FIELDS),
         fields("place, in a URL", QueuePlace::FIELDS),
         fields("validators, in a URL", Validators::FIELDS),
         fields("revisit, in a URL", Revisit::FIELDS),
@@ -206,12 +214,22 @@ fn declared_rows(folder: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_list_of_formats_in_the_guide_is_made_from_them() {
+fn the_lists_of_formats_and_fields_in_the_guide_are_made_from_them() {
     let mut list = "| `--format` | file | |\n|---|---|---|\n".to_owned();
     for format in FORMATS {
-        writeln!(list, "| `{}` | `{}` | {} |", format.name, format.file, format.about).unwrap();
+        let file = format!("documents.{}", format.file_ending(format.compression(None)));
+        writeln!(list, "| `{}` | `{file}` | {} |", format.name, format.about).unwrap();
     }
-    check_list("docs/src/guide/crawl.md", "formats", &list);
+    check_list("docs/src/guide/export.md", "formats", &list);
+    let mut list = "| field | usual | | |\n|---|---|---|---|\n".to_owned();
+    for field in FIELDS {
+        let kept = field.kept_as();
+        let kept = kept.map_or(String::new(), |keep| format!(" (`--keep {}`)", keep.as_str()));
+        let usual = if field.is_usual { "yes" } else { "" };
+        let (name, kind) = (field.column.name, field.column.kind.as_str());
+        writeln!(list, "| `{name}` | {usual} | {kind} | {}{kept} |", field.about).unwrap();
+    }
+    check_list("docs/src/guide/export.md", "fields", &list);
 }
 
 /// A description that no route names is one that nobody reads.

@@ -8,6 +8,7 @@ time: crawl and recrawl, serve with a client that sends articles, dedup, export,
 
   crawl, serve, expire   `crawl check` finds nothing wrong; each article that was acknowledged has its document
   dedup, export          the files of the output are all old, or all new, or there are none
+  export in shards       is killed and run again until it ends, and then is that of one that was not killed, byte for byte
 
 A crawl that was killed until it came to its end has the same documents as one that was never killed. stdlib only;
 exits with 1 at the first fault, and leaves its folder.
@@ -125,6 +126,23 @@ class Loop:
         child.kill()
         child.wait()
 
+    def resumed(self, store, form):
+        """An export in shards is killed until it ends. Returns how often that was."""
+        killed, whole, kills = self.folder / "shards", self.folder / "whole-shards", 0
+        for out in (killed, whole):
+            shutil.rmtree(out, ignore_errors=True)
+        args = ["export", "--store", store, "--shard-size", "25", *form]
+        while self.killed("shards", self.command(*args, "--out", killed)):
+            kills += 1
+        self.run(*args, "--out", whole)
+        names = {path.name for path in whole.iterdir()}
+        if names != {path.name for path in killed.iterdir()}:
+            fail(f"{killed}: other files than {whole}")
+        for name in names:
+            if (killed / name).read_bytes() != (whole / name).read_bytes():
+                fail(f"{killed / name} is not that of an export without a kill")
+        return kills
+
     def whole(self, store):
         """Crawls to the end. Returns the documents, each as the addresses of its copies."""
         start = time.monotonic()
@@ -198,7 +216,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kills-"))
     loop = Loop(os.path.abspath(args.crawl), folder, args.seed)
     crawled, served, dedup, exported = (folder / name for name in ("crawled", "served", "dedup", "exported"))
-    counts, mixed, crawls = {}, 0, 0
+    counts, mixed, crawls, resumed = {}, 0, 0, 0
     whole = loop.whole(folder / "whole")
     for round in range(args.rounds):
         kind = ("crawl", "serve", "dedup", "export", "expire")[round % 5]
@@ -220,6 +238,8 @@ def main():
             before = files(exported)
             killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
             fault = look_at_set(exported, before)
+            form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // 5 % 3]
+            resumed += loop.resumed(served, form)
         else:
             copy = folder / "expired"
             shutil.rmtree(copy, ignore_errors=True)
@@ -237,7 +257,7 @@ def main():
     for kind, (killed, ended) in counts.items():
         print(f"{kind:8} {killed} killed, {ended} ended before")
     print(f"{len(loop.acknowledged)} articles acknowledged, none lost; {crawls} crawls with the same {len(whole)} "
-          f"documents as one without a kill; {mixed} outputs of two runs")
+          f"documents as one without a kill; {mixed} outputs of two runs; {resumed} kills of exports that went on")
     if mixed:
         sys.exit(1)
     shutil.rmtree(folder)

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::base::remote::Location;
 use crate::config::Config;
 use crate::corpus::dedup::{self, Expiry};
-use crate::corpus::export;
+use crate::corpus::export::{self, ExportPlan};
 use crate::corpus::index::Index;
 use crate::crawl::jobs::{Expire, Job, Outcome, Run, RunCounts, Seeds};
 use crate::crawl::{self, Context, Crawls, Report};
@@ -185,8 +186,16 @@ fn exported(
     context: &Context,
 ) -> Result<String> {
     let now = context.clock.now();
-    let target = export::Target { format: to.format, folder: &to.folder };
-    let written = export::export(store, target, &config.export, now)
+    let usual = ExportPlan::usual(to.format, &config.export);
+    let plan = ExportPlan {
+        fields: to.fields.clone().unwrap_or_else(|| usual.fields.clone()),
+        filter: to.filter.clone(),
+        shard: to.shard,
+        compression: to.compression,
+        ..usual
+    };
+    let location = Location::parse(&to.folder.to_string_lossy())?;
+    let written = export::export_to(store, &location, &plan, now)
         .with_context(|| format!("cannot write to {}", to.folder.display()))?;
     Ok(format!("{} documents in {}", written.documents, to.folder.display()))
 }

@@ -20,6 +20,14 @@ pub type Repeated = HashSet<u64>;
 pub struct KnownBlocks(Arc<RwLock<HashMap<u32, Arc<Repeated>>>>);
 
 impl KnownBlocks {
+    /// What is known of one host.
+    #[must_use]
+    pub fn of_host(host: u32, repeated: Repeated) -> Self {
+        let known = Self::default();
+        known.set(host, repeated);
+        known
+    }
+
     /// Returns the blocks that a host repeats, as of the last batch.
     #[must_use]
     pub fn of(&self, host: u32) -> Arc<Repeated> {

@@ -7,6 +7,7 @@ mod clusters;
 mod feeds;
 mod frontier;
 mod index;
+mod pages;
 mod rules;
 mod tallies;
 
@@ -93,6 +94,7 @@ pub fn check(snapshot: &Snapshot) -> Result<Findings, Error> {
     clusters::forest(snapshot, &mut findings)?;
     index::contents(snapshot, &mut findings)?;
     index::index(snapshot, &mut findings)?;
+    pages::pages(snapshot, &mut findings)?;
     tallies::ranking(snapshot, &mut findings)?;
     tallies::times(snapshot, &mut findings)?;
     tallies::sent(snapshot, &mut findings)?;

@@ -5,7 +5,7 @@
 //! it comes back when another page turns out to carry it.
 
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{Copy, take_back_arrival, write_document};
+use crate::corpus::documents::{Copy, remove_page, take_back_arrival, write_document};
 use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
 use crate::store::{Batch, Error, Update as _, View as _};
 
@@ -141,6 +141,7 @@ fn take_out(batch: &mut Batch, document: u64, address: &str) -> Result<Left, Err
     let mut left = Left::default();
     if let Some(copy) = batch.get(COPIES, (document, address))? {
         batch.remove(COPIES, (document, address))?;
+        remove_page(batch, address)?;
         if let Some(mut content) = batch.get(CONTENTS, copy.content)? {
             content.copies = content.copies.saturating_sub(1);
             batch.put(CONTENTS, copy.content, &content)?;

@@ -74,6 +74,7 @@ impl Article {
             declared: self.declared.clone(),
             shown: self.keys.standing.shown.clone(),
             doubtful: self.keys.standing.doubtful,
+            quality: self.keys.standing.quality.map(u64::from),
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
     Content, Copy, DocId, Document, copies_of, forget_changes, note_again, note_change, read_body,
-    remove_body, remove_document, write_body, write_document,
+    remove_body, remove_document, remove_page, write_body, write_document,
 };
 use crate::corpus::index::{self, Change};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
@@ -225,6 +225,7 @@ fn end_one(batch: &mut Batch, number: u64, document: &Document) -> Result<Vec<u6
     let mut carried = Vec::new();
     for (address, copy) in copies_of(batch, number)? {
         batch.remove(COPIES, (number, &address))?;
+        remove_page(batch, &address)?;
         carried.push(copy.content);
     }
     let contents = all_contents(batch, number, document, carried)?;

@@ -89,8 +89,17 @@ impl Looks {
     /// Looks at the matches whose time has come. To be called before each commit; costs two
     /// look-ups if there is nothing to do.
     pub fn step(&mut self, placer: &mut Placer<'_>) -> Result<Looked, Error> {
-        let (settled, newest) = (settled(placer.batch)?, newest(placer.batch)?);
         let late = self.last.elapsed() >= TIME_MAX;
+        self.step_if(placer, late)
+    }
+
+    /// Does the same whatever the time is.
+    pub fn step_by_count(&mut self, placer: &mut Placer<'_>) -> Result<Looked, Error> {
+        self.step_if(placer, false)
+    }
+
+    fn step_if(&mut self, placer: &mut Placer<'_>, late: bool) -> Result<Looked, Error> {
+        let (settled, newest) = (settled(placer.batch)?, newest(placer.batch)?);
         if newest < settled + PAGES_MAX && !late {
             return Ok(Looked::default());
         }

@@ -178,14 +178,20 @@ mod tests {
             declared: "http://a/".to_owned(),
             shown: Some(ShownSketch(Box::new([9; SHOWN_SLOTS]))),
             doubtful: true,
+            quality: Some(871),
         };
-        let row = Encoder::new(4).number(300u64).number(5u64).number(7u64).number(999u64);
+        let row = Encoder::new(5).number(300u64).number(5u64).number(7u64).number(999u64);
         let row = row.number(5u64).number(1u64).text("題").text("zh").text("A. Author");
         let row = row.text("").text("").text("").text("").text("").number(3u64);
         let row = row.number(5u64).number(1u64).keys(-5).number(2u64).keys(1_000);
-        let row = row.text("http://a/").bytes(&[9; SHOWN_SLOTS]).number(1u64).finish();
+        let row = row.text("http://a/").bytes(&[9; SHOWN_SLOTS]).number(1u64).number(872u64);
+        let row = row.finish();
         assert_eq!(*copy.encode(), row);
         assert_eq!(Copy::decode(&row).unwrap(), copy);
+        // The version before had no quality.
+        let mut old = row[..row.len() - 2].to_vec();
+        old[0] = 4;
+        assert_eq!(Copy::decode(&old).unwrap(), Copy { quality: None, ..copy.clone() });
         let unknown = Copy { shown: None, terms: Terms::default(), ..copy };
         assert_eq!(Copy::decode(&unknown.encode()).unwrap(), unknown);
     }

@@ -7,6 +7,7 @@ mod bodies;
 mod codecs;
 mod facts;
 mod history;
+mod pages;
 mod rows;
 mod sent;
 mod tallies;
@@ -24,6 +25,10 @@ use crate::store::{BadRow, Batch, Error, Key, Update as _, View};
 pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
 pub use facts::Facts;
 pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
+pub use pages::{
+    Keep, KeepConfig, KeptHeaders, KeptImage, KeptLink, KeptPage, PageDetails, read_page,
+    remove_page, write_page,
+};
 pub use rows::{Content, Copy, Document};
 pub use sent::{Found, Sent, sent_content};
 pub use tallies::{

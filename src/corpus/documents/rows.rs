@@ -5,8 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::clock::Timestamp;
 use crate::neardup::Key;
 use crate::store::{
-    Blob, Code, ContentNumber, DocumentNumber, Encoder, Fixed, Flag, List, Nested, Number, Rest,
-    Signed, Text, Wide, row,
+    Blob, Code, ContentNumber, DocumentNumber, Encoder, Fixed, Flag, List, MaybeNumber, Nested,
+    Number, Rest, Signed, Text, Wide, row,
 };
 use crate::text::features::{self, Standing, TextKeys};
 use crate::text::simhash::Fingerprint;
@@ -85,7 +85,7 @@ impl Document {
 row! {
     /// One URL that carries a document.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Copy: "copy", 3 to 4 {
+    pub struct Copy: "copy", 3 to 5 {
         /// Its content.
         pub content: u64 = ContentNumber;
         /// By which key it was recognised.
@@ -116,6 +116,8 @@ row! {
         pub shown: Option<ShownSketch> = Blob, since 4;
         /// Its text is likely not what its page is about.
         pub doubtful: bool = Flag, since 4;
+        /// How good its text is likely to be, in thousandths; none if that is not known.
+        pub quality: Option<u64> = MaybeNumber, since 5;
     }
 }
 

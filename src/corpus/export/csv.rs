@@ -1,68 +1,68 @@
 //! Exports as comma-separated values, and what keeps their cells from being run.
 
+use std::borrow::Cow;
 use std::io;
 
-use crate::base::outputs::Output;
-
-use super::Row;
-use super::form::{DocumentWriter, Format, Mark};
+use super::form::{DocumentWriter, Format, Packing};
+use super::stream::Stream;
+use super::value::{Record, Value};
 
 /// Comma-separated values with a header line (RFC 4180). A cell that begins like a formula gets an
-/// apostrophe before it, so that a spreadsheet shows it and does not run it.
+/// apostrophe before it, so that a spreadsheet shows it and does not run it. Lists are JSON.
 pub static CSV: Format = Format {
     name: "csv",
     about: "Comma-separated values with a header line",
-    file: "documents.csv",
-    begin: |file, config| {
-        Ok(Box::new(CsvLines { out: csv::Writer::from_writer(file), as_is: config.csv_formulas }))
+    media_type: "text/csv",
+    is_typed: false,
+    is_markdown: false,
+    packing: Packing::Around,
+    ending: |_| "csv",
+    lists_dropped: false,
+    begin: |file, manner| {
+        let mut out = ::csv::Writer::from_writer(file);
+        out.write_record(manner.columns.iter().map(|column| column.name))?;
+        Ok(Box::new(CsvLines { out, as_is: manner.config.csv_formulas }))
     },
 };
 
 struct CsvLines {
-    out: csv::Writer<Output>,
+    out: ::csv::Writer<Stream>,
     /// Cells that begin like a formula are written as they are.
     as_is: bool,
 }
 
 impl DocumentWriter for CsvLines {
-    /// Every line has all columns.
-    fn write(&mut self, row: &Row, unsettled: &Mark) -> io::Result<()> {
-        let row = if self.as_is { row.clone() } else { row.without_formulas() };
-        self.out.serialize((row, unsettled)).map_err(io::Error::other)
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        for value in &record.values {
+            let cell = cell(value);
+            if !self.as_is && cell.starts_with(FORMULA_STARTS) {
+                self.out.write_field(format!("'{cell}"))?;
+            } else {
+                self.out.write_field(cell.as_bytes())?;
+            }
+        }
+        self.out.write_record(None::<&[u8]>).map_err(io::Error::other)
     }
 
-    fn end(mut self: Box<Self>) -> io::Result<Output> {
+    fn bytes(&self) -> u64 {
+        self.out.get_ref().bytes()
+    }
+
+    fn end(mut self: Box<Self>) -> io::Result<Stream> {
         self.out.flush()?;
-        self.out.into_inner().map_err(csv::IntoInnerError::into_error)
+        self.out.into_inner().map_err(::csv::IntoInnerError::into_error)
+    }
+}
+
+fn cell(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::None => Cow::Borrowed(""),
+        Value::Text(text) => Cow::Borrowed(text),
+        Value::Time(time) => Cow::Owned(time.to_string()),
+        other => Cow::Owned(serde_json::to_string(other).expect("a value has a form in JSON")),
     }
 }
 
 /// Characters with which a spreadsheet takes a cell for a formula: those of ASCII, what it skips
 /// before them, and the wide ones of East Asian keyboards.
 const FORMULA_STARTS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
-
-impl Row {
-    /// Puts an apostrophe before every cell that begins like a formula.
-    fn without_formulas(&self) -> Self {
-        let mut row = self.clone();
-        let cells = [
-            &mut row.doc_id,
-            &mut row.url,
-            &mut row.title,
-            &mut row.text,
-            &mut row.language,
-            &mut row.author,
-            &mut row.published,
-            &mut row.modified,
-            &mut row.site,
-            &mut row.description,
-            &mut row.category,
-            &mut row.first_seen,
-            &mut row.last_seen,
-        ];
-        for cell in cells.into_iter().filter(|cell| cell.starts_with(FORMULA_STARTS)) {
-            cell.insert(0, '\'');
-        }
-        row
-    }
-}

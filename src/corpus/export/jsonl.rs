@@ -2,47 +2,37 @@
 
 use std::io::{self, Write as _};
 
-use serde::Serialize;
-
-use crate::base::outputs::Output;
-
-use super::Row;
-use super::form::{DocumentWriter, Format, Mark};
+use super::form::{DocumentWriter, Format, Packing};
+use super::stream::Stream;
+use super::value::Record;
 
 /// One JSON object a line.
 pub static JSONL: Format = Format {
     name: "jsonl",
     about: "One JSON object a line",
-    file: "documents.jsonl",
+    media_type: "application/x-ndjson",
+    is_typed: false,
+    is_markdown: false,
+    packing: Packing::Around,
+    ending: |_| "jsonl",
+    lists_dropped: false,
     begin: |file, _| Ok(Box::new(JsonLines(file))),
 };
 
 /// A file of lines of JSON.
-pub(super) struct JsonLines(pub Output);
-
-impl JsonLines {
-    pub(super) fn write(&mut self, row: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.0, row)?;
-        self.0.write_all(b"\n")
-    }
-}
-
-/// A document in a line of JSON, where nothing is said of most.
-#[derive(Serialize)]
-struct DocumentLine<'a> {
-    #[serde(flatten)]
-    row: &'a Row,
-    #[serde(flatten)]
-    unsettled: Option<&'a Mark>,
-}
+struct JsonLines(Stream);
 
 impl DocumentWriter for JsonLines {
-    fn write(&mut self, row: &Row, unsettled: &Mark) -> io::Result<()> {
-        let unsettled = unsettled.unsettled.then_some(unsettled);
-        Self::write(self, &DocumentLine { row, unsettled })
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, record)?;
+        self.0.write_all(b"\n")
     }
 
-    fn end(self: Box<Self>) -> io::Result<Output> {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn end(self: Box<Self>) -> io::Result<Stream> {
         Ok(self.0)
     }
 }

@@ -1,39 +1,71 @@
-//! The deduplicated corpus as files, with every dropped copy listed beside it.
+//! The deduplicated corpus as files or as a stream, with every dropped copy listed beside it.
+//!
+//! ```text
+//! walk -> lines of lists -> files of a set, in a format    (`crawl export`, jobs)
+//!                        -> one list, in a format          (`--out -`, `GET /v1/export`)
+//!                        -> all lists, in lines of JSON    -> files of a set (`--from`)
+//! ```
 
+mod card;
 mod csv;
 mod duplicate_feed;
+mod expression;
+mod field;
+mod files;
 mod form;
 mod jsonl;
+mod markdown;
+mod names;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod rows;
 mod skipped;
+mod stream;
+mod tally;
+mod time;
+mod value;
+mod walk;
+mod warc;
+mod wire;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
 use crate::base::clock::Timestamp;
-use crate::base::outputs::{self, Outputs};
-use crate::corpus::clusters::{self, Part, ranked};
-use crate::corpus::documents::{Content, Copy, Document, copies_of, read_body};
-use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
-use crate::store::{self, BadRow, Snapshot, Store, View as _};
-use crate::web::robots::meta::Honour;
+use crate::base::outputs;
+use crate::base::remote::{self, Location};
+use crate::base::units::Size;
+use crate::store::{self, META, STORE_NUMBER, Snapshot, Store, View as _, read_number};
 
-use form::{DocumentWriter, Mark};
-use jsonl::JsonLines;
+use files::Files;
+use walk::Walk;
+use wire::{AllLists, OneList};
 
 pub use csv::CSV;
 pub use duplicate_feed::{
     Changes, FeedPlace, WriteError, changes, duplicates, write_duplicate_feed,
 };
-pub use form::{Config, FORMATS, Format};
+pub use expression::{Expression, ExpressionError};
+pub use field::{FIELDS, Field, Fields};
+pub use form::{Config, FORMATS, Format, Packing};
 pub use jsonl::JSONL;
+pub use markdown::MARKDOWN;
+#[cfg(feature = "parquet")]
+pub use parquet::PARQUET;
+pub use rows::{Dropped, Row, dropped_of, row_of, show};
+pub use stream::Compression;
+pub use tally::Tally;
+pub use value::{Column, Columns, KeysValue, Kind, Record, Value};
+pub use walk::List;
 
-/// The file of dropped copies.
-const DUPLICATES: &str = "duplicates.jsonl";
-
-/// The file of documents that were left out.
-const WITHHELD: &str = "withheld.jsonl";
+/// Name and version of this program, as files and streams tell it.
+const PROGRAM: &str = concat!("uniqcrawl ", env!("CARGO_PKG_VERSION"));
 
 /// What becomes of copies whose match waits for its second look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,94 +85,115 @@ pub struct Target<'a> {
     pub folder: &'a Path,
 }
 
-/// One document of the corpus.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Row {
-    /// Identifier of the document.
-    pub doc_id: String,
-    /// URL of the canonical copy.
-    pub url: String,
-    /// Title of the canonical copy.
-    pub title: String,
-    /// Main text of the canonical copy.
-    pub text: String,
-    /// Language (ISO 639-1), or empty.
-    pub language: String,
-    /// Authors of the canonical copy, joined by `, `, or empty.
-    pub author: String,
-    /// When the canonical copy says it was published (ISO 8601), or empty.
-    pub published: String,
-    /// When it says it was last changed, or empty.
-    pub modified: String,
-    /// Name of its site, or empty.
-    pub site: String,
-    /// Its description of itself, or empty.
-    pub description: String,
-    /// Category, as whoever sent the article names it, or empty.
-    pub category: String,
-    /// Images in it, as whoever sent it counted them.
-    pub images: u64,
-    /// Popularity of the canonical copy.
-    pub popularity: u64,
-    /// Copies, the canonical one among them.
-    pub copies: u64,
-    /// When the first copy came.
-    pub first_seen: String,
-    /// When the newest copy came.
-    pub last_seen: String,
-    /// Why the text was left out; empty if it was not.
-    pub withheld: &'static str,
+/// How much a file of documents holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShardSize {
+    /// So many documents.
+    Documents(u64),
+    /// So many bytes: it ends with the first document with which it has them, about.
+    Bytes(u64),
 }
 
-/// A document that is not in the corpus because its page does not allow it, or is gone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Withheld {
-    /// Identifier of the document.
-    pub doc_id: String,
-    /// URL of its canonical copy.
-    pub url: String,
-    /// What that page asks for; `gone` if no URL carries the document any more.
-    pub reason: &'static str,
+impl FromStr for ShardSize {
+    type Err = String;
+
+    /// Reads a number of documents, `10000`, or a size, `256 MiB`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(documents) = text.trim().parse() {
+            let none = || "a shard has at least one document".to_owned();
+            return (documents > 0).then_some(Self::Documents(documents)).ok_or_else(none);
+        }
+        let size: Size = text.parse().map_err(|_| {
+            "write a number of documents, such as 10000, or a size, such as `256 MiB`".to_owned()
+        })?;
+        Ok(Self::Bytes(size.bytes() as u64))
+    }
 }
 
-/// One copy that is not in the corpus, because another one is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Dropped {
-    /// URL of the copy.
-    pub url: String,
-    /// Identifier of its document.
-    pub doc_id: String,
-    /// URL of the copy that was kept.
-    pub canonical: String,
-    /// By which key it was recognised; `first` if it was the first and lost to a better copy;
-    /// `skipped_by_rule` or `skipped_by_feed` if it was not fetched, so that nothing else is
-    /// known of it.
-    pub reason: &'static str,
-    /// Number of the rule by which it was not fetched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<u64>,
-    /// Number of the duplicate feed by which it was not fetched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub feed: Option<u64>,
-    /// Bits between its fingerprint and that of the copy that was kept.
-    pub distance: u32,
-    /// Estimated similarity of its text to that of the copy that was kept, 0 to 1.
-    pub similarity: f64,
-    /// Estimated similarity of its text to the one that made it a copy, 0 to 1: mostly that of the
-    /// first copy.
-    pub root_similarity: f64,
-    /// Its popularity.
-    pub popularity: u64,
-    /// Its title.
-    pub title: String,
-    /// URL that its page names as canonical; empty for none or its own.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub declared_canonical: String,
-    /// When it came.
-    pub seen: String,
+impl fmt::Display for ShardSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Documents(documents) => write!(f, "{documents} documents"),
+            Self::Bytes(bytes) => Size::from_bytes(*bytes).fmt(f),
+        }
+    }
+}
+
+/// What is exported, and how.
+#[derive(Debug, Clone)]
+pub struct ExportPlan {
+    /// Output format.
+    pub format: &'static Format,
+    /// What is told of each document.
+    pub fields: Fields,
+    /// Which documents; all without it.
+    pub filter: Option<Expression>,
+    /// How much a file holds; all without it.
+    pub shard: Option<ShardSize>,
+    /// Compression; without it, what is usual for the format.
+    pub compression: Option<Compression>,
+    /// What becomes of copies whose match waits for its second look.
+    pub unsettled: Unsettled,
+    /// Which terms of pages are honoured, and how cells are written.
+    pub config: Config,
+}
+
+impl ExportPlan {
+    /// Returns the plan of an export of everything that is usual, in a format.
+    #[must_use]
+    pub fn usual(format: &'static Format, config: &Config) -> Self {
+        Self {
+            format,
+            fields: Fields::usual(format),
+            filter: None,
+            shard: None,
+            compression: None,
+            unsettled: Unsettled::Apart,
+            config: config.clone(),
+        }
+    }
+
+    /// Returns it in words, for the manifest and for comparing.
+    fn settings(&self) -> Json {
+        json!({
+            "format": self.format.name,
+            "fields": self.fields.names(),
+            "where": self.filter.as_ref().map(ToString::to_string),
+            "shardSize": self.shard.map(|shard| shard.to_string()),
+            "compression": self.format.compression(self.compression).as_str(),
+            "trustUnsettled": self.unsettled == Unsettled::Trusted,
+            "export": self.config,
+        })
+    }
+}
+
+/// Which store, and which state of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreState {
+    /// Its number.
+    pub number: Option<u64>,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// When its file was last changed, in milliseconds since 1970.
+    pub changed: i64,
+}
+
+impl StoreState {
+    fn of(store: &Store, snapshot: &Snapshot) -> Result<Self, store::Error> {
+        let number =
+            snapshot.bytes(META, STORE_NUMBER)?.map(|row| read_number(&row)).transpose()?;
+        let meta = std::fs::metadata(store.path()).ok();
+        let since = |meta: &std::fs::Metadata| {
+            let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_millis()).ok()
+        };
+        let changed = meta.as_ref().and_then(since);
+        Ok(Self {
+            number,
+            bytes: meta.map_or(0, |meta| meta.len()),
+            changed: changed.unwrap_or_default(),
+        })
+    }
 }
 
 /// What an export wrote.
@@ -154,14 +207,56 @@ pub struct Summary {
     pub skipped: u64,
     /// Documents that may turn out to be copies of others: their matches wait for a second look.
     pub unsettled: u64,
+    /// Documents that the filter did not take.
+    pub filtered: u64,
     /// Documents that were left out, or whose text was, by reason.
-    pub withheld: BTreeMap<&'static str, u64>,
-    /// The file of documents.
+    pub withheld: BTreeMap<String, u64>,
+    /// Documents without a value of a field, because it was not kept, by field.
+    pub missing: BTreeMap<String, u64>,
+    /// Dates that are no dates, and so are empty where dates have a type of their own.
+    pub unread_dates: u64,
+    /// The files of the set.
+    pub files: Vec<String>,
+    /// The file of documents; with a star if there are several.
     pub path: PathBuf,
     /// The file of dropped copies.
     pub duplicates_path: PathBuf,
     /// The file of documents that were left out.
     pub withheld_path: PathBuf,
+}
+
+impl Summary {
+    fn new(location: &Location, plan: &ExportPlan, counts: &Tally, files: Vec<String>) -> Self {
+        let own = plan.format.file_ending(plan.format.compression(plan.compression));
+        let beside = match plan.format.packing {
+            Packing::Around => JSONL.file_ending(plan.format.compression(plan.compression)),
+            Packing::Inside(_) => JSONL.file_ending(Compression::None),
+        };
+        let path = |list: List, ending: &str| {
+            let number = if plan.shard.is_some() { "-*" } else { "" };
+            let name = format!("{}{number}.{ending}", list.as_str());
+            match location {
+                Location::Local(folder) => folder.join(name),
+                #[cfg(feature = "object-store")]
+                Location::Remote(objects) => PathBuf::from(objects.child(&name).to_string()),
+            }
+        };
+        let dates = plan.format.is_typed;
+        Self {
+            documents: counts.documents,
+            duplicates: counts.duplicates,
+            skipped: counts.skipped,
+            unsettled: counts.unsettled,
+            filtered: counts.filtered,
+            withheld: counts.withheld.clone(),
+            missing: counts.missing.clone(),
+            unread_dates: if dates { counts.unread_dates } else { 0 },
+            files,
+            path: path(List::Documents, &own),
+            duplicates_path: path(List::Duplicates, &beside),
+            withheld_path: path(List::Withheld, &beside),
+        }
+    }
 }
 
 /// Why an export failed.
@@ -174,12 +269,45 @@ pub enum Error {
     /// A file cannot be written.
     #[error(transparent)]
     Output(#[from] outputs::Error),
+    /// A folder in object storage cannot be read.
+    #[error(transparent)]
+    Remote(remote::Error),
+    /// A stream cannot be written, or read.
+    #[error("the stream of the export ended: {0}")]
+    Stream(#[source] std::io::Error),
+    /// What came is no export.
+    #[error("what came is not a whole export: {0}; nothing was written")]
+    BadStream(&'static str),
+    /// The folder has files that no export has written.
+    #[error("{folder} has files that are not of an export: {names}. Name a folder of its own")]
+    Foreign {
+        /// The folder.
+        folder: String,
+        /// The files.
+        names: String,
+    },
+    /// A field is not in the store.
+    #[error(
+        "`{0}` was kept of no page of this store: it is part of pages that are crawled with \
+         --keep, or `keep` in [corpus]"
+    )]
+    NotKept(&'static str),
 }
 
 impl Error {
     fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Output(outputs::Error { path, source })
+    }
+
+    /// Tells whether what was asked for is at fault.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Foreign { .. } | Self::NotKept(_) => true,
+            Self::Remote(error) => error.is_usage,
+            _ => false,
+        }
     }
 }
 
@@ -210,314 +338,103 @@ pub fn export_with(
     now: Timestamp,
     unsettled: Unsettled,
 ) -> Result<Summary, Error> {
+    let plan = ExportPlan { unsettled, ..ExportPlan::usual(to.format, config) };
+    export_to(store, &Location::Local(to.folder.to_owned()), &plan, now)
+}
+
+/// Writes the files of a plan into a folder of this machine or of object storage.
+///
+/// With shards, what is whole stays when the process is killed, and the same call goes on behind it
+/// if the store has not changed: the files are those of a run that was not killed.
+///
+/// # Errors
+///
+/// A folder with files of others, a field that was never kept, and what store and disk say.
+pub fn export_to(
+    store: &Store,
+    location: &Location,
+    plan: &ExportPlan,
+    now: Timestamp,
+) -> Result<Summary, Error> {
     let snapshot = store.snapshot()?;
-    let settled = match unsettled {
-        Unsettled::Apart => clusters::settled(&snapshot)?,
-        Unsettled::Trusted => u64::MAX,
-    };
-    let mut corpus = Corpus::create(&snapshot, to, config, now)?;
-    for entry in snapshot.rows(DOCUMENTS)? {
-        let entry = entry?;
-        let number = entry.key().map_err(store::Error::from)?;
-        let document = entry.row().map_err(store::Error::from)?;
-        let canonical = document.canonical.clone();
-        for part in clusters::parts(&snapshot, number, document, settled)? {
-            corpus.take(number, &canonical, part)?;
-        }
-    }
-    corpus.finish()
+    let state = StoreState::of(store, &snapshot)?;
+    // What cannot be done is told before anything is touched.
+    let mut walk = Walk::new(&snapshot, plan, now)?;
+    let mut files = Files::begin(location, plan, &state, Some(now))?;
+    walk.now = files.now;
+    walk.run(files.after, &mut files)?;
+    files.finish(&walk.tally)
 }
 
-/// The files of an export on their way.
-struct Corpus<'a> {
-    outputs: Outputs,
-    snapshot: &'a Snapshot,
-    honour: &'a Honour,
+/// Writes one list of an export, in the format of a plan, to somebody who reads on.
+pub fn stream(
+    store: &Store,
+    list: List,
+    plan: &ExportPlan,
     now: Timestamp,
-    kept: Box<dyn DocumentWriter>,
-    dropped: JsonLines,
-    withheld: JsonLines,
-    shown: Shown,
-    summary: Summary,
+    to: impl Write + Send + 'static,
+) -> Result<Tally, Error> {
+    let snapshot = store.snapshot()?;
+    let mut walk = Walk::new(&snapshot, plan, now)?;
+    let mut sink = OneList::begin(plan, list, to)?;
+    walk.run(None, &mut sink)?;
+    sink.end()?;
+    Ok(walk.tally)
 }
 
-/// What is shown of documents of which that is not simply the canonical copy.
-#[derive(Debug, Default)]
-struct Shown {
-    /// The URL that is shown of a document, none if it is left out; those that are not named
-    /// here show their canonical copy.
-    documents: HashMap<u64, Option<String>>,
-    /// Unsettled copies: identifier of their document and the URL that is shown of it, none if
-    /// it is left out.
-    unsettled: HashMap<String, Option<(String, String)>>,
-}
-
-impl<'a> Corpus<'a> {
-    fn create(
-        snapshot: &'a Snapshot,
-        to: Target<'_>,
-        config: &'a Config,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
-        let Target { format, folder } = to;
-        let summary = Summary {
-            documents: 0,
-            duplicates: 0,
-            skipped: 0,
-            unsettled: 0,
-            withheld: BTreeMap::new(),
-            path: folder.join(format.file),
-            duplicates_path: folder.join(DUPLICATES),
-            withheld_path: folder.join(WITHHELD),
-        };
-        let mut outputs = Outputs::begin(folder)?;
-        let begun = (format.begin)(outputs.create(format.file)?, config);
-        let kept = begun.map_err(Error::io(&summary.path))?;
-        let dropped = JsonLines(outputs.create(DUPLICATES)?);
-        let withheld = JsonLines(outputs.create(WITHHELD)?);
-        let (honour, shown) = (&config.honour, Shown::default());
-        Ok(Self { outputs, snapshot, honour, now, kept, dropped, withheld, shown, summary })
-    }
-
-    /// Writes a document, or what is withheld of it. `canonical` is its canonical copy in the
-    /// store.
-    fn take(&mut self, number: u64, canonical: &str, part: Part) -> Result<(), Error> {
-        let Part { mut document, copies, unsettled_with } = part;
-        let hidden = match allowed(&document, &copies, self.honour, self.now) {
-            Allowed::Canonical => Ok(false),
-            Allowed::Nothing(reason) => Err(reason),
-            Allowed::Copy { address, copy, hidden } => {
-                stand_for(&mut document, address, copy);
-                Ok(hidden)
-            }
-        };
-        let shown = hidden.is_ok().then(|| document.canonical.clone());
-        if unsettled_with.is_some() {
-            let shown = shown.map(|address| (document.id.to_string(), address));
-            let addresses = copies.iter().map(|(address, _)| (address.clone(), shown.clone()));
-            self.shown.unsettled.extend(addresses);
-        } else if shown.as_deref() != Some(canonical) {
-            self.shown.documents.insert(number, shown);
-        }
-        let hidden = match hidden {
-            Ok(hidden) => hidden,
-            Err(reason) => return self.withhold(&document, reason),
-        };
-        let mut row = row_of(self.snapshot, &document)?;
-        if hidden {
-            (row.text, row.withheld) = (String::new(), "noarchive");
-            *self.summary.withheld.entry(row.withheld).or_default() += 1;
-        }
-        let mark = unsettled_with.map_or_else(Mark::default, |with| Mark {
-            unsettled: true,
-            unsettled_with: with.to_string(),
-        });
-        let path = &self.summary.path;
-        self.kept.write(&row, &mark).map_err(Error::io(path))?;
-        self.summary.documents += 1;
-        self.summary.unsettled += u64::from(mark.unsettled);
-        tracing::trace!(url = document.canonical, "exported");
-        for lost in dropped(self.snapshot, &document, copies)? {
-            let path = &self.summary.duplicates_path;
-            self.dropped.write(&lost).map_err(Error::io(path))?;
-            self.summary.duplicates += 1;
-        }
-        Ok(())
-    }
-
-    fn withhold(&mut self, document: &Document, reason: &'static str) -> Result<(), Error> {
-        let (doc_id, url) = (document.id.to_string(), document.canonical.clone());
-        let path = &self.summary.withheld_path;
-        self.withheld.write(&Withheld { doc_id, url, reason }).map_err(Error::io(path))?;
-        *self.summary.withheld.entry(reason).or_default() += 1;
-        Ok(())
-    }
-
-    /// Adds what was not fetched, and gives the files their names.
-    fn finish(mut self) -> Result<Summary, Error> {
-        for skipped in skipped::all(self.snapshot, &self.shown)? {
-            let path = &self.summary.duplicates_path;
-            self.dropped.write(&skipped?).map_err(Error::io(path))?;
-            self.summary.duplicates += 1;
-            self.summary.skipped += 1;
-        }
-        let kept = self.kept.end().map_err(Error::io(&self.summary.path))?;
-        for file in [kept, self.dropped.0, self.withheld.0] {
-            self.outputs.add(file)?;
-        }
-        self.outputs.publish()?;
-        Ok(self.summary)
-    }
-}
-
-/// What the pages of a document allow.
-enum Allowed<'a> {
-    /// Its canonical copy stands as it is.
-    Canonical,
-    /// This copy, perhaps without its text.
-    Copy { address: &'a str, copy: &'a Copy, hidden: bool },
-    /// Nothing, for this reason.
-    Nothing(&'static str),
-}
-
-fn allowed<'a>(
-    document: &Document,
-    copies: &'a [(String, Copy)],
-    honour: &Honour,
+/// Writes all lists of an export in lines of JSON, of which [`export_from`] makes files.
+pub fn stream_all(
+    store: &Store,
+    plan: &ExportPlan,
     now: Timestamp,
-) -> Allowed<'a> {
-    if document.gone.0 != 0 {
-        return Allowed::Nothing("gone");
-    }
-    let forbids = |copy: &Copy| copy.terms.forbids(honour, now);
-    let hides = |copy: &Copy| copy.terms.hides_text(honour);
-    let canonical = copies.iter().find(|(address, _)| *address == document.canonical);
-    if canonical.is_none_or(|(_, copy)| forbids(copy).is_none() && !hides(copy)) {
-        return Allowed::Canonical;
-    }
-    let free = ranked(copies).filter(|(_, _, copy)| forbids(copy).is_none());
-    let best = free
-        .min_by(|(one, _, a), (other, _, b)| hides(a).cmp(&hides(b)).then_with(|| one.cmp(other)));
-    match (best, canonical) {
-        (Some((_, address, copy)), _) => Allowed::Copy { address, copy, hidden: hides(copy) },
-        (None, Some((_, copy))) => Allowed::Nothing(forbids(copy).unwrap_or("noarchive")),
-        (None, None) => Allowed::Canonical,
-    }
+    to: impl Write + Send + 'static,
+) -> Result<Tally, Error> {
+    let snapshot = store.snapshot()?;
+    let state = StoreState::of(store, &snapshot)?;
+    let mut walk = Walk::new(&snapshot, plan, now)?;
+    let mut sink = AllLists::begin(plan, &state, to)?;
+    walk.run(None, &mut sink)?;
+    sink.end(&walk.tally)?;
+    Ok(walk.tally)
 }
 
-/// Makes `document` show the best copy whose page allows it at the moment `now`. Returns whether
-/// the text must stay hidden; or the reason, if nothing of it may be shown.
-pub fn show(
-    snapshot: &Snapshot,
-    number: u64,
-    document: &mut Document,
-    honour: &Honour,
-    now: Timestamp,
-) -> Result<Result<bool, &'static str>, store::Error> {
-    if document.gone.0 != 0 {
-        return Ok(Err("gone"));
+/// Tells what stops a plan before anything of it is written.
+pub fn check_plan(store: &Store, plan: &ExportPlan) -> Result<(), Error> {
+    Walk::new(&store.snapshot()?, plan, Timestamp(0)).map(drop)
+}
+
+/// Writes the files of a plan from a stream of all lists, which must have its fields.
+///
+/// # Errors
+///
+/// A stream that breaks off leaves no file under its name.
+pub fn export_from(
+    from: &mut impl BufRead,
+    location: &Location,
+    plan: &ExportPlan,
+) -> Result<Summary, Error> {
+    let head = wire::read_head(from)?;
+    if head.fields != plan.fields.names() {
+        return Err(Error::BadStream("it has other fields than were asked for"));
     }
-    let canonical = snapshot.get(COPIES, (number, &document.canonical))?;
-    let free = |copy: &Copy| copy.terms.forbids(honour, now).is_none();
-    if canonical.is_none_or(|copy| free(&copy) && !copy.terms.hides_text(honour)) {
-        return Ok(Ok(false));
+    let mut files = Files::begin(location, plan, &head.store, None)?;
+    let tally = wire::read(plan, from, &mut files)?;
+    files.finish(&tally)
+}
+
+/// Writes one list of a plan from a stream of all lists to somebody who reads on.
+pub fn pass_on(
+    from: &mut impl BufRead,
+    list: List,
+    plan: &ExportPlan,
+    to: impl Write + Send + 'static,
+) -> Result<Tally, Error> {
+    let head = wire::read_head(from)?;
+    if head.fields != plan.fields.names() {
+        return Err(Error::BadStream("it has other fields than were asked for"));
     }
-    let copies = copies_of(snapshot, number)?;
-    Ok(match allowed(document, &copies, honour, now) {
-        Allowed::Canonical => Ok(false),
-        Allowed::Nothing(reason) => Err(reason),
-        Allowed::Copy { address, copy, hidden } => {
-            stand_for(document, address, copy);
-            Ok(hidden)
-        }
-    })
-}
-
-/// Makes another copy the one that is shown.
-fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
-    address.clone_into(&mut document.canonical);
-    document.content = copy.content;
-    document.title.clone_from(&copy.title);
-    document.language.clone_from(&copy.language);
-    document.popularity = copy.popularity;
-    document.facts.clone_from(&copy.facts);
-}
-
-/// Returns a document as it is exported.
-pub fn row_of(snapshot: &Snapshot, document: &Document) -> Result<Row, store::Error> {
-    let facts = document.facts.clone();
-    Ok(Row {
-        doc_id: document.id.to_string(),
-        url: document.canonical.clone(),
-        title: document.title.clone(),
-        text: read_body(snapshot, document.content)?.unwrap_or_default(),
-        language: document.language.clone(),
-        author: facts.author,
-        published: facts.published,
-        modified: facts.modified,
-        site: facts.site,
-        description: facts.description,
-        category: facts.category,
-        images: facts.images,
-        popularity: document.popularity,
-        copies: document.copies,
-        first_seen: Timestamp::to_string(&document.first_arrival),
-        last_seen: Timestamp::to_string(&document.last_arrival),
-        withheld: "",
-    })
-}
-
-/// Returns the copies of a document that are not canonical, in the order of their URLs.
-pub fn dropped_of(
-    snapshot: &Snapshot,
-    number: u64,
-    document: &Document,
-) -> Result<Vec<Dropped>, store::Error> {
-    dropped(snapshot, document, copies_of(snapshot, number)?)
-}
-
-/// Returns those of some copies that are not canonical. Reads each of their texts' keys once.
-fn dropped(
-    snapshot: &Snapshot,
-    document: &Document,
-    mut copies: Vec<(String, Copy)>,
-) -> Result<Vec<Dropped>, store::Error> {
-    copies.retain(|(address, _)| *address != document.canonical);
-    let mut likeness =
-        LikenessTo { snapshot, content: document.content, text: None, known: HashMap::new() };
-    let mut lost = Vec::new();
-    for (address, copy) in copies {
-        let (similarity, distance) = likeness.of(copy.content)?;
-        lost.push(Dropped {
-            url: address,
-            doc_id: document.id.to_string(),
-            canonical: document.canonical.clone(),
-            reason: copy.key.as_str(),
-            rule: None,
-            feed: None,
-            distance,
-            similarity,
-            root_similarity: f64::from(copy.similarity) / 1000.0,
-            popularity: copy.popularity,
-            title: copy.title,
-            declared_canonical: copy.declared,
-            seen: copy.arrival.to_string(),
-        });
-    }
-    Ok(lost)
-}
-
-/// How alike texts are to one of them.
-struct LikenessTo<'a> {
-    snapshot: &'a Snapshot,
-    content: u64,
-    /// Its keys, when the first other text was asked for.
-    text: Option<Content>,
-    known: HashMap<u64, (f64, u32)>,
-}
-
-impl LikenessTo<'_> {
-    /// Returns the similarity of a text in thousandths, and the bits between the fingerprints.
-    fn of(&mut self, content: u64) -> Result<(f64, u32), store::Error> {
-        if content == self.content {
-            return Ok((1.0, 0));
-        }
-        if let Some(known) = self.known.get(&content) {
-            return Ok(*known);
-        }
-        let missing = BadRow { kind: "content", detail: "a copy carries one that is missing" };
-        let read = |content| -> Result<Content, store::Error> {
-            Ok(self.snapshot.get(CONTENTS, content)?.ok_or_else(|| missing.clone())?)
-        };
-        let other = read(content)?;
-        let text = match &mut self.text {
-            Some(text) => text,
-            none => none.insert(read(self.content)?),
-        };
-        let similarity = f64::from(text.sketch.similarity(&other.sketch));
-        let likeness =
-            ((similarity * 1000.0).round() / 1000.0, text.fingerprint.distance(other.fingerprint));
-        self.known.insert(content, likeness);
-        Ok(likeness)
-    }
+    let mut sink = OneList::begin(plan, list, to)?;
+    let tally = wire::read(plan, from, &mut sink)?;
+    sink.end()?;
+    Ok(tally)
 }

@@ -1,71 +1,104 @@
 //! URLs that were not fetched, because by a rule learned from duplicates, or by a feed of
 //! duplicates, they are pages that are stored: they stand in the list of dropped copies too.
 
+use std::collections::HashMap;
+
+use super::Error;
+use super::rows::Dropped;
+use super::value::Record;
+use super::walk::{Shown, Walk};
 use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::{ADDRESSES, Address, KNOWN_SKIPPED, SKIPPED, State};
-use crate::store::{Error, Snapshot, View as _};
+use crate::store::{self, Snapshot, View as _};
 
-use super::{Dropped, Shown};
+/// Documents of which is remembered what is shown of them.
+const KNOWN_MAX: usize = 100_000;
 
-/// Returns them in the order of their rules and URLs; those of feeds come last.
-pub(super) fn all<'a>(
-    snapshot: &'a Snapshot,
-    shown: &'a Shown,
-) -> Result<impl Iterator<Item = Result<Dropped, Error>> + 'a, Error> {
-    let by_rules = snapshot.rows(SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
-    let by_feeds = snapshot.rows(KNOWN_SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
-    Ok(by_rules.chain(by_feeds).filter_map(move |address: Result<String, Error>| {
-        address.and_then(|address| one(snapshot, shown, address)).transpose()
-    }))
+/// The identifier and the URL under which a document is in the corpus; none if it is not.
+type ShownAs = Option<(String, String)>;
+
+/// What is shown of the documents that were asked for lately.
+#[derive(Debug, Default)]
+pub(super) struct Skipped {
+    known: HashMap<u64, ShownDocument>,
 }
 
-/// None for a URL of a kind that was stopped, which stands in the same table, and for one
-/// whose document is not in the corpus.
-fn one(snapshot: &Snapshot, shown: &Shown, url: String) -> Result<Option<Dropped>, Error> {
-    let Some(address) = snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
-    let (reason, rule, feed, of) = match address.state {
-        State::Skipped { rule, of } => ("skipped_by_rule", Some(rule), None, of),
-        State::Known { feed, of } => ("skipped_by_feed", None, Some(feed), of),
-        _ => return Ok(None),
-    };
-    let Some(Address { state: State::Stored(number), .. }) = snapshot.get(ADDRESSES, &of)? else {
-        return Ok(None);
-    };
-    let Some((doc_id, canonical)) = shown_as(snapshot, shown, number, &of)? else {
-        return Ok(None);
-    };
-    Ok(Some(Dropped {
-        url,
-        doc_id,
-        canonical,
-        reason,
-        rule,
-        feed,
-        distance: 0,
-        similarity: 0.0,
-        root_similarity: 0.0,
-        popularity: address.links,
-        title: String::new(),
-        declared_canonical: String::new(),
-        seen: address.discovered.to_string(),
-    }))
+#[derive(Debug, Default)]
+struct ShownDocument {
+    whole: ShownAs,
+    /// URLs of copies that may be documents of their own.
+    apart: HashMap<String, ShownAs>,
 }
 
-/// The identifier and the URL under which the page at a URL is in the corpus; none if it
-/// is not.
-fn shown_as(
-    snapshot: &Snapshot,
-    shown: &Shown,
-    number: u64,
-    address: &str,
-) -> Result<Option<(String, String)>, Error> {
-    if let Some(own) = shown.unsettled.get(address) {
-        return Ok(own.clone());
+impl Skipped {
+    /// Returns them in the order of their rules and URLs; those of feeds come last.
+    pub(super) fn urls(
+        snapshot: &Snapshot,
+    ) -> Result<impl Iterator<Item = Result<String, store::Error>> + '_, store::Error> {
+        let by_rules = snapshot.rows(SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
+        let by_feeds = snapshot.rows(KNOWN_SKIPPED)?.map(|entry| Ok(entry?.key()?.1.to_owned()));
+        Ok(by_rules.chain(by_feeds))
     }
-    let Some(document) = snapshot.get(DOCUMENTS, number)? else { return Ok(None) };
-    let canonical = match shown.documents.get(&number) {
-        None => Some(document.canonical),
-        Some(shown) => shown.clone(),
-    };
-    Ok(canonical.map(|canonical| (document.id.to_string(), canonical)))
+
+    /// None for a URL of a kind that was stopped, which stands in the same table, and for one
+    /// whose document is not in the corpus.
+    pub(super) fn one(&mut self, walk: &Walk<'_>, url: String) -> Result<Option<Record>, Error> {
+        let Some(address) = walk.snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
+        let (reason, rule, feed, of) = match address.state {
+            State::Skipped { rule, of } => ("skipped_by_rule", Some(rule), None, of),
+            State::Known { feed, of } => ("skipped_by_feed", None, Some(feed), of),
+            _ => return Ok(None),
+        };
+        let page = walk.snapshot.get(ADDRESSES, &of)?;
+        let Some(Address { state: State::Stored(number), .. }) = page else { return Ok(None) };
+        let Some((doc_id, canonical)) = self.shown_as(walk, number, &of)? else {
+            return Ok(None);
+        };
+        let dropped = Dropped {
+            url,
+            doc_id,
+            canonical,
+            reason,
+            rule,
+            feed,
+            distance: 0,
+            similarity: 0.0,
+            root_similarity: 0.0,
+            popularity: address.links,
+            title: String::new(),
+            declared_canonical: String::new(),
+            seen: address.discovered.to_string(),
+        };
+        Ok(Some(dropped.record()))
+    }
+
+    /// Tells as what the page at a URL is in the corpus.
+    fn shown_as(&mut self, walk: &Walk<'_>, number: u64, url: &str) -> Result<ShownAs, Error> {
+        if !self.known.contains_key(&number) {
+            if self.known.len() == KNOWN_MAX {
+                self.known.clear();
+            }
+            self.known.insert(number, shown(walk, number)?);
+        }
+        let known = &self.known[&number];
+        Ok(known.apart.get(url).unwrap_or(&known.whole).clone())
+    }
+}
+
+fn shown(walk: &Walk<'_>, number: u64) -> Result<ShownDocument, Error> {
+    let mut shown = ShownDocument::default();
+    let Some(document) = walk.snapshot.get(DOCUMENTS, number)? else { return Ok(shown) };
+    for part in walk.parts(number, document)? {
+        let as_what = match walk.shown(&part)? {
+            Shown::Document { document, .. } => Some((document.id.to_string(), document.canonical)),
+            Shown::Withheld { .. } | Shown::Filtered => None,
+        };
+        if part.unsettled_with.is_none() {
+            shown.whole = as_what;
+        } else {
+            let urls = part.copies.into_iter().map(|(url, _)| (url, as_what.clone()));
+            shown.apart.extend(urls);
+        }
+    }
+    Ok(shown)
 }

@@ -414,13 +414,32 @@ fn expire(table: &mut JobsReader) -> Option<Expire> {
 }
 
 fn export(table: &mut JobsReader) -> Option<Export> {
-    table.known(&["folder", "format"]);
+    table.known(&["folder", "format", "where", "fields", "shard_size", "compress"]);
     let named = table.text("format").map(|name| Format::named(&name));
     let format = named.unwrap_or(Ok(FORMATS[0])).unwrap_or_else(|detail| {
         table.fault("format", detail);
         FORMATS[0]
     });
-    Some(Export { folder: PathBuf::from(table.needed("folder")?), format })
+    let filter = parsed(table, "where");
+    let fields = parsed(table, "fields");
+    let shard = parsed(table, "shard_size");
+    let compression = parsed(table, "compress");
+    let folder = PathBuf::from(table.needed("folder")?);
+    Some(Export { folder, format, filter, fields, shard, compression })
+}
+
+/// Reads a text that stands for something else.
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+    table: &mut JobsReader,
+    name: &'static str,
+) -> Option<T> {
+    match table.text(name)?.parse() {
+        Ok(value) => Some(value),
+        Err(error) => {
+            table.fault(name, error.to_string());
+            None
+        }
+    }
 }
 
 fn webhook(table: &mut JobsReader) -> Option<Webhook> {

@@ -15,7 +15,7 @@ mod scheduler;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::corpus::export::Format;
+use crate::corpus::export::{Compression, Expression, Fields, Format, ShardSize};
 use crate::store;
 use crate::urls::PageUrl;
 
@@ -97,10 +97,18 @@ pub struct Expire {
 /// An export after each run that ended well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Folder to write to.
+    /// Folder to write to, or a URL of one in object storage.
     pub folder: PathBuf,
     /// Output format.
     pub format: &'static Format,
+    /// Which documents; all without it.
+    pub filter: Option<Expression>,
+    /// What is told of each document; what is usual without it.
+    pub fields: Option<Fields>,
+    /// How much a file holds; all without it.
+    pub shard: Option<ShardSize>,
+    /// Compression; what is usual for the format without it.
+    pub compression: Option<Compression>,
 }
 
 /// A request that tells how a run ended.

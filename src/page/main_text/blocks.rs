@@ -14,6 +14,13 @@ use crate::page::{Blocks, ParsedPage};
 /// A block below this weight may name what follows it: a note, a command.
 const LABEL_MAX: u32 = latin(30);
 
+/// What is left of a text.
+pub(in crate::page) struct LeftText {
+    pub text: String,
+    /// The segments that it has.
+    pub kept: Vec<bool>,
+}
+
 impl MainText {
     /// Returns the blocks of the text and, if some of them are left out, the text without them.
     ///
@@ -23,7 +30,7 @@ impl MainText {
         &self,
         read: &ParsedPage<'_>,
         repeated: &HashSet<u64, impl BuildHasher>,
-    ) -> (Blocks, Option<String>) {
+    ) -> (Blocks, Option<LeftText>) {
         if self.elsewhere().is_some() {
             return (Blocks::default(), None);
         }
@@ -49,7 +56,8 @@ impl MainText {
             return (blocks, None);
         }
         blocks.left_out = out.iter().filter(|out| **out).count() as u32;
-        (blocks, Some(render::render(tree, &self.segments, &left)))
+        let text = render::render(tree, &self.segments, &left);
+        (blocks, Some(LeftText { text, kept: left }))
     }
 
     /// Keeps what names other text: cells in a row of which another cell stays, headings,

@@ -35,6 +35,7 @@ use scores::Scores;
 use segments::Segments;
 use stats::latin;
 
+pub(super) use blocks::LeftText;
 pub use kind::PageKind;
 pub(super) use render::collapse_lines;
 pub use why::{BlockVerdict, TextReasons};
@@ -110,9 +111,10 @@ impl MainText {
         self.elsewhere().unwrap_or_else(|| render::render(tree, &self.segments, &self.kept))
     }
 
-    /// Returns the main text as Markdown.
-    pub(super) fn markdown(&self, read: &ParsedPage<'_>) -> String {
-        let here = || markdown::render(read.tree, &self.segments, &self.kept, read.base);
+    /// Returns the main text as Markdown; or what is left of it, which has these segments.
+    pub(super) fn markdown(&self, read: &ParsedPage<'_>, left: Option<&[bool]>) -> String {
+        let kept = left.unwrap_or(&self.kept);
+        let here = || markdown::render(read.tree, &self.segments, kept, read.base);
         self.elsewhere().unwrap_or_else(here)
     }
 

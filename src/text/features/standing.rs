@@ -33,6 +33,8 @@ pub struct Standing {
     pub shown: Option<ShownSketch>,
     /// The text is likely not what the page is about.
     pub doubtful: bool,
+    /// How good the text is likely to be, in thousandths; none if nobody knows.
+    pub quality: Option<u16>,
 }
 
 impl Standing {

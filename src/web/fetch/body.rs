@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::urls::escaped;
 
 use super::room::{BodyPermit, BodyRoom};
-use super::{Config, Failure, WHOLE_REQUEST, text_of};
+use super::{BodyCut, Config, Exchange, Failure, WHOLE_REQUEST, text_of};
 
 /// Bytes of an unwanted body that are read so that the connection can be used again, and the time
 /// that they get: the head is all that counts, and must not wait for a body that does not come.
@@ -34,6 +34,8 @@ pub(crate) struct Response {
     pub status: u16,
     /// `Content-Type`.
     pub content_type: Option<String>,
+    /// `Content-Language`, all header lines joined; empty for none.
+    pub content_language: String,
     /// `Content-Encoding`, all header lines joined; empty for none.
     pub content_encoding: String,
     /// `Location`, bytes beyond ASCII escaped.
@@ -66,6 +68,37 @@ pub(crate) struct Response {
     pub held: BodyPermit,
 }
 
+impl Response {
+    /// Makes the answer that came once, of its head and the body that was kept of it.
+    pub(crate) fn replayed(want: Want, status: u16, head_lines: &[u8], body: Vec<u8>) -> Self {
+        let mut headers = HeaderMap::new();
+        for line in head_lines.split(|byte| *byte == b'\n').skip(1) {
+            let mut parts = line.trim_ascii_end().splitn(2, |byte| *byte == b':');
+            let (Some(name), Some(value)) = (parts.next(), parts.next()) else { continue };
+            let name = HeaderName::from_bytes(name.trim_ascii());
+            let value = HeaderValue::from_bytes(value.trim_ascii());
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        let response = head(status, &headers);
+        if !want.has(status, response.content_type.as_deref()) {
+            return response;
+        }
+        Self { body, has_body: true, ..response }
+    }
+}
+
+impl Want {
+    /// Tells whether the body of an answer is wanted.
+    fn has(self, status: u16, content_type: Option<&str>) -> bool {
+        match self {
+            Self::Page => is_page(status) && may_be_page(content_type),
+            Self::Robots(_) | Self::Sitemap(_) => (200..300).contains(&status),
+        }
+    }
+}
+
 /// Reads answers, until `end` at the latest.
 pub(super) struct ResponseReader<'a> {
     pub(super) config: &'a Config,
@@ -77,29 +110,33 @@ impl ResponseReader<'_> {
     /// Reads as much of an answer as is wanted. Its body begins with the room of `held`.
     pub(super) async fn read(
         &self,
-        mut answer: reqwest::Response,
+        answer: reqwest::Response,
         want: Want,
         held: BodyPermit,
+        kept: Option<&mut Exchange>,
     ) -> Result<Response, Failure> {
         let mut response = head(answer.status().as_u16(), answer.headers());
-        let may_be_page = || may_be_page(response.content_type.as_deref());
+        if !want.has(response.status, response.content_type.as_deref()) {
+            drain(answer, kept).await;
+            return Ok(response);
+        }
         let limit = match want {
-            Want::Page if is_page(response.status) && may_be_page() => {
-                self.config.body_size_max.bytes()
-            }
-            Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
-            _ => {
-                if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
-                    // Only to use the connection again: whether it succeeds changes nothing.
-                    let drain = async { while let Ok(Some(_)) = answer.chunk().await {} };
-                    let _ = timeout(DRAIN_TIME_MAX, drain).await;
-                }
-                return Ok(response);
-            }
+            Want::Page => self.config.body_size_max.bytes(),
+            Want::Robots(limit) | Want::Sitemap(limit) => limit,
         };
         response.held = held;
-        self.fill(&mut response, answer, limit).await?;
-        Ok(response)
+        let filled = self.fill(&mut response, answer, limit).await;
+        if let Some(kept) = kept {
+            kept.cut = match &filled {
+                Err(Failure::Timeout(_)) => Some(BodyCut::Time),
+                Err(_) => Some(BodyCut::Disconnect),
+                Ok(()) => response.cut.then_some(BodyCut::Length),
+            };
+            if filled.is_err() {
+                kept.rest = std::mem::take(&mut response.body);
+            }
+        }
+        filled.map(|()| response)
     }
 
     /// Reads a body, at most `limit` bytes of it.
@@ -152,6 +189,28 @@ impl ResponseReader<'_> {
     }
 }
 
+/// Reads a short body that is not wanted, only to use the connection again: whether it succeeds
+/// changes nothing.
+async fn drain(mut answer: reqwest::Response, mut kept: Option<&mut Exchange>) {
+    let length = answer.content_length();
+    let mut is_whole = false;
+    if length.is_some_and(|length| length <= DRAIN_BYTES_MAX) {
+        let drain = async {
+            while let Ok(Some(chunk)) = answer.chunk().await {
+                if let Some(kept) = &mut kept {
+                    kept.rest.extend_from_slice(&chunk);
+                }
+            }
+        };
+        is_whole = timeout(DRAIN_TIME_MAX, drain).await.is_ok();
+    }
+    if let Some(kept) = kept
+        && !(is_whole && length == Some(kept.rest.len() as u64))
+    {
+        kept.cut = Some(BodyCut::Unwanted);
+    }
+}
+
 fn head(status: u16, headers: &HeaderMap) -> Response {
     let all = |name: &str| -> Vec<String> {
         let values = headers.get_all(name).iter();
@@ -162,6 +221,7 @@ fn head(status: u16, headers: &HeaderMap) -> Response {
     Response {
         status,
         content_type: text_of(headers, &header::CONTENT_TYPE),
+        content_language: all("content-language").join(", "),
         content_encoding: all("content-encoding").join(", "),
         location: headers.get(header::LOCATION).map(escaped),
         retry_after: text_of(headers, &header::RETRY_AFTER),
@@ -182,7 +242,7 @@ fn is_page(status: u16) -> bool {
 }
 
 /// Tells whether a media type may hold a page. A missing one may: many servers forget it.
-fn may_be_page(content_type: Option<&str>) -> bool {
+pub(crate) fn may_be_page(content_type: Option<&str>) -> bool {
     let Some(content_type) = content_type else { return true };
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(

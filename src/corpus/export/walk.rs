@@ -1,0 +1,201 @@
+//! The documents of one state of a store, in their order, as lines of an export.
+
+use std::sync::Arc;
+
+use super::field::{Field, Needs, Subject, WITHHELD};
+use super::rows::{Allowed, allowed, dropped, stand_for};
+use super::skipped::Skipped;
+use super::tally::Tally;
+use super::value::{Columns, Record};
+use super::{Error, ExportPlan, Unsettled};
+use crate::base::clock::Timestamp;
+use crate::corpus::clusters::{self, Part};
+use crate::corpus::documents::{Copy, Document};
+use crate::corpus::tables::{DOCUMENTS, PAGES};
+use crate::store::{self, Snapshot, View as _};
+
+/// A list of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// The documents.
+    Documents,
+    /// The copies that were dropped.
+    Duplicates,
+    /// The documents that were left out.
+    Withheld,
+}
+
+impl List {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Documents, Self::Duplicates, Self::Withheld];
+
+    /// Returns its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::Duplicates => "duplicates",
+            Self::Withheld => "withheld",
+        }
+    }
+
+    pub(super) fn columns(self, plan: &ExportPlan) -> Columns {
+        match self {
+            Self::Documents => plan.fields.columns().clone(),
+            Self::Duplicates => Arc::from(super::field::DROPPED),
+            Self::Withheld => Arc::from(WITHHELD),
+        }
+    }
+}
+
+/// Takes the lines of an export, whoever gives them.
+pub(super) trait Sink {
+    /// Takes a line of a list.
+    fn take(&mut self, list: List, record: Record) -> Result<(), Error>;
+
+    /// All lines of the document of this number have come, and of all before it. May take the
+    /// counts since it took them last.
+    fn pause(&mut self, after: u64, tally: &mut Tally) -> Result<(), Error>;
+}
+
+/// What is shown of a document, or of a part of it.
+pub(super) enum Shown {
+    /// The document, with the copy that is shown; its text is hidden.
+    Document { document: Document, copy: Option<Copy>, hidden: bool },
+    /// Nothing, for this reason.
+    Withheld { document: Document, reason: &'static str },
+    /// Nothing: the filter does not take it.
+    Filtered,
+}
+
+/// A walk over the documents of a store.
+pub(super) struct Walk<'a> {
+    pub snapshot: &'a Snapshot,
+    pub plan: &'a ExportPlan,
+    pub now: Timestamp,
+    settled: u64,
+    needs: Needs,
+    /// Fields that were not kept of every page.
+    kept: Vec<&'static Field>,
+    pub tally: Tally,
+}
+
+impl<'a> Walk<'a> {
+    /// # Errors
+    ///
+    /// A field that was kept of no page.
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        plan: &'a ExportPlan,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let settled = match plan.unsettled {
+            Unsettled::Apart => clusters::settled(snapshot)?,
+            Unsettled::Trusted => u64::MAX,
+        };
+        let kept: Vec<&'static Field> =
+            plan.fields.iter().filter(|field| field.kept_as().is_some()).collect();
+        let filter = plan.filter.iter().flat_map(|filter| &filter.fields).copied();
+        let mut asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
+        if let Some(field) = asked.find(|field| field.kept_as().is_some())
+            && snapshot.len(DOCUMENTS)? > 0
+            && snapshot.rows(PAGES)?.next().is_none()
+        {
+            return Err(Error::NotKept(field.column.name));
+        }
+        let needs = Needs::of(plan.fields.iter());
+        Ok(Self { snapshot, plan, now, settled, needs, kept, tally: Tally::default() })
+    }
+
+    /// Gives all lines to `sink`, those of the documents behind `after`.
+    pub(super) fn run(&mut self, after: Option<u64>, sink: &mut dyn Sink) -> Result<(), Error> {
+        let from = after.map_or(0, |number| number.saturating_add(1));
+        for entry in self.snapshot.range(DOCUMENTS, from..)? {
+            let entry = entry?;
+            let number = entry.key().map_err(store::Error::from)?;
+            let document = entry.row().map_err(store::Error::from)?;
+            self.tally.newest = self.tally.newest.max(Some(document.last_arrival.0));
+            for part in self.parts(number, document)? {
+                self.part(part, sink)?;
+            }
+            sink.pause(number, &mut self.tally)?;
+        }
+        let mut skipped = Skipped::default();
+        for url in Skipped::urls(self.snapshot)? {
+            if let Some(record) = skipped.one(self, url?)? {
+                self.tally.duplicates += 1;
+                self.tally.skipped += 1;
+                sink.take(List::Duplicates, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes apart what may be taken apart of a document.
+    pub(super) fn parts(&self, number: u64, document: Document) -> Result<Vec<Part>, Error> {
+        Ok(clusters::parts(self.snapshot, number, document, self.settled)?)
+    }
+
+    /// Tells what is shown of a part.
+    pub(super) fn shown(&self, part: &Part) -> Result<Shown, Error> {
+        let mut document = part.document.clone();
+        let found = allowed(&document, &part.copies, &self.plan.config.honour, self.now);
+        let hidden = match found {
+            Allowed::Canonical => Ok(false),
+            Allowed::Nothing(reason) => Err(reason),
+            Allowed::Copy { address, copy, hidden } => {
+                stand_for(&mut document, address, copy);
+                Ok(hidden)
+            }
+        };
+        let copy = part.copies.iter().find(|(address, _)| *address == document.canonical);
+        let copy = copy.map(|(_, copy)| copy.clone());
+        if let Some(filter) = &self.plan.filter {
+            let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), filter.needs)?;
+            subject.unsettled_with = part.unsettled_with;
+            if !filter.takes(&subject) {
+                return Ok(Shown::Filtered);
+            }
+        }
+        Ok(match hidden {
+            Ok(hidden) => Shown::Document { document, copy, hidden },
+            Err(reason) => Shown::Withheld { document, reason },
+        })
+    }
+
+    fn part(&mut self, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
+        let (document, copy, hidden) = match self.shown(&part)? {
+            Shown::Filtered => {
+                self.tally.filtered += 1;
+                return Ok(());
+            }
+            Shown::Withheld { document, reason } => {
+                self.tally.withhold(reason);
+                let values =
+                    vec![document.id.to_string().into(), document.canonical.into(), reason.into()];
+                let record = Record { columns: Arc::from(WITHHELD), values };
+                return sink.take(List::Withheld, record);
+            }
+            Shown::Document { document, copy, hidden } => (document, copy, hidden),
+        };
+        let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), self.needs)?;
+        subject.unsettled_with = part.unsettled_with;
+        if hidden {
+            subject.withhold("noarchive");
+            self.tally.withhold("noarchive");
+        }
+        for field in &self.kept {
+            if field.is_missing(&subject) {
+                self.tally.miss(field.column.name);
+            }
+        }
+        self.tally.document(&subject);
+        sink.take(List::Documents, self.plan.fields.record(&subject))?;
+        tracing::trace!(url = document.canonical, "exported");
+        for lost in dropped(self.snapshot, &document, part.copies)? {
+            self.tally.duplicates += 1;
+            sink.take(List::Duplicates, lost.record())?;
+        }
+        Ok(())
+    }
+}
