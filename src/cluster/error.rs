@@ -85,7 +85,8 @@ impl Error {
         match error.code() {
             Some("CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "TRYAGAIN") => Self::Down(text),
             Some("OOM") => Self::Full(text),
-            _ if text.contains("OOM command not allowed") => Self::Full(text),
+            // Of many commands, the text alone tells.
+            _ if text.contains("OOM") && text.contains("maxmemory") => Self::Full(text),
             _ if error.is_io_error() || error.is_connection_dropped() => Self::Unreachable(text),
             _ => Self::Failed(text),
         }

@@ -182,7 +182,8 @@ local function write(keys, args)
   return answers
 end
 
--- ARGV: change, then hash, field, version, ... Locks live documents for a change of several.
+-- ARGV: change, then hash, field, version, ... Locks live documents for a change of several; of version 0, one that
+-- is not there yet, or pending.
 local function lock(keys, args)
   local answers, change = {}, args[1]
   for i = 2, #args, 3 do
@@ -191,6 +192,9 @@ local function lock(keys, args)
     local answer = '-'
     if string.sub(value, 1, 1) == 'l' and string.sub(value, 2, 5) == version then
       redis.call('HSET', name, field, 'k' .. change .. value)
+      answer = '+'
+    elseif version == string.rep('\0', 4) and (value == '' or string.sub(value, 1, 1) == 'p') then
+      redis.call('HSET', name, field, 'k' .. change .. 'l' .. version)
       answer = '+'
     elseif string.sub(value, 1, 17) == 'k' .. change then
       answer = '+'
@@ -207,10 +211,12 @@ local function unlock(keys, args)
     local name, field, row, keep = keys[1] .. args[i], args[i + 1], args[i + 2], args[i + 3]
     local value = redis.call('HGET', name, field) or ''
     if string.sub(value, 1, 17) == change then
-      if keep == '1' then
-        redis.call('HSET', name, field, string.sub(value, 18))
-      else
+      if keep ~= '1' then
         put(name, field, string.sub(value, 19, 22), row)
+      elseif #value == 22 then
+        redis.call('HDEL', name, field)
+      else
+        redis.call('HSET', name, field, string.sub(value, 18))
       end
     end
   end

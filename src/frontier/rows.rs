@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use crate::base::clock::Timestamp;
 use crate::store::{
-    BadRow, Batch, Code, Codec, Coded, Decoder, Encoder, Error, Flag, MaybeNumber, Nested, Number,
-    Renumber, Row, Signed, Text, Update, View as _, row,
+    BadRow, Code, Codec, Coded, Decoder, Encoder, Error, Flag, MaybeNumber, Nested, Number,
+    Renumber, Row, Signed, Text, Update, row,
 };
 use crate::urls::HostKey;
 
