@@ -17,7 +17,7 @@ use uniqcrawl::text::features::Fingerprinter;
 
 use crate::cluster::Nodes;
 use crate::shelf::{Came, Shelf};
-use crate::support::{Clusters, clusters, prose};
+use crate::support::{Clusters, prose};
 
 /// Few documents are expected, so that buckets hold several.
 pub(crate) const OPTIONS: SharedOptions =
@@ -124,8 +124,12 @@ impl Kept for Shelf {
     }
 
     fn clusters(&self) -> Clusters {
-        let mut all = clusters(&self.crawled.store);
-        all.retain(|_, copies| !copies.is_empty());
+        let snapshot = self.crawled.store.snapshot().unwrap();
+        let mut all = Clusters::new();
+        for (url, document) in self.copies() {
+            let document = snapshot.get(DOCUMENTS, document).unwrap().unwrap();
+            all.entry(document.canonical).or_default().insert(url);
+        }
         all
     }
 

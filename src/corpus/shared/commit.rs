@@ -1,13 +1,13 @@
 //! Writing what a transaction has changed: postings before, so that nothing is there that is not
 //! found; then the documents, if nobody else has written them; what is not wanted any more at last.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::cluster::{Change, Posting, Settled, Version, Write, Written};
 use crate::store::{Error, Name};
 
 use super::SharedCorpus;
-use super::place::Announced;
+use super::change::{Announced, Tried};
 use super::rows::{PartRow, encode};
 use super::unit::{ChangedDocument, Unit};
 
@@ -63,68 +63,95 @@ impl SharedCorpus {
         Ok(plan)
     }
 
-    /// Writes it. `announced` is an article that is placed, whose postings are there.
+    /// Writes what was planned, each if nobody else has written the same. `announced` are the
+    /// articles that are placed, whose postings are there.
     pub(super) fn carry_out(
         &self,
-        plan: &Plan,
-        announced: Option<&Announced>,
-    ) -> Result<Outcome, Error> {
+        tried: &[Tried],
+        announced: &[Option<&Announced>],
+    ) -> Result<Vec<Outcome>, Error> {
+        let mut added = BTreeSet::new();
+        for (one, announced) in tried.iter().zip(announced) {
+            let is_new =
+                |one: &&Posting| announced.is_none_or(|known| !known.postings.contains(one));
+            added.extend(one.plan.added.iter().filter(is_new).copied());
+        }
+        self.texts.borrow_mut().sync()?;
         let engine = &mut *self.engine.borrow_mut();
-        let is_new = |one: &&Posting| announced.is_none_or(|known| !known.postings.contains(one));
-        let number = announced.map(|announced| announced.number);
-        let added: Vec<Posting> = plan.added.iter().filter(is_new).copied().collect();
         if !added.is_empty() {
-            engine.post(&self.buckets, &added)?;
+            engine.post(&self.buckets, &added.into_iter().collect::<Vec<_>>())?;
         }
         tracing::trace!("posted");
-        let outcome = match plan.writes.as_slice() {
-            [] => Outcome::Written,
-            [one] if one.version == Version::NONE && Some(one.document) == number => {
-                match engine.settle(vec![one.clone()])?.first() {
-                    Some(Settled::Live) => Outcome::Written,
-                    Some(Settled::Marked) => Outcome::Marked,
-                    Some(Settled::Late) | None => Outcome::Late,
+        let mut outcomes = vec![Outcome::Written; tried.len()];
+        let (mut settles, mut writes) = (Vec::new(), Vec::new());
+        let mut taken = BTreeSet::new();
+        for (at, (one, announced)) in tried.iter().zip(announced).enumerate() {
+            let number = announced.map(|announced| announced.number);
+            if one.plan.writes.iter().any(|write| taken.contains(&write.document)) {
+                // Another one of these was faster.
+                outcomes[at] = Outcome::Conflict;
+                continue;
+            }
+            taken.extend(one.plan.writes.iter().map(|write| write.document));
+            match one.plan.writes.as_slice() {
+                [] => {}
+                [write] if write.version == Version::NONE && Some(write.document) == number => {
+                    settles.push((at, write.clone()));
                 }
-            }
-            [one] if one.version != Version::NONE => {
-                match engine.write(vec![one.clone()])?.first() {
-                    Some(true) => Outcome::Written,
-                    Some(false) | None => Outcome::Conflict,
+                [write] if write.version != Version::NONE => writes.push((at, write.clone())),
+                several => {
+                    self.changes.set(self.changes.get() + 1);
+                    let change = Change::of(self.worker, self.changes.get());
+                    if engine.write_together(change, several)? == Written::None {
+                        outcomes[at] = Outcome::Conflict;
+                    }
                 }
-            }
-            several => {
-                self.changes.set(self.changes.get() + 1);
-                let change = Change::of(self.worker, self.changes.get());
-                match engine.write_together(change, several)? {
-                    Written::All => Outcome::Written,
-                    Written::None => Outcome::Conflict,
-                }
-            }
-        };
-        tracing::trace!("written");
-        if outcome == Outcome::Written {
-            if !plan.due.is_empty() {
-                engine.note_due(&plan.due)?;
-            }
-            let removed: Vec<Posting> = plan.removed.iter().copied().collect();
-            if !removed.is_empty() {
-                engine.unpost(&self.buckets, &removed)?;
             }
         }
-        Ok(outcome)
+        let (places, rows): (Vec<usize>, Vec<Write>) = settles.into_iter().unzip();
+        for (at, settled) in places.into_iter().zip(engine.settle(rows)?) {
+            outcomes[at] = match settled {
+                Settled::Live => Outcome::Written,
+                Settled::Marked => Outcome::Marked,
+                Settled::Late => Outcome::Late,
+            };
+        }
+        let (places, rows): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
+        for (at, written) in places.into_iter().zip(engine.write(rows)?) {
+            outcomes[at] = if written { Outcome::Written } else { Outcome::Conflict };
+        }
+        tracing::trace!("written");
+        let (mut due, mut removed) = (Vec::new(), Vec::new());
+        for (one, outcome) in tried.iter().zip(&outcomes) {
+            if *outcome == Outcome::Written {
+                due.extend(one.plan.due.iter().copied());
+                removed.extend(one.plan.removed.iter().copied());
+            }
+        }
+        if !due.is_empty() {
+            engine.note_due(&due)?;
+        }
+        if !removed.is_empty() {
+            engine.unpost(&self.buckets, &removed)?;
+        }
+        Ok(outcomes)
     }
 
     /// Adds to the counters of this worker.
-    pub(super) fn add_counts(&self, unit: &Unit<'_>) -> Result<(), Error> {
-        let new = unit.counts();
-        if new.is_empty() {
-            return Ok(());
-        }
+    pub(super) fn add_counts(&self, new: HashMap<String, u64>) {
         let mut counts = self.counts.borrow_mut();
         for (name, by) in new {
             *counts.entry(name).or_default() += by;
+            self.has_counted.set(true);
         }
-        Ok(self.engine.borrow_mut().count(self.worker, &counts)?)
+    }
+
+    /// Tells the cluster how much this worker has counted in all.
+    pub(super) fn send_counts(&self) -> Result<(), Error> {
+        if self.has_counted.replace(false) {
+            self.engine.borrow_mut().count(self.worker, &self.counts.borrow())?;
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::cluster::{Posting, Table};
+use crate::corpus::clusters::Article;
 use crate::corpus::dedup::{Keep, Lookup};
 use crate::corpus::documents::{Content, DocId, Document};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
@@ -60,6 +61,19 @@ impl SharedKeys {
             }
         }
         Ok(None)
+    }
+
+    /// Documents that the judge of an article will likely ask for.
+    pub(super) fn likely(
+        &self,
+        corpus: &SharedCorpus,
+        article: &Article,
+    ) -> Result<Vec<u64>, Error> {
+        let mut documents = self.documents(&of_url(&article.address, None));
+        documents.extend(self.documents(&of_text(article.keys.text.hash, None)));
+        let candidates = corpus.finder.candidates_with(&article.keys, self)?;
+        documents.extend(looked_up(&candidates).map(|one| one.content));
+        Ok(documents)
     }
 
     fn documents(&self, posting: &Posting) -> Vec<u64> {

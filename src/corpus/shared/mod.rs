@@ -8,6 +8,7 @@
 //! such rows as they are asked for and writes those that have changed if nobody else has. Postings
 //! lead from keys to documents; only the root of a document has those of near-duplicates.
 
+mod change;
 mod commit;
 mod keys;
 mod numbers;
@@ -35,6 +36,7 @@ use numbers::Numbers;
 use texts::Texts;
 use unit::Unit;
 
+pub use place::SentArticle;
 pub use second::SharedLooked;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
@@ -94,6 +96,8 @@ pub struct SharedCorpus {
     worker: u64,
     changes: Cell<u64>,
     counts: RefCell<HashMap<String, u64>>,
+    /// The cluster does not know all of them.
+    has_counted: Cell<bool>,
     span: Duration,
     clock: Clock,
 }
@@ -144,6 +148,7 @@ impl SharedCorpus {
             worker,
             changes: Cell::new(0),
             counts: RefCell::new(HashMap::new()),
+            has_counted: Cell::new(false),
             span: options.span,
             clock: Clock::System,
         })

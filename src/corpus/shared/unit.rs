@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
-use crate::cluster::{Found, How, Look, Version};
+use crate::cluster::{Found, How, Live, Look, Version};
 use crate::corpus::documents::Content;
 use crate::store::{
     BadRow, Bytes, End, Error, Name, RawRows, Reading, Row as _, Table, Transaction, Writing,
@@ -72,48 +72,64 @@ impl<'a> Unit<'a> {
         self.state.borrow().waits
     }
 
+    /// Has the change refused, to be tried again, if a document had a copy at a URL before it.
+    pub(super) fn refuse_if_copied(&self, document: u64, url: &str) {
+        let key = [&document.to_be_bytes()[..], url.as_bytes()].concat();
+        let state = &mut *self.state.borrow_mut();
+        let first = state.undo.iter().find(|undo| undo.table == Name::Copies && undo.key == key);
+        state.waits |= first.is_some_and(|undo| undo.row.is_some());
+    }
+
     /// What was counted.
     pub(super) fn counts(&self) -> HashMap<String, u64> {
         self.state.borrow().counts.clone()
     }
 
-    /// Reads documents that were not read yet.
-    pub(super) fn load(&self, documents: &[u64]) -> Result<(), Error> {
-        let mut looks = Vec::new();
-        {
-            let state = self.state.borrow();
-            for document in documents.iter().copied() {
-                let known = state.documents.contains_key(&document)
-                    || state.absent.contains(&document)
-                    || looks.iter().any(|look: &Look| look.document == document);
-                if !known && self.asker != Some(document) {
-                    let how = match self.asker {
-                        None => How::Read,
-                        Some(asker) if document < asker => How::Newer,
-                        Some(_) => How::Older,
-                    };
-                    looks.push(Look { document, how });
-                }
+    /// Says how those of some documents are looked at that were not read yet.
+    pub(super) fn wanted(&self, documents: &[u64]) -> Vec<Look> {
+        let state = self.state.borrow();
+        let mut looks: Vec<Look> = Vec::new();
+        for document in documents.iter().copied() {
+            let known = state.documents.contains_key(&document)
+                || state.absent.contains(&document)
+                || looks.iter().any(|look| look.document == document);
+            if !known && self.asker != Some(document) {
+                let how = match self.asker {
+                    None => How::Read,
+                    Some(asker) if document < asker => How::Newer,
+                    Some(_) => How::Older,
+                };
+                looks.push(Look { document, how });
             }
         }
+        looks
+    }
+
+    /// Reads documents that were not read yet.
+    pub(super) fn load(&self, documents: &[u64]) -> Result<(), Error> {
+        let looks = self.wanted(documents);
         if looks.is_empty() {
             return Ok(());
         }
         let found = self.corpus.engine.borrow_mut().look_unlocked(&looks)?;
-        for (Look { document, .. }, found) in looks.into_iter().zip(found) {
-            match found {
-                Found::Live(live) => self.take_in(document, live.version, live.row)?,
-                Found::Waits => self.state.borrow_mut().waits = true,
-                Found::Nothing | Found::Locked(_) => {
-                    self.state.borrow_mut().absent.insert(document);
-                }
-            }
-        }
-        Ok(())
+        looks.into_iter().zip(found).try_for_each(|(look, found)| self.take_in(look, found))
     }
 
-    fn take_in(&self, number: u64, version: Version, row: Vec<u8>) -> Result<(), Error> {
+    /// Takes in what was there of a document.
+    pub(super) fn take_in(&self, look: Look, found: Found) -> Result<(), Error> {
         let state = &mut *self.state.borrow_mut();
+        let number = look.document;
+        let Live { version, row } = match found {
+            Found::Live(live) => live,
+            Found::Waits => {
+                state.waits = true;
+                return Ok(());
+            }
+            Found::Nothing | Found::Locked(_) => {
+                state.absent.insert(number);
+                return Ok(());
+            }
+        };
         for part in decode(&row)? {
             let key = if is_by_document(part.table) {
                 [&number.to_be_bytes()[..], &part.key].concat()
@@ -221,7 +237,7 @@ impl<'a> Unit<'a> {
             let place = texts.append(&whole)?;
             state.rows.insert(name, place.encode().into_owned());
         }
-        texts.sync()
+        Ok(())
     }
 
     /// Which document a row of a table is read with.
