@@ -38,6 +38,11 @@ pub mod store;
 #[cfg(not(feature = "internals"))]
 mod store;
 
+#[cfg(all(feature = "internals", feature = "cluster"))]
+pub mod cluster;
+#[cfg(all(not(feature = "internals"), feature = "cluster"))]
+mod cluster;
+
 #[cfg(feature = "internals")]
 pub mod text;
 #[cfg(not(feature = "internals"))]

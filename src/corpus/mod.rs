@@ -15,4 +15,6 @@ pub mod index;
 pub mod migrate;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "cluster")]
+pub mod shared;
 pub mod tables;

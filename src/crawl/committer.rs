@@ -14,10 +14,10 @@ use async_channel::Sender;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
-use crate::corpus::clusters::{self, Article, Place, equal};
-use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity};
+use crate::corpus::clusters::{self, Article, Place};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity, equal_contents};
 use crate::corpus::documents::{sent_content, write_page};
-use crate::corpus::index::{Index, lock};
+use crate::corpus::index::Index;
 use crate::corpus::tables::COPIES;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
 use crate::store::{self, Batch, Store, View as _};
@@ -507,7 +507,7 @@ fn article_of<'a>(
     page: &'a ReadPage,
 ) -> Result<&'a Article, store::Error> {
     if let Some(whole) = &page.whole
-        && !equal::contents(batch, &lock(index), whole.keys.text.hash)?.is_empty()
+        && !equal_contents(batch, index, whole.keys.text.hash)?.is_empty()
     {
         return Ok(whole);
     }

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use crate::base::clock::Timestamp;
 use crate::store::{
-    BadRow, Batch, Code, Codec, Coded, Decoder, Encoder, Error, Flag, MaybeNumber, Nested, Number,
-    Renumber, Row, Signed, Text, Update as _, View as _, row,
+    BadRow, Code, Codec, Coded, Decoder, Encoder, Error, Flag, MaybeNumber, Nested, Number,
+    Renumber, Row, Signed, Text, Update, row,
 };
 use crate::urls::HostKey;
 
@@ -222,7 +222,7 @@ impl Address {
 
     /// Notes that the page at a URL belongs to another document now, if it is stored: an
     /// URL that leads elsewhere by now, or is refused, may carry what was sent to the service.
-    pub fn set_document(batch: &mut Batch, url: &str, document: u64) -> Result<(), Error> {
+    pub fn set_document(batch: &mut impl Update, url: &str, document: u64) -> Result<(), Error> {
         if let Some(mut address) = batch.get(ADDRESSES, url)?
             && matches!(address.state, State::Stored(_))
         {

@@ -18,6 +18,7 @@ mod row;
 mod runs;
 mod table;
 mod tables;
+mod transaction;
 mod turns;
 mod upgrade;
 
@@ -34,7 +35,7 @@ pub use migration::{Ending, Migration};
 pub use number::{
     ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, sequence_of, unique_number,
 };
-pub use raw::{Bytes, Reading, Writing};
+pub use raw::{Bytes, End, RawRows, Reading, Writing};
 pub(crate) use row::row;
 pub use row::{
     Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Rest,
@@ -43,6 +44,7 @@ pub use row::{
 pub use runs::RunFile;
 pub use table::{Entry, FixedKey, Key, Row, Rows, Table, TableRow, Update, View};
 pub use tables::{COUNTERS, META, Name, STORE_NUMBER, read_number};
+pub use transaction::Transaction;
 pub use turns::Turn;
 
 use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
@@ -123,6 +125,9 @@ pub enum Error {
     /// A row cannot be read.
     #[error(transparent)]
     Row(#[from] BadRow),
+    /// What holds rows in the place of a file failed.
+    #[error(transparent)]
+    Remote(Box<dyn std::error::Error + Send + Sync>),
 }
 
 macro_rules! from_redb {

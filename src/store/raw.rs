@@ -16,12 +16,19 @@ enum HeldTable<'a> {
     Slice(AccessGuard<'a, &'static [u8]>),
     Text(AccessGuard<'a, &'static str>),
     Short([u8; SHORT], usize),
+    Owned(Vec<u8>),
 }
 
 /// Bytes of the longest key of numbers.
 const SHORT: usize = 24;
 
 impl Bytes<'_> {
+    /// Holds bytes that lie in no page of the file.
+    #[must_use]
+    pub fn owned(bytes: Vec<u8>) -> Self {
+        Self(HeldTable::Owned(bytes))
+    }
+
     fn short<const N: usize>(bytes: [u8; N]) -> Self {
         let mut short = [0; SHORT];
         short[..N].copy_from_slice(&bytes);
@@ -37,6 +44,7 @@ impl Deref for Bytes<'_> {
             HeldTable::Slice(guard) => guard.value(),
             HeldTable::Text(guard) => guard.value().as_bytes(),
             HeldTable::Short(bytes, length) => &bytes[..*length],
+            HeldTable::Owned(bytes) => bytes,
         }
     }
 }
@@ -119,10 +127,10 @@ fn padded<const N: usize>(bytes: &[u8]) -> Result<[u8; N], BadRow> {
 }
 
 /// The end of a range of keys.
-pub(super) type End<'a> = Bound<&'a [u8]>;
+pub type End<'a> = Bound<&'a [u8]>;
 
 /// Keys and rows of a range, in the order of the keys.
-pub(super) type RawRows<'a> =
+pub type RawRows<'a> =
     Box<dyn DoubleEndedIterator<Item = Result<(Bytes<'a>, Bytes<'a>), Error>> + 'a>;
 
 /// What can be asked of the bytes of one state of a store.

@@ -32,6 +32,7 @@ fn on_a_machine_with(programs: &[&str]) -> (Output, Vec<String>) {
         .args([script.to_str().unwrap(), "dashboard"])
         .env("PATH", bin)
         .env_remove("CHROMIUM")
+        .env_remove("REDIS_SERVER")
         .output()
         .unwrap();
     let noted = fs::read_to_string(bin.join("noted")).unwrap_or_default();
@@ -41,7 +42,7 @@ fn on_a_machine_with(programs: &[&str]) -> (Output, Vec<String>) {
 
 #[test]
 fn all_tests_are_run_by_one_command() {
-    let all = ["id=0", "cc", "chromium", "fc-list=a font", "apt-get", "cargo"];
+    let all = ["id=0", "cc", "chromium", "redis-server", "fc-list=a font", "apt-get", "cargo"];
     let (out, called) = on_a_machine_with(&all);
     assert!(out.status.success(), "{out:?}");
     assert_eq!(called, ["cargo test dashboard"]);
@@ -56,7 +57,8 @@ fn all_tests_are_run_by_one_command() {
 fn what_the_tests_need_is_installed_on_debian() {
     let installs = [
         "apt-get update -q",
-        "apt-get install -qy --no-install-recommends gcc chromium fonts-noto-cjk fontconfig",
+        "apt-get install -qy --no-install-recommends gcc chromium redis-server \
+         fonts-noto-cjk fontconfig",
         "cargo test dashboard",
     ];
     for root in [&["id=0"][..], &["id=1000", "sudo"]] {
@@ -72,12 +74,18 @@ fn what_the_tests_need_is_named_where_it_cannot_be_installed() {
         let (out, called) = on_a_machine_with(machine);
         let told = String::from_utf8(out.stderr).unwrap();
         assert_eq!(out.status.code(), Some(1), "{told}");
-        for name in ["C compiler", "Chromium", "CHROMIUM", "Chinese"] {
+        for name in ["C compiler", "Chromium", "CHROMIUM", "Redis Cluster", "Chinese"] {
             assert!(told.contains(name), "{told}");
         }
         assert!(called.is_empty(), "{called:?}");
     }
-    let (out, _) = on_a_machine_with(&["id=0", "cc", "google-chrome-stable", "fc-list=a font"]);
+    let (out, _) = on_a_machine_with(&[
+        "id=0",
+        "cc",
+        "google-chrome-stable",
+        "valkey-server",
+        "fc-list=a font",
+    ]);
     let told = String::from_utf8(out.stderr).unwrap();
     assert!(out.status.code() == Some(1) && told.contains("cargo, of Rust 1."), "{told}");
 }

@@ -47,6 +47,22 @@ impl Came {
         keys.standing.doubtful = self.doubtful;
         keys
     }
+
+    /// The article that is placed.
+    pub(crate) fn article(&self, fingerprinter: &Fingerprinter) -> Article {
+        Article {
+            address: self.address.clone(),
+            title: self.title.clone(),
+            text: self.text.clone(),
+            language: String::new(),
+            facts: Facts::default(),
+            left_out: 0,
+            score: Some(self.popularity).filter(|popularity| *popularity > 0),
+            terms: Terms::default(),
+            declared: self.declared.clone(),
+            keys: self.keys(fingerprinter),
+        }
+    }
 }
 
 /// An index whose parts are so small that a few articles reach all of them.
@@ -103,18 +119,7 @@ impl Shelf {
     pub(crate) fn put(&mut self, page: &Came) -> u64 {
         self.time += 1;
         let now = Timestamp(self.time);
-        let article = Article {
-            address: page.address.clone(),
-            title: page.title.clone(),
-            text: page.text.clone(),
-            language: String::new(),
-            facts: Facts::default(),
-            left_out: 0,
-            score: Some(page.popularity).filter(|popularity| *popularity > 0),
-            terms: Terms::default(),
-            declared: page.declared.clone(),
-            keys: page.keys(&self.fingerprinter),
-        };
+        let article = page.article(&self.fingerprinter);
         self.write(|snapshot| {
             let placed = self.placer(snapshot, now).place(&article, 0).unwrap();
             if let Place::Tree(matched) = &placed.judged.place {

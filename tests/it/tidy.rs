@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 /// Rank of each room of the library, and of the modules in it that have an order of their own. A
 /// module uses only modules of lower ranks, and what is below it in its own folder.
-const RANKS: [(&str, u32); 37] = [
+const RANKS: [(&str, u32); 39] = [
     ("base", 0),
     ("localweb", 1),
     ("store", 1),
+    ("cluster", 1),
     ("urls", 1),
     ("text::simhash", 1),
     ("text::sketch", 1),
@@ -37,6 +38,7 @@ const RANKS: [(&str, u32); 37] = [
     ("corpus::explain", 11),
     ("corpus::export", 11),
     ("corpus::files", 11),
+    ("corpus::shared", 12),
     ("corpus", 12),
     ("crawl", 13),
     ("crawl::jobs", 14),
@@ -50,9 +52,9 @@ const RANKS: [(&str, u32); 37] = [
 const TOP: (&str, u32) = ("library", 17);
 
 /// The rooms, each of which uses only those before it.
-const ROOMS: [&str; 15] = [
-    "base", "localweb", "urls", "store", "text", "page", "web", "warc", "neardup", "frontier",
-    "corpus", "crawl", "service", "config", "library",
+const ROOMS: [&str; 16] = [
+    "base", "localweb", "urls", "store", "cluster", "text", "page", "web", "warc", "neardup",
+    "frontier", "corpus", "crawl", "service", "config", "library",
 ];
 
 /// Where a room still looks into one above it.

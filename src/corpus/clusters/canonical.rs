@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::corpus::documents::{Copy, Document};
 use crate::corpus::tables::COPIES;
-use crate::store::{Batch, Error, View};
+use crate::store::{Error, View};
 
 /// Orders copies: the better one is the smaller. Most popular first, then those that do not defer
 /// to another copy, then the shorter URL, then the order of the URLs; none of it depends
@@ -38,7 +38,7 @@ pub fn ranked(
 
 /// Makes `copy` canonical if it is better than the present one. Returns whether it is canonical.
 pub(super) fn elect(
-    batch: &Batch,
+    batch: &impl View,
     document: u64,
     row: &mut Document,
     address: &str,

@@ -7,7 +7,7 @@
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{Copy, remove_page, take_back_arrival, write_document};
 use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
-use crate::store::{Batch, Error, Update as _, View as _};
+use crate::store::{Error, Transaction, Update as _, View as _};
 
 use super::moves::{recount, remove_content};
 use super::{Arrival, Article, Joined, Place, add_content, join, must_read, note, stand};
@@ -25,7 +25,7 @@ pub struct Left {
 
 /// Removes the copy of `document` at `address`, and elects the canonical copy anew.
 pub fn leave(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     address: &str,
     now: Timestamp,
@@ -46,7 +46,7 @@ pub fn leave(
 /// another document already. Otherwise the copy stays, or goes where it belongs, and the document
 /// that it leaves elects its canonical copy anew.
 pub fn change(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     arrival: Arrival<'_>,
     place: &Place,
@@ -81,7 +81,7 @@ pub fn change(
 
 /// Notes what the page of a copy says of itself while its text is the same.
 pub fn refresh(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     article: &Article,
     links: u64,
@@ -114,7 +114,7 @@ pub fn refresh(
 
 /// Gives the only copy of a document another text, which becomes the root of its tree.
 fn renew(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     Arrival { article, links, now }: Arrival<'_>,
 ) -> Result<(Joined, Left), Error> {
@@ -137,7 +137,7 @@ fn renew(
 }
 
 /// Removes a copy; its document is not counted anew.
-fn take_out(batch: &mut Batch, document: u64, address: &str) -> Result<Left, Error> {
+fn take_out(batch: &mut impl Transaction, document: u64, address: &str) -> Result<Left, Error> {
     let mut left = Left::default();
     if let Some(copy) = batch.get(COPIES, (document, address))? {
         batch.remove(COPIES, (document, address))?;
@@ -152,7 +152,12 @@ fn take_out(batch: &mut Batch, document: u64, address: &str) -> Result<Left, Err
 }
 
 /// Removes a content that nothing needs any more.
-fn put_down(batch: &mut Batch, number: u64, document: u64, left: &mut Left) -> Result<(), Error> {
+fn put_down(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: u64,
+    left: &mut Left,
+) -> Result<(), Error> {
     let Some(content) = batch.get(CONTENTS, number)? else { return Ok(()) };
     if content.copies > 0 {
         return Ok(());

@@ -19,7 +19,7 @@ use crate::corpus::documents::{
 };
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Key;
-use crate::store::{BadRow, Batch, Error, Update as _, View};
+use crate::store::{BadRow, Error, Transaction, Update as _, View};
 use crate::text::features::ArticleKeys;
 use crate::web::robots::meta::Terms;
 
@@ -120,7 +120,7 @@ pub struct Match {
 pub const DUPLICATES: &str = "duplicates.";
 
 /// Counts an article that was judged, if it is a duplicate.
-pub fn count_found(batch: &mut Batch, place: &Place) -> Result<(), Error> {
+pub fn count_found(batch: &mut impl Transaction, place: &Place) -> Result<(), Error> {
     match place {
         Place::New => Ok(()),
         Place::Tree(matched) => batch.count(&format!("{DUPLICATES}{}", matched.key.as_str()), 1),
@@ -153,7 +153,7 @@ pub struct Joined {
 ///
 /// `links` is the number of distinct hosts that link to it, its popularity if it has no score.
 pub fn join(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     article: &Article,
     place: &Place,
     links: u64,
@@ -216,7 +216,7 @@ const NEIGHBOURS_MAX: usize = 3;
 
 /// Returns the URLs of copies of a document that stand next to one in the order of URLs,
 /// and its canonical copy: those that are most likely written alike.
-pub fn neighbours(batch: &Batch, document: u64, address: &str) -> Result<Vec<String>, Error> {
+pub fn neighbours(batch: &impl View, document: u64, address: &str) -> Result<Vec<String>, Error> {
     let before = batch.range(COPIES, (document, "")..(document, address))?.rev();
     let after = batch.range(COPIES, (document, address)..(document + 1, ""))?;
     let mut found = Vec::new();
@@ -231,7 +231,7 @@ pub fn neighbours(batch: &Batch, document: u64, address: &str) -> Result<Vec<Str
 /// Sets the popularity of the copy of `document` at `address` to `links`, unless it has a score,
 /// and elects anew. Returns true if the copy became canonical by that.
 pub fn set_links(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     address: &str,
     links: u64,
@@ -249,7 +249,7 @@ pub fn set_links(
 /// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
 /// if another copy is canonical by that.
 pub fn set_score(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     address: &str,
     popularity: u64,
@@ -274,7 +274,7 @@ pub fn set_score(
 /// Makes a copy canonical whose popularity is another one now, if it is better than the present
 /// one. Returns true if it became so by that.
 fn elect_again(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     address: &str,
     copy: &Copy,
@@ -290,7 +290,7 @@ fn elect_again(
 
 /// Notes that another copy than `was` is canonical, if that is so.
 fn note(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     was: String,
     row: &Document,
@@ -319,7 +319,7 @@ fn free_id(view: &impl View, address: &str, title: &str, mut hash: u128) -> Resu
 }
 
 fn add_content(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     article: &Article,
     document: u64,
     root: Option<u64>,
@@ -333,7 +333,7 @@ fn add_content(
 }
 
 /// Counts one more copy that carries `content`.
-fn carry(batch: &mut Batch, content: u64) -> Result<u64, Error> {
+fn carry(batch: &mut impl Transaction, content: u64) -> Result<u64, Error> {
     let mut row = batch
         .get(CONTENTS, content)?
         .ok_or(BadRow { kind: "content", detail: "an exact hash names one that is missing" })?;
@@ -342,7 +342,7 @@ fn carry(batch: &mut Batch, content: u64) -> Result<u64, Error> {
     Ok(content)
 }
 
-fn must_read(batch: &Batch, document: u64) -> Result<Document, Error> {
+fn must_read(batch: &impl View, document: u64) -> Result<Document, Error> {
     let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
     Ok(batch.get(DOCUMENTS, document)?.ok_or(missing)?)
 }

@@ -9,7 +9,7 @@ use crate::corpus::documents::{
 use crate::corpus::index::{self, Change};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
 use crate::neardup::Key;
-use crate::store::{BadRow, Batch, Error, Update as _, View as _};
+use crate::store::{BadRow, Error, Transaction, Update as _, View};
 
 use super::{Left, Match, Place, free_id, must_read, note, ranked, stand};
 
@@ -46,7 +46,7 @@ pub struct Unsure {
 
 /// Returns the contents whose matches were less than certain and that came after `after`, in the
 /// order of their numbers.
-pub fn unsure(batch: &Batch, after: u64) -> Result<Vec<Unsure>, Error> {
+pub fn unsure(batch: &impl View, after: u64) -> Result<Vec<Unsure>, Error> {
     let rows = batch.range(UNSURE, after + 1..)?;
     let rows = rows.map(|entry| {
         let entry = entry?;
@@ -57,7 +57,7 @@ pub fn unsure(batch: &Batch, after: u64) -> Result<Vec<Unsure>, Error> {
 
 /// Moves a content that is a leaf to the tree that would take it now; none if that is its own.
 pub fn replace(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     content: u64,
     place: &Place,
     now: Timestamp,
@@ -82,7 +82,7 @@ pub fn replace(
 ///
 /// The document that it leaves is not counted anew: see [`recount`].
 fn move_content(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     content: u64,
     place: &Place,
     now: Timestamp,
@@ -137,7 +137,7 @@ fn move_content(
 /// Makes the document `from` a part of the document `into`: its contents become leaves there, its
 /// identifier leads there. Returns the URLs of the copies that moved.
 pub fn merge(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     from: u64,
     into: u64,
     now: Timestamp,
@@ -192,14 +192,18 @@ pub fn merge(
 ///
 /// Source: the text on near-duplicates of a public-opinion platform (a root lives as long as its
 /// youngest leaf, so that a tree expires as a whole).
-pub fn expire(batch: &mut Batch, before: Timestamp) -> Result<Ended, Error> {
+pub fn expire(batch: &mut impl Transaction, before: Timestamp) -> Result<Ended, Error> {
     let numbers = batch.rows(DOCUMENTS)?.map(|entry| Ok(entry?.key()?));
     let numbers = numbers.collect::<Result<Vec<u64>, Error>>()?;
     expire_some(batch, &numbers, before)
 }
 
 /// Does the same with some documents only, as far as they are still there.
-pub fn expire_some(batch: &mut Batch, numbers: &[u64], before: Timestamp) -> Result<Ended, Error> {
+pub fn expire_some(
+    batch: &mut impl Transaction,
+    numbers: &[u64],
+    before: Timestamp,
+) -> Result<Ended, Error> {
     let mut ended = Ended::default();
     for number in numbers {
         let document = batch.get(DOCUMENTS, *number)?;
@@ -214,14 +218,18 @@ pub fn expire_some(batch: &mut Batch, numbers: &[u64], before: Timestamp) -> Res
 }
 
 /// Ends a document that no URL carries any more, as if it had never been.
-pub fn end(batch: &mut Batch, number: u64, left: &mut Left) -> Result<(), Error> {
+pub fn end(batch: &mut impl Transaction, number: u64, left: &mut Left) -> Result<(), Error> {
     let document = must_read(batch, number)?;
     left.contents.extend(end_one(batch, number, &document)?);
     Ok(())
 }
 
 /// Removes a document with all its copies and contents, and tells the contents.
-fn end_one(batch: &mut Batch, number: u64, document: &Document) -> Result<Vec<u64>, Error> {
+fn end_one(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: &Document,
+) -> Result<Vec<u64>, Error> {
     let mut carried = Vec::new();
     for (address, copy) in copies_of(batch, number)? {
         batch.remove(COPIES, (number, &address))?;
@@ -243,7 +251,7 @@ fn end_one(batch: &mut Batch, number: u64, document: &Document) -> Result<Vec<u6
 
 /// Returns every content of a document, of which some are carried by its copies.
 fn all_contents(
-    batch: &Batch,
+    batch: &impl View,
     number: u64,
     document: &Document,
     mut carried: Vec<u64>,
@@ -263,7 +271,7 @@ fn all_contents(
     Ok(carried)
 }
 
-pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error> {
+pub(super) fn remove_content(batch: &mut impl Transaction, number: u64) -> Result<(), Error> {
     must_content(batch, number)?;
     batch.remove(CONTENTS, number)?;
     remove_body(batch, number)?;
@@ -273,7 +281,7 @@ pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error
 }
 
 /// The identifier of a document, and those of the documents that were merged into it.
-fn ids_of(batch: &Batch, document: u64) -> Result<Vec<DocId>, Error> {
+fn ids_of(batch: &impl View, document: u64) -> Result<Vec<DocId>, Error> {
     let row = must_read(batch, document)?;
     let mut ids = row.merged.clone();
     ids.push(row.id);
@@ -291,7 +299,7 @@ pub(super) fn hang(copy: &mut Copy, matched: Option<&Match>) {
 
 /// Counts the copies of a document anew and elects the canonical one. A document without copies is
 /// marked as gone.
-pub fn recount(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), Error> {
+pub fn recount(batch: &mut impl Transaction, number: u64, now: Timestamp) -> Result<(), Error> {
     let mut document = must_read(batch, number)?;
     let was = document.canonical.clone();
     let copies = copies_of(batch, number)?;
@@ -315,7 +323,7 @@ pub fn recount(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), Err
     write_document(batch, number, &document)
 }
 
-fn must_content(batch: &Batch, content: u64) -> Result<Content, Error> {
+fn must_content(batch: &impl View, content: u64) -> Result<Content, Error> {
     Ok(batch.get(CONTENTS, content)?.ok_or_else(|| gone("a content is missing"))?)
 }
 

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Article, Joined, Match, Place, Unsure, newest, settled};
 use crate::corpus::documents::{Copy, Document, copies_of};
-use crate::corpus::index::{Index, lock};
+use crate::corpus::index::Index;
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS, REVIEWS, UNSURE};
 use crate::frontier::Address;
 use crate::neardup::{Config, Question};
-use crate::store::{Batch, Error, META, Update as _, View as _};
+use crate::store::{Batch, Error, META, Transaction, Update as _, View as _};
 use crate::text::features::{ArticleKeys, site_of};
 
+use super::lookup::Keep;
 use super::stored::{
     Judged, judge_near, judge_stored, keys_at, loose_contents, must_read, page_is_allowed,
 };
@@ -61,12 +62,12 @@ pub struct Range {
     pub apart: bool,
 }
 
-/// Places articles in a store, and looks again at those that are there.
-pub struct Placer<'a> {
+/// Places articles, and looks again at those that are there: in a store, unless it says otherwise.
+pub struct Placer<'a, T = Batch, I = Mutex<Index>> {
     /// All tables.
-    pub batch: &'a mut Batch,
+    pub batch: &'a mut T,
     /// The index.
-    pub index: &'a Mutex<Index>,
+    pub index: &'a I,
     /// The rule.
     pub config: &'a Config,
     /// When it is.
@@ -117,7 +118,7 @@ impl Looks {
     }
 }
 
-impl Placer<'_> {
+impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
     /// Looks at matches, in the order of their texts, as long as `goes_on` says so; at least at
     /// one. Returns what has changed, and up to which text it came.
     pub fn look(
@@ -150,7 +151,7 @@ impl Placer<'_> {
 
     /// Finds the place of an article among the stored ones.
     pub fn judge(&self, question: &Question<'_>) -> Result<Judged, Error> {
-        judge_stored(self.batch, &lock(self.index), question, self.config)
+        judge_stored(self.batch, self.index, question, self.config)
     }
 
     /// Does what follows when an article has been stored where it belongs: documents become one,
@@ -211,9 +212,7 @@ impl Placer<'_> {
             wary: (why == Why::Loose).then_some(carried.document),
             ..Question::new(&carried.keys, &carried.address)
         };
-        let index = lock(self.index);
-        let judged = judge_near(self.batch, &index, &question, self.config)?;
-        drop(index);
+        let judged = judge_near(self.batch, self.index, &question, self.config)?;
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let mut place = if judged.evicts.is_empty() { judged.place } else { Place::New };
         let fits = self.may_move(one.content, carried.document, &place)?;
@@ -269,9 +268,7 @@ impl Placer<'_> {
                 content: Some(one.content),
                 ..Question::new(&carried.keys, &carried.address)
             };
-            let index = lock(self.index);
-            let judged = judge_near(self.batch, &index, &question, self.config)?;
-            drop(index);
+            let judged = judge_near(self.batch, self.index, &question, self.config)?;
             merged += self.unite(number, &judged.also)?.merged;
         }
         Ok(merged)

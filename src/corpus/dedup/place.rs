@@ -2,11 +2,11 @@
 //! its place, found by its keys from then on, and what has to make room for it goes.
 
 use crate::corpus::clusters::{self, Arrival, Article, Joined, Left};
-use crate::corpus::index::lock;
 use crate::neardup::Question;
-use crate::store::Error;
+use crate::store::{Error, Transaction};
 
 use super::looks::Placer;
+use super::lookup::Keep;
 use super::stored::Judged;
 
 /// What became of an article.
@@ -66,7 +66,7 @@ pub enum Popularity {
     Score(u64),
 }
 
-impl Corpus for Placer<'_> {
+impl<T: Transaction, I: Keep<T>> Corpus for Placer<'_, T, I> {
     type Error = Error;
 
     fn place(&mut self, article: &Article, links: u64) -> Result<Placed, Error> {
@@ -124,11 +124,10 @@ impl Corpus for Placer<'_> {
     }
 }
 
-impl Placer<'_> {
+impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
     /// Names contents no more that are removed.
     fn forget(&self, left: &Left) {
-        let mut index = lock(self.index);
-        left.contents.iter().for_each(|content| index.forget(*content));
+        left.contents.iter().for_each(|content| self.index.forget(*content));
     }
 
     fn finish(
@@ -138,8 +137,7 @@ impl Placer<'_> {
         joined: Joined,
     ) -> Result<Placed, Error> {
         if let Some(content) = joined.content {
-            // For one article at a time: who only asks for keys waits neither for all nor the disk.
-            lock(self.index).insert(self.batch, content, &article.keys);
+            self.index.insert(self.batch, content, &article.keys);
         }
         clusters::count_found(self.batch, &judged.place)?;
         let united = self.follow(article, &joined, &judged)?;

@@ -12,11 +12,12 @@ use crate::neardup::{
     Config, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation, Trees, judge,
     loose_leaves, site_allows, takes_place, texts_of,
 };
-use crate::store::{BadRow, Batch, Error, Store, View as _};
+use crate::store::{BadRow, Batch, Error, Store, View};
 use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::Sketch;
 
 use super::Error as DedupError;
+use super::lookup::Lookup;
 
 /// Pages of a document on one site that are asked, before the URL of the article and after it,
 /// under each of both schemes.
@@ -41,9 +42,9 @@ pub struct Judged {
 }
 
 /// Finds the place of an article among the stored ones. Reads only.
-pub fn judge_stored(
-    batch: &Batch,
-    index: &Index,
+pub fn judge_stored<V: View>(
+    batch: &V,
+    index: &impl Lookup<V>,
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
@@ -61,7 +62,7 @@ pub fn judge_stored(
     let trees = StoredTrees(batch);
     let mut best: Option<(SiteRelation, u64, u64)> = None;
     let mut refused = None;
-    for (content, row) in equal::contents(batch, index, question.keys.text.hash)? {
+    for (content, row) in equal_contents(batch, index, question.keys.text.hash)? {
         let document = row.document;
         let mates = trees.mates(document, question)?;
         let allowed = site_allows(question, &mates, config);
@@ -91,10 +92,19 @@ pub fn judge_stored(
     Ok(judged)
 }
 
+/// Returns the contents that have a text of this hash, older ones first; of very many some.
+pub fn equal_contents<V: View>(
+    view: &V,
+    index: &impl Lookup<V>,
+    hash: u128,
+) -> Result<Vec<(u64, Content)>, Error> {
+    equal::contents(view, index.equal_texts(view, hash)?, hash)
+}
+
 /// Finds the place of a content that is stored already, as if it came only now.
-pub(super) fn judge_near(
-    batch: &Batch,
-    index: &Index,
+pub(super) fn judge_near<V: View>(
+    batch: &V,
+    index: &impl Lookup<V>,
     question: &Question<'_>,
     config: &Config,
 ) -> Result<Judged, Error> {
@@ -120,7 +130,7 @@ pub(super) fn judge_near(
 /// Tells whether a page of one document may be a page of another one, for all that is known of its
 /// site.
 pub(super) fn page_is_allowed(
-    batch: &Batch,
+    batch: &impl View,
     page: &Question<'_>,
     document: u64,
     config: &Config,
@@ -131,7 +141,7 @@ pub(super) fn page_is_allowed(
 }
 
 /// Returns for each of some contents whether it hangs on its tree by boilerplate alone.
-pub(super) fn loose_contents(batch: &Batch, contents: &[u64]) -> Result<Vec<bool>, Error> {
+pub(super) fn loose_contents(batch: &impl View, contents: &[u64]) -> Result<Vec<bool>, Error> {
     let mut trees: BTreeMap<u64, Vec<(usize, Content)>> = BTreeMap::new();
     for (at, content) in contents.iter().enumerate() {
         let row = must_read(batch, *content)?;
@@ -188,9 +198,9 @@ pub fn settle(store: &Store, index: &Arc<Mutex<Index>>, config: &Config) -> Resu
     Ok(batch.commit()?)
 }
 
-struct StoredTrees<'a>(&'a Batch);
+struct StoredTrees<'a, V>(&'a V);
 
-impl Trees for StoredTrees<'_> {
+impl<V: View> Trees for StoredTrees<'_, V> {
     type Error = Error;
 
     fn text(&self, content: u64) -> Result<Option<KnownText<'_>>, Error> {
@@ -244,7 +254,7 @@ impl Trees for StoredTrees<'_> {
 
 /// Copies of a document on the host of `site` that stand next to a URL there.
 fn neighbours(
-    batch: &Batch,
+    batch: &impl View,
     document: u64,
     site: &str,
     address: &str,
@@ -264,18 +274,18 @@ fn neighbours(
     Ok(found)
 }
 
-fn mate<'a>(batch: &Batch, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
+fn mate<'a>(batch: &impl View, address: &str, copy: &Copy) -> Result<Mate<'a>, Error> {
     let text: TextKeys = must_read(batch, copy.content)?.keys().text;
     let content = copy.content;
     Ok(Mate { content, standing: copy.standing(address), text: Cow::Owned(text) })
 }
 
-fn must_read_document(batch: &Batch, document: u64) -> Result<Document, Error> {
+fn must_read_document(batch: &impl View, document: u64) -> Result<Document, Error> {
     let missing = BadRow { kind: "document", detail: "a content names one that is missing" };
     Ok(batch.get(DOCUMENTS, document)?.ok_or(missing)?)
 }
 
-pub(super) fn must_read(batch: &Batch, content: u64) -> Result<Content, Error> {
+pub(super) fn must_read(batch: &impl View, content: u64) -> Result<Content, Error> {
     let missing = BadRow { kind: "content", detail: "the index names one that is missing" };
     Ok(batch.get(CONTENTS, content)?.ok_or(missing)?)
 }

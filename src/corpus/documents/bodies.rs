@@ -11,7 +11,7 @@ use zstd::bulk::Compressor;
 
 use crate::corpus::tables::{BODIES, BODY_PARTS};
 use crate::store::{
-    BadRow, Batch, Blob, Error, MaybeContentNumber, Number, Row as _, Update as _, View, row,
+    BadRow, Blob, Error, MaybeContentNumber, Number, Row as _, Transaction, Update as _, View, row,
 };
 
 row! {
@@ -46,11 +46,12 @@ thread_local! {
 
 /// Writes the text of `content`, compressed against the text of `base` if there is one.
 pub fn write_body(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     content: u64,
     text: &str,
     base: Option<u64>,
 ) -> Result<(), Error> {
+    let base = base.filter(|_| batch.has_texts());
     let base_text = base.map(|base| read_body(batch, base)).transpose()?.flatten();
     let packed = match &base_text {
         Some(base_text) => Compressor::with_dictionary(LEVEL, base_text.as_bytes())
@@ -102,7 +103,7 @@ impl StoredBody {
 }
 
 /// Removes the text of `content`.
-pub fn remove_body(batch: &mut Batch, content: u64) -> Result<(), Error> {
+pub fn remove_body(batch: &mut impl Transaction, content: u64) -> Result<(), Error> {
     batch.remove(BODIES, content)?;
     batch.clear(BODY_PARTS, (content, 0)..=(content, u32::MAX))
 }

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::HISTORY;
-use crate::store::{Batch, Error, Signed, Text, Update as _, View, row};
+use crate::store::{Error, Signed, Text, Transaction, Update as _, View, row};
 
 row! {
     /// A change of the canonical copy.
@@ -19,7 +19,7 @@ row! {
 
 /// Adds a change to the history of a document.
 pub fn note_change(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     change: &CanonicalChange,
 ) -> Result<(), Error> {
@@ -31,7 +31,10 @@ pub fn note_change(
 }
 
 /// Removes all changes of a document and returns them, oldest first.
-pub fn forget_changes(batch: &mut Batch, document: u64) -> Result<Vec<CanonicalChange>, Error> {
+pub fn forget_changes(
+    batch: &mut impl Transaction,
+    document: u64,
+) -> Result<Vec<CanonicalChange>, Error> {
     let changes = changes_of(batch, document)?;
     batch.clear(HISTORY, (document, 0)..=(document, u64::MAX))?;
     Ok(changes)

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERDICT_PLACES};
-use crate::store::{BadRow, Batch, Error, Key, Update as _, View};
+use crate::store::{BadRow, Error, Key, Transaction, Update as _, View};
 
 pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
 pub use facts::Facts;
@@ -103,7 +103,11 @@ impl Key for DocId {
 
 /// Writes the document with the given number, and its place in the order of copies. If search shows
 /// something else of it than before, that is noted in the same transaction.
-pub fn write_document(batch: &mut Batch, number: u64, document: &Document) -> Result<(), Error> {
+pub fn write_document(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: &Document,
+) -> Result<(), Error> {
     let was = batch.replace(DOCUMENTS, number, document)?;
     let shown = document.shown();
     if was.as_ref().map(Document::shown) != Some(shown) {
@@ -116,7 +120,7 @@ pub fn write_document(batch: &mut Batch, number: u64, document: &Document) -> Re
 }
 
 /// Notes that a copy of the document with the given number came again.
-pub fn note_again(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), Error> {
+pub fn note_again(batch: &mut impl Transaction, number: u64, now: Timestamp) -> Result<(), Error> {
     if let Some(document) = batch.get(DOCUMENTS, number)?
         && document.last_arrival < now
     {
@@ -128,7 +132,7 @@ pub fn note_again(batch: &mut Batch, number: u64, now: Timestamp) -> Result<(), 
 
 /// Removes the document with the given number, and its place in the order of copies, and notes
 /// that for the search.
-pub fn remove_document(batch: &mut Batch, number: u64) -> Result<(), Error> {
+pub fn remove_document(batch: &mut impl Transaction, number: u64) -> Result<(), Error> {
     let was = batch.take(DOCUMENTS, number)?;
     batch.put(SEARCH_CHANGES, number, &0)?;
     if let Some(place) = batch.take(VERDICT_PLACES, number)? {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::PAGES;
 use crate::store::{
-    BadRow, Batch, Blob, Error, Flag, List, MaybeNumber, Nested, Number, Row as _, Signed, Text,
-    Update as _, View, row,
+    BadRow, Blob, Error, Flag, List, MaybeNumber, Nested, Number, Row as _, Signed, Text, Update,
+    View, row,
 };
 
 /// A thing of a page that may be kept.
@@ -200,12 +200,12 @@ impl KeptPage {
 }
 
 /// Notes what is kept of the page of a copy.
-pub fn write_page(batch: &mut Batch, url: &str, page: &KeptPage) -> Result<(), Error> {
+pub fn write_page(batch: &mut impl Update, url: &str, page: &KeptPage) -> Result<(), Error> {
     batch.put(PAGES, url, page)
 }
 
 /// Forgets what was kept of the page of a copy.
-pub fn remove_page(batch: &mut Batch, url: &str) -> Result<(), Error> {
+pub fn remove_page(batch: &mut impl Update, url: &str) -> Result<(), Error> {
     batch.remove(PAGES, url).map(drop)
 }
 

@@ -11,7 +11,7 @@ use std::ops::Bound;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::tables::{ARRIVALS, GROWTH, RANKING, VERDICT_LOG, VERDICT_PLACES};
-use crate::store::{Batch, Error, Number, Update as _, View, row};
+use crate::store::{Error, Number, Transaction, Update as _, View, row};
 
 /// Milliseconds of an hour.
 pub const HOUR: u64 = 3_600_000;
@@ -31,7 +31,12 @@ row! {
 }
 
 /// Moves a document in the order of copies.
-pub(super) fn place(batch: &mut Batch, document: u64, was: u64, copies: u64) -> Result<(), Error> {
+pub(super) fn place(
+    batch: &mut impl Transaction,
+    document: u64,
+    was: u64,
+    copies: u64,
+) -> Result<(), Error> {
     if was == copies {
         return Ok(());
     }
@@ -65,7 +70,7 @@ fn hour_of(time: Timestamp) -> u64 {
 
 /// Notes that a copy of a document came, perhaps the first one.
 pub fn note_arrival(
-    batch: &mut Batch,
+    batch: &mut impl Transaction,
     document: u64,
     first: bool,
     now: Timestamp,
@@ -88,7 +93,11 @@ pub fn note_arrival(
 }
 
 /// Takes back that a copy joined a document at this moment: it had joined before.
-pub fn take_back_arrival(batch: &mut Batch, document: u64, now: Timestamp) -> Result<(), Error> {
+pub fn take_back_arrival(
+    batch: &mut impl Transaction,
+    document: u64,
+    now: Timestamp,
+) -> Result<(), Error> {
     let hour = hour_of(now);
     if let Some(mut arrivals) = batch.get(ARRIVALS, hour)? {
         arrivals.copies = arrivals.copies.saturating_sub(1);
@@ -121,7 +130,7 @@ pub fn growth_since(
 }
 
 /// Moves a document to the end of those whose copies have changed.
-pub(super) fn note_duplicate_feed(batch: &mut Batch, number: u64) -> Result<(), Error> {
+pub(super) fn note_duplicate_feed(batch: &mut impl Transaction, number: u64) -> Result<(), Error> {
     let place = batch.next_number("next_verdict")?;
     if let Some(was) = batch.replace(VERDICT_PLACES, number, &place)? {
         batch.remove(VERDICT_LOG, was)?;

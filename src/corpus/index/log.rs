@@ -4,7 +4,7 @@
 //! Bytes of an entry: 1 if the content went, else 0; its number.
 
 use crate::corpus::tables::INDEX_LOG;
-use crate::store::{BadRow, Batch, Error, View};
+use crate::store::{BadRow, Error, Transaction, View};
 
 /// Bytes of an entry.
 const ENTRY: usize = 9;
@@ -19,7 +19,7 @@ pub struct Change {
 }
 
 /// Notes a change.
-pub fn note(batch: &mut Batch, change: Change) {
+pub fn note(batch: &mut impl Transaction, change: Change) {
     let mut entry = [0; ENTRY];
     entry[0] = u8::from(change.gone);
     entry[1..].copy_from_slice(&change.content.to_be_bytes());

@@ -1,0 +1,287 @@
+//! Rows of documents, each with its state and version.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use redis::{Value, cmd};
+
+use super::keys::{DocumentPlace, NUMBER_MAX, Step, partition_of, partitions};
+use super::{Engine, Error};
+
+/// A row, as it lies in the cluster.
+pub type Row = Vec<u8>;
+
+/// How often a document was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version(pub(super) [u8; 4]);
+
+impl Version {
+    /// That of a document that is not there yet.
+    pub const NONE: Self = Self([0; 4]);
+}
+
+/// A document that is to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Its number.
+    pub document: u64,
+    /// By whom.
+    pub how: How,
+}
+
+/// Who looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Somebody who only reads.
+    Read,
+    /// Somebody newer, who waits for what is pending.
+    Newer,
+    /// Somebody older, who marks what is pending and takes no notice of it.
+    Older,
+}
+
+/// What is there of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing that counts.
+    Nothing,
+    /// It is pending, and must be waited for.
+    Waits,
+    /// A row.
+    Live(Live),
+    /// A row that is locked by a change of several documents.
+    Locked([u8; 16]),
+}
+
+/// A row that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// Its version.
+    pub version: Version,
+    /// The row.
+    pub row: Row,
+}
+
+/// What became of a document that was to be settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It is live.
+    Live,
+    /// Somebody older was announced since: it must look again.
+    Marked,
+    /// It came too late: others took no notice of it.
+    Late,
+}
+
+/// A row that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// The document.
+    pub document: u64,
+    /// The version that was read.
+    pub version: Version,
+    /// The row; empty to remove the document.
+    pub row: Row,
+}
+
+/// A step on a document with further arguments.
+pub(super) fn step(document: u64, more: Vec<Vec<u8>>) -> Step {
+    let place = DocumentPlace::of(document);
+    let mut arguments = vec![place.hash.into_bytes(), place.field.into_bytes()];
+    arguments.extend(more);
+    Step { partition: place.partition, arguments }
+}
+
+/// A span of time as an argument.
+pub(super) fn in_millis(span: Duration) -> Vec<u8> {
+    span.as_millis().to_string().into_bytes()
+}
+
+/// Reads a row behind the letter of its state.
+fn live(value: &[u8]) -> Option<Live> {
+    let (version, row) = value.strip_prefix(b"l")?.split_first_chunk()?;
+    Some(Live { version: Version(*version), row: row.to_vec() })
+}
+
+impl Engine {
+    /// Announces documents: they are pending for so long.
+    pub fn announce(&mut self, documents: &[u64], span: Duration) -> Result<(), Error> {
+        let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
+        self.steps("announce", &[in_millis(span)], steps).map(drop)
+    }
+
+    /// Takes the marks off pending documents, before another look. Returns which still are pending.
+    pub fn renew(&mut self, documents: &[u64], span: Duration) -> Result<Vec<bool>, Error> {
+        let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
+        let answers = self.steps("renew", &[in_millis(span)], steps)?;
+        Ok(answers.iter().map(|answer| answer == b"+").collect())
+    }
+
+    /// Looks at documents.
+    pub fn look(&mut self, looks: &[Look]) -> Result<Vec<Found>, Error> {
+        let how = |how| match how {
+            How::Read => b"r".to_vec(),
+            How::Newer => b"w".to_vec(),
+            How::Older => b"m".to_vec(),
+        };
+        let steps = looks.iter().map(|look| step(look.document, vec![how(look.how)])).collect();
+        let answers = self.steps("look", &[], steps)?;
+        answers.iter().map(|value| found(value)).collect()
+    }
+
+    /// Makes pending documents live.
+    pub fn settle(&mut self, rows: Vec<Write>) -> Result<Vec<Settled>, Error> {
+        let steps = rows.into_iter().map(|write| step(write.document, vec![write.row])).collect();
+        let answers = self.steps("settle", &[], steps)?;
+        let settled = answers.iter().map(|answer| match answer.as_slice() {
+            b"+" => Ok(Settled::Live),
+            b"m" => Ok(Settled::Marked),
+            b"g" => Ok(Settled::Late),
+            _ => Err(Error::Odd("settle gave no state".to_owned())),
+        });
+        settled.collect()
+    }
+
+    /// Forgets documents that were announced and are not wanted.
+    pub fn withdraw(&mut self, documents: &[u64]) -> Result<(), Error> {
+        let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
+        self.steps("withdraw", &[], steps).map(drop)
+    }
+
+    /// Writes documents, each unless somebody has written it since it was read. Returns which were.
+    pub fn write(&mut self, writes: Vec<Write>) -> Result<Vec<bool>, Error> {
+        let steps = writes
+            .into_iter()
+            .map(|Write { document, version, row }| step(document, vec![version.0.to_vec(), row]));
+        let answers = self.steps("write", &[], steps.collect())?;
+        Ok(answers.iter().map(|answer| answer == b"+").collect())
+    }
+
+    /// Takes so many numbers that nobody else gets; returns the first one.
+    pub fn numbers(&mut self, count: u64) -> Result<u64, Error> {
+        let mut take = cmd("INCRBY");
+        take.arg(format!("{}next", self.base(0))).arg(count);
+        match self.ask_one(take)? {
+            Value::Int(last) if last >= 0 && last.cast_unsigned() <= NUMBER_MAX => {
+                Ok(last.cast_unsigned() - count + 1)
+            }
+            other => Err(Error::Odd(format!("no number is left: {other:?}"))),
+        }
+    }
+
+    /// Fixes a setting of the crawl as `given`, or compares it with what was fixed.
+    pub fn fix(&mut self, name: &'static str, given: &str) -> Result<(), Error> {
+        let key = format!("{}settings", self.base(0));
+        let (mut set, mut read) = (cmd("HSETNX"), cmd("HGET"));
+        set.arg(&key).arg(name).arg(given);
+        read.arg(&key).arg(name);
+        let answers = self.ask(&[set, read])?;
+        let Some(Value::BulkString(stored)) = answers.last() else {
+            return Err(Error::Odd(format!("the setting {name} is lost")));
+        };
+        if stored == given.as_bytes() {
+            return Ok(());
+        }
+        let stored = String::from_utf8_lossy(stored).into_owned();
+        let (prefix, given) = (self.prefix().to_owned(), given.to_owned());
+        Err(Error::Setting { prefix, name, stored, given })
+    }
+
+    /// Writes how much a worker has counted in all: sent twice, it counts once.
+    pub fn count(&mut self, worker: u64, counts: &HashMap<String, u64>) -> Result<(), Error> {
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let mut set = cmd("HSET");
+        set.arg(format!("{}counts:{worker:016x}", self.base(partition_of(worker))));
+        counts.iter().for_each(|(name, count)| _ = set.arg(name).arg(*count));
+        self.ask_one(set).map(drop)
+    }
+
+    /// Notes documents that deserve a second look.
+    pub fn note_due(&mut self, documents: &[u64]) -> Result<(), Error> {
+        let commands = documents.iter().map(|document| {
+            let mut add = cmd("SADD");
+            add.arg(format!("{}due", self.base(DocumentPlace::of(*document).partition)));
+            add.arg(*document);
+            add
+        });
+        let commands: Vec<_> = commands.collect();
+        self.ask(&commands).map(drop)
+    }
+
+    /// Takes documents that deserve a second look, at most so many of each partition. Nobody else
+    /// gets them.
+    pub fn take_due(&mut self, most: u64) -> Result<Vec<u64>, Error> {
+        let commands = partitions().map(|partition| {
+            let mut take = cmd("SPOP");
+            take.arg(format!("{}due", self.base(partition))).arg(most);
+            take
+        });
+        let commands: Vec<_> = commands.collect();
+        let mut due = Vec::new();
+        for answer in self.ask(&commands)? {
+            let (Value::Array(numbers) | Value::Set(numbers)) = answer else { continue };
+            due.extend(numbers.iter().filter_map(|number| match number {
+                Value::BulkString(digits) => std::str::from_utf8(digits).ok()?.parse::<u64>().ok(),
+                _ => None,
+            }));
+        }
+        due.sort_unstable();
+        Ok(due)
+    }
+
+    /// Calls `each` with the numbers of all documents, also of pending ones, some at a time.
+    /// Documents that come or go meanwhile may be missing.
+    pub fn each_document(
+        &mut self,
+        each: &mut dyn FnMut(&mut Self, Vec<u64>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Hashes are numbered: the last one is where the last number is.
+        for hash in 0..=self.last_hash()? {
+            let name = DocumentPlace::hash(hash);
+            let commands = partitions().map(|partition| {
+                let mut keys = cmd("HKEYS");
+                keys.arg(format!("{}{name}", self.base(partition)));
+                keys
+            });
+            let commands: Vec<_> = commands.collect();
+            let mut numbers = Vec::new();
+            for (partition, fields) in partitions().zip(self.ask(&commands)?) {
+                let Value::Array(fields) = fields else { continue };
+                numbers.extend(fields.iter().filter_map(|field| match field {
+                    Value::BulkString(field) => DocumentPlace::number(partition, hash, field),
+                    _ => None,
+                }));
+            }
+            if !numbers.is_empty() {
+                each(self, numbers)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the last hash that a partition may have.
+    fn last_hash(&mut self) -> Result<u64, Error> {
+        let mut read = cmd("GET");
+        read.arg(format!("{}next", self.base(0)));
+        let digits = match self.ask_one(read)? {
+            Value::BulkString(digits) => digits,
+            _ => Vec::new(),
+        };
+        let last = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
+        Ok(DocumentPlace::hash_of(last.unwrap_or(0)))
+    }
+}
+
+fn found(value: &[u8]) -> Result<Found, Error> {
+    match value.first() {
+        Some(b'l') => live(value).map(Found::Live),
+        Some(b'k') => value[1..].first_chunk().map(|change| Found::Locked(*change)),
+        Some(b'w') => Some(Found::Waits),
+        // Pending and only read, newer, or late.
+        None | Some(b'p' | b'n' | b'g') => Some(Found::Nothing),
+        Some(_) => None,
+    }
+    .ok_or_else(|| Error::Odd("a document has no state".to_owned()))
+}

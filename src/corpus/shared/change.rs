@@ -1,0 +1,228 @@
+//! Changes by the rules: announced, looked for, judged, written, and tried again where somebody else
+//! was faster. Many at a time, so that few round trips do for all.
+
+use std::collections::BTreeSet;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::cluster::{Look, Posting};
+use crate::corpus::clusters::Article;
+use crate::corpus::dedup::Placer;
+use crate::store;
+
+use super::commit::{Outcome, Plan, makes};
+use super::keys::SharedKeys;
+use super::unit::Unit;
+use super::{Error, SharedCorpus};
+
+/// Wait for an article of another worker, and before what somebody else has written is read again.
+const WAIT: Duration = Duration::from_millis(2);
+const WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// Times that a change is tried while others write the same, or are waited for.
+const TRIES_MAX: u32 = 1_000;
+
+/// The rules, on documents of the cluster.
+pub(super) type SharedPlacer<'a, 'u> = Placer<'a, Unit<'u>, SharedKeys>;
+
+/// An article that was announced.
+pub(super) struct Announced {
+    pub number: u64,
+    /// They are there.
+    pub postings: BTreeSet<Posting>,
+}
+
+/// One of the things that are done together.
+struct Task<'a, R> {
+    article: Option<&'a Article>,
+    announced: Option<Announced>,
+    done: Option<R>,
+}
+
+/// A task that was tried, and can be written.
+pub(super) struct Tried {
+    at: usize,
+    pub plan: Plan,
+}
+
+impl SharedCorpus {
+    /// Does things by the rules and writes them, each again and again until nobody else has written
+    /// the same meanwhile. An article that may become a document is announced first.
+    pub(super) fn change_all<R>(
+        &self,
+        articles: &[Option<&Article>],
+        work: &mut dyn FnMut(usize, &mut SharedPlacer<'_, '_>) -> Result<R, store::Error>,
+    ) -> Result<Vec<R>, Error> {
+        let task = |article| Task { article, announced: None, done: None };
+        let mut tasks: Vec<Task<'_, R>> = articles.iter().copied().map(task).collect();
+        let mut left: Vec<usize> = (0..tasks.len()).collect();
+        let mut wait = WAIT;
+        for _ in 0..TRIES_MAX {
+            if left.is_empty() {
+                return Ok(tasks.into_iter().filter_map(|task| task.done).collect());
+            }
+            let before = left.len();
+            left = self.round(&mut tasks, &left, work)?;
+            if left.len() < before {
+                wait = WAIT;
+            } else if !left.is_empty() {
+                self.rest(wait);
+                wait = (wait * 2).min(WAIT_MAX);
+            }
+        }
+        let late = left.first().and_then(|at| articles[*at]);
+        Err(Error::Busy(late.map(|article| article.address.clone())))
+    }
+
+    /// Tries all tasks that are left once. Returns those that must be tried again.
+    fn round<R>(
+        &self,
+        tasks: &mut [Task<'_, R>],
+        left: &[usize],
+        work: &mut dyn FnMut(usize, &mut SharedPlacer<'_, '_>) -> Result<R, store::Error>,
+    ) -> Result<Vec<usize>, Error> {
+        let keys = self.announce(tasks, left)?;
+        let number = |at: usize| tasks[at].announced.as_ref().map(|announced| announced.number);
+        let mut units: Vec<Unit<'_>> = left.iter().map(|at| Unit::new(self, number(*at))).collect();
+        self.preload(tasks, left, &keys, &units)?;
+        let (mut tried, mut done) = (Vec::new(), Vec::new());
+        let (config, now) = (&self.config, self.now());
+        for ((at, unit), keys) in left.iter().copied().zip(&mut units).zip(&keys) {
+            let result = work(at, &mut Placer { batch: unit, index: keys, config, now })?;
+            if !unit.waits() {
+                tried.push(Tried { at, plan: self.plan(unit)? });
+                done.push((result, unit.counts()));
+            }
+        }
+        let announced: Vec<Option<&Announced>> =
+            tried.iter().map(|one| tasks[one.at].announced.as_ref()).collect();
+        let outcomes = self.carry_out(&tried, &announced)?;
+        let mut over = Vec::new();
+        for ((Tried { at, plan }, outcome), (result, counts)) in
+            tried.into_iter().zip(outcomes).zip(done)
+        {
+            let task = &mut tasks[at];
+            if outcome == Outcome::Written {
+                task.done = Some(result);
+                self.add_counts(counts);
+                over.extend(task.announced.take_if(|one| !makes(&plan, one.number)));
+            } else if outcome == Outcome::Late {
+                over.extend(task.announced.take());
+            }
+        }
+        self.withdraw(&over)?;
+        self.send_counts()?;
+        Ok(left.iter().copied().filter(|at| tasks[*at].done.is_none()).collect())
+    }
+
+    /// Waits a little, not as long as others who wait for the same.
+    fn rest(&self, wait: Duration) {
+        let own = self.worker.rotate_left(self.changes.get() as u32) % 64;
+        sleep(wait + wait * own as u32 / 64);
+    }
+
+    /// Announces articles, and then asks by all their keys who else was: in this order, so that of
+    /// two who race at least one sees the other. Returns what was found for each task.
+    fn announce<R>(
+        &self,
+        tasks: &mut [Task<'_, R>],
+        left: &[usize],
+    ) -> Result<Vec<SharedKeys>, Error> {
+        self.renew(tasks, left)?;
+        let mut new = Vec::new();
+        for at in left {
+            let task = &mut tasks[*at];
+            if let (Some(article), None) = (task.article, &task.announced) {
+                let engine = &mut *self.engine.borrow_mut();
+                let number = self.numbers.borrow_mut().next(engine)?;
+                let postings = self.postings_of_article(article, number);
+                task.announced = Some(Announced { number, postings });
+                new.push(number);
+            }
+        }
+        if !new.is_empty() {
+            self.engine.borrow_mut().announce(&new, self.span)?;
+        }
+        tracing::trace!("announced");
+        let of_task = |at: &usize| tasks[*at].announced.as_ref().map(|one| &one.postings);
+        let postings: Vec<Posting> = left.iter().filter_map(of_task).flatten().copied().collect();
+        let mut found = self.engine.borrow_mut().post(&self.buckets, &postings)?.into_iter();
+        let mut all = Vec::new();
+        for at in left {
+            let keys = SharedKeys::default();
+            for posting in of_task(at).into_iter().flatten() {
+                keys.add(posting, found.next().unwrap_or_default());
+            }
+            if let Some(article) = tasks[*at].article {
+                keys.ask(self, &self.asked(&article.keys))?;
+            }
+            all.push(keys);
+        }
+        tracing::trace!("looked");
+        Ok(all)
+    }
+
+    /// Takes the marks off articles that were announced before; those that are late get a new
+    /// number.
+    fn renew<R>(&self, tasks: &mut [Task<'_, R>], left: &[usize]) -> Result<(), Error> {
+        let known: Vec<usize> =
+            left.iter().copied().filter(|at| tasks[*at].announced.is_some()).collect();
+        let numbers: Vec<u64> = known
+            .iter()
+            .filter_map(|at| tasks[*at].announced.as_ref().map(|one| one.number))
+            .collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let pending = self.engine.borrow_mut().renew(&numbers, self.span)?;
+        let mut over = Vec::new();
+        for (at, pending) in known.into_iter().zip(pending) {
+            over.extend(tasks[at].announced.take_if(|_| !pending));
+        }
+        self.withdraw(&over)
+    }
+
+    /// Reads the documents that the judge will likely ask for, all together.
+    fn preload<R>(
+        &self,
+        tasks: &[Task<'_, R>],
+        left: &[usize],
+        keys: &[SharedKeys],
+        units: &[Unit<'_>],
+    ) -> Result<(), Error> {
+        let mut looks: Vec<Look> = Vec::new();
+        let mut counts = Vec::new();
+        for ((at, keys), unit) in left.iter().zip(keys).zip(units) {
+            let wanted = match tasks[*at].article {
+                Some(article) => unit.wanted(&keys.likely(self, article)?),
+                None => Vec::new(),
+            };
+            counts.push(wanted.len());
+            looks.extend(wanted);
+        }
+        if looks.is_empty() {
+            return Ok(());
+        }
+        let found = self.engine.borrow_mut().look_unlocked(&looks)?;
+        let mut found = looks.into_iter().zip(found);
+        for (count, unit) in counts.into_iter().zip(units) {
+            found.by_ref().take(count).try_for_each(|(look, found)| unit.take_in(look, found))?;
+        }
+        Ok(())
+    }
+
+    /// Takes back what was announced of articles that did not become documents.
+    fn withdraw(&self, over: &[Announced]) -> Result<(), Error> {
+        if over.is_empty() {
+            return Ok(());
+        }
+        let postings: Vec<Posting> =
+            over.iter().flat_map(|one| one.postings.iter().copied()).collect();
+        let numbers: Vec<u64> = over.iter().map(|one| one.number).collect();
+        let engine = &mut *self.engine.borrow_mut();
+        engine.unpost(&self.buckets, &postings)?;
+        engine.withdraw(&numbers)?;
+        tracing::trace!("withdrawn");
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Writing what a transaction has changed: postings before, so that nothing is there that is not
+//! found; then the documents, if nobody else has written them; what is not wanted any more at last.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::cluster::{Change, Posting, Settled, Version, Write, Written};
+use crate::store::{Error, Name};
+
+use super::SharedCorpus;
+use super::change::{Announced, Tried};
+use super::rows::{PartRow, encode};
+use super::unit::{ChangedDocument, Unit};
+
+/// What is to be written.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub writes: Vec<Write>,
+    /// Postings that must be there before, and such that lead nowhere behind.
+    pub added: BTreeSet<Posting>,
+    pub removed: BTreeSet<Posting>,
+    /// Documents that deserve a second look.
+    pub due: Vec<u64>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Written,
+    /// Somebody else has written one of the documents.
+    Conflict,
+    /// Somebody older was announced.
+    Marked,
+    /// The article was announced too long ago.
+    Late,
+}
+
+impl SharedCorpus {
+    /// Plans the writing of all that a transaction has changed.
+    pub(super) fn plan(&self, unit: &Unit<'_>) -> Result<Plan, Error> {
+        let mut plan = Plan::default();
+        for ChangedDocument { number, version, was, is } in unit.changed()? {
+            let before = self.postings_of(number, &was)?;
+            let after = self.postings_of(number, &is)?;
+            plan.added.extend(after.difference(&before));
+            plan.removed.extend(before.difference(&after));
+            let deserves = |table: Name| {
+                let rows = |rows: &[PartRow]| {
+                    let of_table = rows.iter().filter(|row| row.table == table);
+                    of_table.map(|row| row.key.clone()).collect::<BTreeSet<_>>()
+                };
+                !rows(&is).is_subset(&rows(&was))
+            };
+            if deserves(Name::Unsure) || deserves(Name::Reviews) {
+                plan.due.push(number);
+            }
+            let row = if is.iter().any(|row| row.table == Name::Documents) {
+                encode(&is)
+            } else {
+                Vec::new()
+            };
+            plan.writes.push(Write { document: number, version, row });
+        }
+        Ok(plan)
+    }
+
+    /// Writes what was planned, each if nobody else has written the same. `announced` are the
+    /// articles that are placed, whose postings are there.
+    pub(super) fn carry_out(
+        &self,
+        tried: &[Tried],
+        announced: &[Option<&Announced>],
+    ) -> Result<Vec<Outcome>, Error> {
+        let mut added = BTreeSet::new();
+        for (one, announced) in tried.iter().zip(announced) {
+            let is_new =
+                |one: &&Posting| announced.is_none_or(|known| !known.postings.contains(one));
+            added.extend(one.plan.added.iter().filter(is_new).copied());
+        }
+        self.texts.borrow_mut().sync()?;
+        let engine = &mut *self.engine.borrow_mut();
+        if !added.is_empty() {
+            engine.post(&self.buckets, &added.into_iter().collect::<Vec<_>>())?;
+        }
+        tracing::trace!("posted");
+        let mut outcomes = vec![Outcome::Written; tried.len()];
+        let (mut settles, mut writes) = (Vec::new(), Vec::new());
+        let mut taken = BTreeSet::new();
+        for (at, (one, announced)) in tried.iter().zip(announced).enumerate() {
+            let number = announced.map(|announced| announced.number);
+            if one.plan.writes.iter().any(|write| taken.contains(&write.document)) {
+                // Another one of these was faster.
+                outcomes[at] = Outcome::Conflict;
+                continue;
+            }
+            taken.extend(one.plan.writes.iter().map(|write| write.document));
+            match one.plan.writes.as_slice() {
+                [] => {}
+                [write] if write.version == Version::NONE && Some(write.document) == number => {
+                    settles.push((at, write.clone()));
+                }
+                [write] if write.version != Version::NONE => writes.push((at, write.clone())),
+                several => {
+                    self.changes.set(self.changes.get() + 1);
+                    let change = Change::of(self.worker, self.changes.get());
+                    if engine.write_together(change, several)? == Written::None {
+                        outcomes[at] = Outcome::Conflict;
+                    }
+                }
+            }
+        }
+        let (places, rows): (Vec<usize>, Vec<Write>) = settles.into_iter().unzip();
+        for (at, settled) in places.into_iter().zip(engine.settle(rows)?) {
+            outcomes[at] = match settled {
+                Settled::Live => Outcome::Written,
+                Settled::Marked => Outcome::Marked,
+                Settled::Late => Outcome::Late,
+            };
+        }
+        let (places, rows): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
+        for (at, written) in places.into_iter().zip(engine.write(rows)?) {
+            outcomes[at] = if written { Outcome::Written } else { Outcome::Conflict };
+        }
+        tracing::trace!("written");
+        let (mut due, mut removed) = (Vec::new(), Vec::new());
+        for (one, outcome) in tried.iter().zip(&outcomes) {
+            if *outcome == Outcome::Written {
+                due.extend(one.plan.due.iter().copied());
+                removed.extend(one.plan.removed.iter().copied());
+            }
+        }
+        if !due.is_empty() {
+            engine.note_due(&due)?;
+        }
+        if !removed.is_empty() {
+            engine.unpost(&self.buckets, &removed)?;
+        }
+        Ok(outcomes)
+    }
+
+    /// Adds to the counters of this worker.
+    pub(super) fn add_counts(&self, new: HashMap<String, u64>) {
+        let mut counts = self.counts.borrow_mut();
+        for (name, by) in new {
+            *counts.entry(name).or_default() += by;
+            self.has_counted.set(true);
+        }
+    }
+
+    /// Tells the cluster how much this worker has counted in all.
+    pub(super) fn send_counts(&self) -> Result<(), Error> {
+        if self.has_counted.replace(false) {
+            self.engine.borrow_mut().count(self.worker, &self.counts.borrow())?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a document was made of an article that was announced under its number.
+pub(super) fn makes(plan: &Plan, number: u64) -> bool {
+    plan.writes.iter().any(|write| write.document == number && !write.row.is_empty())
+}

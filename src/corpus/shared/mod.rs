@@ -1,0 +1,216 @@
+//! The corpus of many workers: documents in a cluster of servers, texts in files.
+//!
+//! In: articles, from any number of workers at a time. Out: their places, as one worker with a file
+//! would find them, but for the order in which they come.
+//!
+//! All that is said of one document lies in one row of the cluster: its copies, its contents with
+//! their sketches, its history. The rules of `clusters` and the judge work on a `Unit`, which reads
+//! such rows as they are asked for and writes those that have changed if nobody else has. Postings
+//! lead from keys to documents; only the root of a document has those of near-duplicates.
+
+mod change;
+mod commit;
+mod keys;
+mod numbers;
+mod place;
+mod postings;
+mod rows;
+mod second;
+mod texts;
+mod unit;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::base::clock::{Clock, Timestamp};
+use crate::cluster::{self, Buckets, Engine, Found, Settings, Traffic};
+use crate::corpus::documents::{Copy, DocId, Document, copies_of, read_body};
+use crate::corpus::tables::DOCUMENTS;
+use crate::neardup::{self, Config, Finder};
+use crate::store::{self, View as _};
+
+use keys::SharedKeys;
+use numbers::Numbers;
+use texts::Texts;
+use unit::Unit;
+
+pub use place::SentArticle;
+pub use second::SharedLooked;
+
+/// Time in which an article that was announced must be decided; others wait no longer for it.
+const SPAN: Duration = Duration::from_secs(5);
+
+/// What stops the program at a corpus of many workers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The settings of the dedup stage cannot be.
+    #[error(transparent)]
+    Settings(#[from] neardup::Error),
+    /// The cluster cannot be used.
+    #[error(transparent)]
+    Cluster(#[from] cluster::Error),
+    /// Others have written the same documents again and again.
+    #[error("{} cannot be stored: others write the same documents all the time: run again",
+        .0.as_deref().unwrap_or("a change"))]
+    Busy(Option<String>),
+    /// A row or a text cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl From<cluster::Error> for store::Error {
+    fn from(error: cluster::Error) -> Self {
+        Self::Remote(Box::new(error))
+    }
+}
+
+/// How a corpus of many workers is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedOptions {
+    /// Documents that are expected: fixed when the corpus is begun. With ten times as many, a
+    /// look-up reads ten times as much.
+    pub documents: u64,
+    /// Time in which an article that was announced must be decided.
+    pub span: Duration,
+}
+
+impl Default for SharedOptions {
+    fn default() -> Self {
+        Self { documents: 10_000_000, span: SPAN }
+    }
+}
+
+/// A corpus that many workers share.
+pub struct SharedCorpus {
+    engine: RefCell<Engine>,
+    buckets: Buckets,
+    config: Config,
+    /// Says what keys an article has; it holds none.
+    finder: Finder,
+    texts: RefCell<Texts>,
+    numbers: RefCell<Numbers>,
+    /// Drawn anew whenever it is opened: no two workers have the same.
+    worker: u64,
+    changes: Cell<u64>,
+    counts: RefCell<HashMap<String, u64>>,
+    /// The cluster does not know all of them.
+    has_counted: Cell<bool>,
+    span: Duration,
+    clock: Clock,
+}
+
+/// A document with its copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedDocument {
+    /// Its number.
+    pub number: u64,
+    /// The document.
+    pub document: Document,
+    /// Its copies, in the order of their URLs.
+    pub copies: Vec<(String, Copy)>,
+}
+
+impl std::fmt::Debug for SharedCorpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedCorpus").field("worker", &self.worker).finish_non_exhaustive()
+    }
+}
+
+impl SharedCorpus {
+    /// Opens the corpus in a cluster; it is begun if it is not there. Texts that it brings go into a
+    /// folder of its own below `texts`, which all workers see.
+    ///
+    /// # Errors
+    ///
+    /// Names the node that cannot be used, or the setting with which the corpus was begun.
+    pub fn open(
+        settings: &Settings,
+        texts: &Path,
+        config: &Config,
+        options: SharedOptions,
+    ) -> Result<Self, Error> {
+        let finder = Finder::new(config)?;
+        let mut engine = Engine::connect(settings)?;
+        engine.fix("format", "1")?;
+        engine.fix("keys", &config.index_name())?;
+        engine.fix("documents", &options.documents.to_string())?;
+        let worker = numbers::draw();
+        Ok(Self {
+            engine: RefCell::new(engine),
+            buckets: Buckets { documents: options.documents },
+            config: config.clone(),
+            finder,
+            texts: RefCell::new(Texts::new(texts, worker)),
+            numbers: RefCell::new(Numbers::default()),
+            worker,
+            changes: Cell::new(0),
+            counts: RefCell::new(HashMap::new()),
+            has_counted: Cell::new(false),
+            span: options.span,
+            clock: Clock::System,
+        })
+    }
+
+    /// Returns what went to the cluster and came back.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.engine.borrow().traffic()
+    }
+
+    /// Returns a document; none if it is not there, or pending.
+    pub fn document(&self, number: u64) -> Result<Option<SharedDocument>, Error> {
+        let unit = Unit::new(self, None);
+        let Some(document) = unit.get(DOCUMENTS, number)? else { return Ok(None) };
+        let copies = copies_of(&unit, number)?;
+        Ok(Some(SharedDocument { number, document, copies }))
+    }
+
+    /// Returns the number of the document of an identifier, also of one that became part of it.
+    pub fn find(&self, id: DocId) -> Result<Option<u64>, Error> {
+        Ok(Unit::new(self, None).get(crate::corpus::tables::DOC_IDS, id)?)
+    }
+
+    /// Returns the number of the document that has a copy at a URL.
+    pub fn find_url(&self, url: &str) -> Result<Option<u64>, Error> {
+        let unit = Unit::new(self, None);
+        Ok(SharedKeys::default().document_at(&unit, url)?)
+    }
+
+    /// Returns the text of a content of a document.
+    pub fn text(&self, document: u64, content: u64) -> Result<Option<String>, Error> {
+        let unit = Unit::new(self, None);
+        unit.load(&[document])?;
+        Ok(read_body(&unit, content)?)
+    }
+
+    /// Calls `each` with every document. What comes or goes meanwhile may be missing.
+    pub fn each_document(
+        &self,
+        each: &mut dyn FnMut(SharedDocument) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut all = Vec::new();
+        self.engine.borrow_mut().each_document(&mut |engine, numbers| {
+            let found = engine.read(&numbers)?;
+            let live = |(number, found)| matches!(found, Found::Live(_)).then_some(number);
+            all.extend(numbers.into_iter().zip(found).filter_map(live));
+            Ok(())
+        })?;
+        for numbers in all.chunks(64) {
+            let unit = Unit::new(self, None);
+            unit.load(numbers)?;
+            for number in numbers.iter().copied() {
+                let Some(document) = unit.get(DOCUMENTS, number)? else { continue };
+                let copies = copies_of(&unit, number)?;
+                each(SharedDocument { number, document, copies })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

@@ -1,0 +1,401 @@
+//! Rows of documents of the cluster as one transaction sees them: read as they are asked for,
+//! changed here, and written by whoever commits it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Bound;
+
+use crate::cluster::{Found, How, Live, Look, Version};
+use crate::corpus::documents::Content;
+use crate::store::{
+    BadRow, Bytes, End, Error, Name, RawRows, Reading, Row as _, Table, Transaction, Writing,
+};
+
+use super::SharedCorpus;
+use super::rows::{PartRow, decode, encode, is_by_content, is_by_document};
+use super::texts::StoredPlaceOfText;
+
+/// What one transaction has read and changed.
+pub(super) struct Unit<'a> {
+    pub corpus: &'a SharedCorpus,
+    /// The number of the article that is placed: what is pending and older is waited for.
+    asker: Option<u64>,
+    /// It is not used as the number of a document yet, and of a content.
+    spare: [bool; 2],
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Rows of the documents that were read.
+    rows: BTreeMap<(Name, Vec<u8>), Vec<u8>>,
+    documents: HashMap<u64, ReadDocument>,
+    /// Documents that are not there, or pending.
+    absent: HashSet<u64>,
+    /// Content -> its document.
+    owners: HashMap<u64, u64>,
+    /// What was there before each change, in their order.
+    undo: Vec<Undo>,
+    counts: HashMap<String, u64>,
+    /// Something pending must be waited for.
+    waits: bool,
+}
+
+struct ReadDocument {
+    version: Version,
+    row: Vec<u8>,
+}
+
+struct Undo {
+    table: Name,
+    key: Vec<u8>,
+    row: Option<Vec<u8>>,
+}
+
+/// A document that was read, or made, and changed.
+pub(super) struct ChangedDocument {
+    pub number: u64,
+    pub version: Version,
+    /// Its rows as they were read, and as they are.
+    pub was: Vec<PartRow>,
+    pub is: Vec<PartRow>,
+}
+
+impl<'a> Unit<'a> {
+    pub(super) fn new(corpus: &'a SharedCorpus, asker: Option<u64>) -> Self {
+        let spare = [asker.is_some(); 2];
+        Self { corpus, asker, spare, state: RefCell::default() }
+    }
+
+    /// Tells whether something pending was met that must be waited for.
+    pub(super) fn waits(&self) -> bool {
+        self.state.borrow().waits
+    }
+
+    /// Has the change refused, to be tried again, if a document had a copy at a URL before it.
+    pub(super) fn refuse_if_copied(&self, document: u64, url: &str) {
+        let key = [&document.to_be_bytes()[..], url.as_bytes()].concat();
+        let state = &mut *self.state.borrow_mut();
+        let first = state.undo.iter().find(|undo| undo.table == Name::Copies && undo.key == key);
+        state.waits |= first.is_some_and(|undo| undo.row.is_some());
+    }
+
+    /// What was counted.
+    pub(super) fn counts(&self) -> HashMap<String, u64> {
+        self.state.borrow().counts.clone()
+    }
+
+    /// Says how those of some documents are looked at that were not read yet.
+    pub(super) fn wanted(&self, documents: &[u64]) -> Vec<Look> {
+        let state = self.state.borrow();
+        let mut looks: Vec<Look> = Vec::new();
+        for document in documents.iter().copied() {
+            let known = state.documents.contains_key(&document)
+                || state.absent.contains(&document)
+                || looks.iter().any(|look| look.document == document);
+            if !known && self.asker != Some(document) {
+                let how = match self.asker {
+                    None => How::Read,
+                    Some(asker) if document < asker => How::Newer,
+                    Some(_) => How::Older,
+                };
+                looks.push(Look { document, how });
+            }
+        }
+        looks
+    }
+
+    /// Reads documents that were not read yet.
+    pub(super) fn load(&self, documents: &[u64]) -> Result<(), Error> {
+        let looks = self.wanted(documents);
+        if looks.is_empty() {
+            return Ok(());
+        }
+        let found = self.corpus.engine.borrow_mut().look_unlocked(&looks)?;
+        looks.into_iter().zip(found).try_for_each(|(look, found)| self.take_in(look, found))
+    }
+
+    /// Takes in what was there of a document.
+    pub(super) fn take_in(&self, look: Look, found: Found) -> Result<(), Error> {
+        let state = &mut *self.state.borrow_mut();
+        let number = look.document;
+        let Live { version, row } = match found {
+            Found::Live(live) => live,
+            Found::Waits => {
+                state.waits = true;
+                return Ok(());
+            }
+            Found::Nothing | Found::Locked(_) => {
+                state.absent.insert(number);
+                return Ok(());
+            }
+        };
+        for part in decode(&row)? {
+            let key = if is_by_document(part.table) {
+                [&number.to_be_bytes()[..], &part.key].concat()
+            } else {
+                if part.table == Name::Contents {
+                    state.owners.insert(number_of(&part.key)?, number);
+                }
+                part.key
+            };
+            state.rows.insert((part.table, key), part.row);
+        }
+        state.documents.insert(number, ReadDocument { version, row });
+        Ok(())
+    }
+
+    /// Returns the numbers of the contents of a document that was read.
+    pub(super) fn contents_of(&self, document: u64) -> Vec<u64> {
+        let state = self.state.borrow();
+        let owners = state.owners.iter().filter(|(_, owner)| **owner == document);
+        let mut contents: Vec<u64> = owners.map(|(content, _)| *content).collect();
+        contents.sort_unstable();
+        contents
+    }
+
+    /// Returns the documents that were changed, as they were and as they are, with their texts in
+    /// files.
+    pub(super) fn changed(&self) -> Result<Vec<ChangedDocument>, Error> {
+        self.keep_texts()?;
+        let state = self.state.borrow();
+        let mut numbers = BTreeSet::new();
+        for Undo { table, key, row } in &state.undo {
+            if is_by_document(*table) {
+                numbers.insert(number_of(key)?);
+            } else if is_by_content(*table) {
+                numbers.extend(state.owners.get(&number_of(key)?));
+                if let (Name::Contents, Some(row)) = (table, row) {
+                    numbers.insert(Content::decode(row)?.document);
+                }
+            }
+        }
+        drop(state);
+        let mut changed = Vec::new();
+        for number in numbers {
+            let is = self.rows_of_document(number);
+            let state = self.state.borrow();
+            let (version, was) = match state.documents.get(&number) {
+                Some(read) if read.row == encode(&is) => continue,
+                Some(read) => (read.version, decode(&read.row)?),
+                None if is.is_empty() => continue,
+                None => (Version::NONE, Vec::new()),
+            };
+            changed.push(ChangedDocument { number, version, was, is });
+        }
+        Ok(changed)
+    }
+
+    /// All rows of a document, in a fixed order.
+    fn rows_of_document(&self, number: u64) -> Vec<PartRow> {
+        let contents = self.contents_of(number);
+        let state = self.state.borrow();
+        let mut rows = Vec::new();
+        let prefix = number.to_be_bytes().to_vec();
+        let end = (number + 1).to_be_bytes().to_vec();
+        for table in [Name::Documents, Name::Copies, Name::History, Name::Reviews] {
+            let range = (table, prefix.clone())..(table, end.clone());
+            rows.extend(state.rows.range(range).map(|((_, key), row)| PartRow {
+                table,
+                key: key[prefix.len()..].to_vec(),
+                row: row.clone(),
+            }));
+        }
+        for content in contents {
+            let key = content.to_be_bytes().to_vec();
+            for table in [Name::Contents, Name::Unsure, Name::Bodies] {
+                if let Some(row) = state.rows.get(&(table, key.clone())) {
+                    rows.push(PartRow { table, key: key.clone(), row: row.clone() });
+                }
+            }
+        }
+        rows
+    }
+
+    /// Writes new texts to files, and has their places in their stead.
+    fn keep_texts(&self) -> Result<(), Error> {
+        let mut texts = self.corpus.texts.borrow_mut();
+        let state = &mut *self.state.borrow_mut();
+        let written: BTreeSet<Vec<u8>> = state
+            .undo
+            .iter()
+            .filter(|undo| undo.table == Name::Bodies)
+            .map(|undo| undo.key.clone())
+            .collect();
+        for key in written {
+            let name = (Name::Bodies, key.clone());
+            let Some(first) = state.rows.get(&name) else { continue };
+            if place_of(first).is_some() {
+                continue;
+            }
+            let mut whole = first.clone();
+            let parts = (Name::BodyParts, key.clone())..(Name::BodyParts, after(&key));
+            let parts: Vec<_> = state.rows.range(parts).map(|(key, _)| key.clone()).collect();
+            for part in parts {
+                whole.extend(state.rows.remove(&part).unwrap_or_default());
+            }
+            let place = texts.append(&whole)?;
+            state.rows.insert(name, place.encode().into_owned());
+        }
+        Ok(())
+    }
+
+    /// Which document a row of a table is read with.
+    fn load_for(&self, table: Name, key: &[u8]) -> Result<(), Error> {
+        if is_by_document(table) && key.len() >= 8 {
+            return self.load(&[number_of(key)?]);
+        }
+        if table == Name::Contents {
+            // A candidate that was not read: the root of a document has mostly its number.
+            let number = number_of(key)?;
+            if !self.state.borrow().owners.contains_key(&number) {
+                return self.load(&[number]);
+            }
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        table: Name,
+        key: &[u8],
+        row: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.load_for(table, key)?;
+        let state = self.state.get_mut();
+        if table == Name::Contents
+            && let Some(row) = &row
+        {
+            state.owners.insert(number_of(key)?, Content::decode(row)?.document);
+        }
+        let name = (table, key.to_vec());
+        let was = match row {
+            Some(row) => state.rows.insert(name, row),
+            None => state.rows.remove(&name),
+        };
+        state.undo.push(Undo { table, key: key.to_vec(), row: was.clone() });
+        Ok(was)
+    }
+}
+
+/// Reads where a text lies, if that stands in its place.
+fn place_of(row: &[u8]) -> Option<StoredPlaceOfText> {
+    // A body has a version of its own, which the decoder refuses.
+    StoredPlaceOfText::decode(row).ok()
+}
+
+fn number_of(key: &[u8]) -> Result<u64, BadRow> {
+    let bad = BadRow { kind: "key", detail: "it is cut short" };
+    Ok(u64::from_be_bytes(*key.first_chunk().ok_or(bad)?))
+}
+
+/// The first key behind all that begin with a number.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[u8::MAX; 5]].concat()
+}
+
+/// Tables that a corpus of many workers keeps. Those of lists that one machine keeps for its
+/// dashboard are not among them: nothing is written there, and nothing found.
+fn is_kept(table: Name) -> bool {
+    is_by_document(table) || is_by_content(table) || matches!(table, Name::BodyParts | Name::DocIds)
+}
+
+impl Reading for Unit<'_> {
+    fn raw_get(&self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        self.load_for(table, key)?;
+        let found = self.state.borrow().rows.get(&(table, key.to_vec())).cloned();
+        match (table, found) {
+            (Name::DocIds, None) => {
+                let id = key.try_into().map(u128::from_be_bytes);
+                let id = id.map_err(|_| BadRow { kind: "key", detail: "it is no docId" })?;
+                let number = self.corpus.document_of_id(self, id)?;
+                Ok(number.map(|number| Bytes::owned(number.to_be_bytes().to_vec())))
+            }
+            (Name::Bodies, Some(row)) => match place_of(&row) {
+                Some(place) => Ok(Some(Bytes::owned(self.corpus.texts.borrow().read(&place)?))),
+                None => Ok(Some(Bytes::owned(row))),
+            },
+            (_, found) => Ok(found.map(Bytes::owned)),
+        }
+    }
+
+    fn raw_range(&self, table: Name, from: End<'_>, to: End<'_>) -> Result<RawRows<'_>, Error> {
+        if let Bound::Included(key) | Bound::Excluded(key) = from {
+            self.load_for(table, key)?;
+        }
+        let own = |end: End<'_>, open: Vec<u8>| match end {
+            Bound::Included(key) => Bound::Included((table, key.to_vec())),
+            Bound::Excluded(key) => Bound::Excluded((table, key.to_vec())),
+            Bound::Unbounded => Bound::Included((table, open)),
+        };
+        let range = (own(from, Vec::new()), own(to, vec![u8::MAX; 64]));
+        let state = self.state.borrow();
+        let rows = state.rows.range(range).map(|((_, key), row)| (key.clone(), row.clone()));
+        let rows: Vec<(Vec<u8>, Vec<u8>)> = rows.collect();
+        let rows = rows.into_iter();
+        Ok(Box::new(rows.map(|(key, row)| Ok((Bytes::owned(key), Bytes::owned(row))))))
+    }
+
+    fn rows_of(&self, table: Name) -> Result<u64, Error> {
+        Ok(self.state.borrow().rows.keys().filter(|(name, _)| *name == table).count() as u64)
+    }
+}
+
+impl Writing for Unit<'_> {
+    fn raw_put(&mut self, table: Name, key: &[u8], row: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        if !is_kept(table) {
+            return Ok(None);
+        }
+        Ok(self.set(table, key, Some(row.to_vec()))?.map(Bytes::owned))
+    }
+
+    fn raw_remove(&mut self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        if !is_kept(table) {
+            return Ok(None);
+        }
+        Ok(self.set(table, key, None)?.map(Bytes::owned))
+    }
+
+    fn raw_clear(&mut self, table: Name, from: End<'_>, to: End<'_>) -> Result<(), Error> {
+        if !is_kept(table) {
+            return Ok(());
+        }
+        let rows = self.raw_range(table, from, to)?;
+        let keys = rows.map(|row| Ok(row?.0.to_vec())).collect::<Result<Vec<_>, Error>>()?;
+        for key in keys {
+            self.set(table, &key, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for Unit<'_> {
+    fn next_number(&mut self, _: &'static str) -> Result<u64, Error> {
+        // Only of lists that are not kept.
+        Ok(0)
+    }
+
+    fn next_unique_number(&mut self, name: &'static str) -> Result<u64, Error> {
+        let spare = &mut self.spare[usize::from(name == "next_content")];
+        if let Some(asker) = self.asker
+            && std::mem::take(spare)
+        {
+            return Ok(asker);
+        }
+        let engine = &mut self.corpus.engine.borrow_mut();
+        Ok(self.corpus.numbers.borrow_mut().next(engine)?)
+    }
+
+    fn count(&mut self, name: &str, by: u64) -> Result<(), Error> {
+        *self.state.get_mut().counts.entry(name.to_owned()).or_default() += by;
+        Ok(())
+    }
+
+    fn append(&mut self, _: Table<u64, Vec<u8>>, _: &[u8]) {
+        // What has changed is seen when it is committed.
+    }
+
+    fn has_texts(&self) -> bool {
+        false
+    }
+}
