@@ -11,8 +11,8 @@ use super::check;
 use super::documents::{Piece, StoredBody};
 use super::index;
 use super::tables::{
-    ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES,
-    GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
+    ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CHANGE_LOG, CHANGE_PLACES, CONTENTS, COPIES,
+    DOC_IDS, DOCUMENTS, ENDED_LOG, ERROR_PAGES, GROWTH, HISTORY, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
     VERDICT_PLACES,
 };
 use crate::frontier::{
@@ -154,6 +154,9 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::Leads => to.table(LEADS),
         Name::VerdictLog => to.table(VERDICT_LOG),
         Name::VerdictPlaces => to.table(VERDICT_PLACES),
+        Name::ChangeLog => to.table(CHANGE_LOG),
+        Name::ChangePlaces => to.table(CHANGE_PLACES),
+        Name::EndedLog => to.table(ENDED_LOG),
         Name::Counters => to.table(COUNTERS),
     }
 }

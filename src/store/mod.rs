@@ -5,6 +5,7 @@
 //! Keys are big-endian bytes, so that the order of the rows is the order of their numbers. Values
 //! start with a version byte; the module that owns a row draws its fields.
 
+mod backup;
 mod batch;
 mod codec;
 mod damage;
@@ -14,6 +15,7 @@ mod migration;
 mod number;
 mod overlay;
 mod raw;
+mod replacement;
 mod row;
 mod runs;
 mod table;
@@ -27,6 +29,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::{Database, ReadableDatabase};
 
+use crate::base::clock::Clock;
+
+pub use backup::{
+    BackupError, BackupHead, BackupOrder, BackupSummary, backup, backups, restore, verify,
+};
 pub use batch::{Batch, Snapshot};
 pub use codec::{BadRow, Decoder, Encoder};
 pub use damage::damaged_tables;
@@ -35,6 +42,7 @@ pub use number::{
     ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, sequence_of, unique_number,
 };
 pub use raw::{Bytes, Reading, Writing};
+pub use replacement::{Replaced, Replacement};
 pub(crate) use row::row;
 pub use row::{
     Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Rest,
@@ -42,7 +50,7 @@ pub use row::{
 };
 pub use runs::RunFile;
 pub use table::{Entry, FixedKey, Key, Row, Rows, Table, TableRow, Update, View};
-pub use tables::{COUNTERS, META, Name, STORE_NUMBER, read_number};
+pub use tables::{CHANGES_EPOCH, COUNTERS, META, Name, STORE_NUMBER, read_number};
 pub use turns::Turn;
 
 use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
@@ -53,6 +61,12 @@ use turns::Turns;
 /// Number of the format of all rows. A store of another number is refused; one of an older format
 /// is brought to this one by `crawl migrate`.
 pub const FORMAT: u64 = 8;
+
+/// Names in [`META`] of when the store was made (ms since 1970, as text), and by which version of
+/// the program.
+pub const MADE: &str = "made";
+/// See [`MADE`].
+pub const MADE_BY: &str = "made_by";
 
 /// The oldest format that can be brought to the present one.
 const OLDEST: u64 = 5;
@@ -77,6 +91,9 @@ pub enum Error {
         /// What the operating system says.
         source: std::io::Error,
     },
+    /// There is a store already where one is to be made.
+    #[error("there is a store in {}: name another folder", .0.display())]
+    Exists(PathBuf),
     /// Another process has it open.
     #[error("the store {} is in use by another process", .0.display())]
     InUse(PathBuf),
@@ -352,6 +369,10 @@ fn start(db: &Database, number: u64) -> Result<(), Error> {
     let mut tables = Tables::open(&txn)?;
     for (name, value) in [("format", FORMAT), (STORE_NUMBER, number)] {
         tables.meta.insert(name, value.to_be_bytes().as_slice())?;
+    }
+    let made = Clock::System.now().0.to_string();
+    for (name, value) in [(MADE, made.as_str()), (MADE_BY, env!("CARGO_PKG_VERSION"))] {
+        tables.meta.insert(name, value.as_bytes())?;
     }
     drop(tables);
     Ok(txn.commit()?)

@@ -179,7 +179,7 @@ pub fn merge(
     }
     target.last_arrival = target.last_arrival.max(source.last_arrival);
     write_document(batch, into, &target)?;
-    remove_document(batch, from)?;
+    remove_document(batch, from, Some(target.id))?;
     batch.remove(REVIEWS, from)?;
     for change in forget_changes(batch, from)? {
         note_change(batch, into, &change)?;
@@ -234,7 +234,7 @@ fn end_one(batch: &mut Batch, number: u64, document: &Document) -> Result<Vec<u6
     for id in ids_of(batch, number)? {
         batch.remove(DOC_IDS, id)?;
     }
-    remove_document(batch, number)?;
+    remove_document(batch, number, None)?;
     batch.remove(REVIEWS, number)?;
     forget_changes(batch, number)?;
     Ok(contents)
