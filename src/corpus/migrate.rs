@@ -315,8 +315,9 @@ struct NewNumbers {
 
 impl NewNumbers {
     fn of(&mut self, old: u64) -> u64 {
-        if sequence_of(old) != old && unique_number(self.store, sequence_of(old)) == Some(old) {
-            // The old store had its number already.
+        let sequence = sequence_of(old);
+        if sequence != old && sequence > 0 && unique_number(old >> 40, sequence) == Some(old) {
+            // The old store had its number already, or this came from another store that had.
             return old;
         }
         unique_number(self.store, old).unwrap_or_else(|| {

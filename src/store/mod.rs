@@ -39,7 +39,8 @@ pub use codec::{BadRow, Decoder, Encoder};
 pub use damage::damaged_tables;
 pub use migration::{Ending, Migration};
 pub use number::{
-    ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, sequence_of, unique_number,
+    ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, number_above, sequence_of,
+    unique_number,
 };
 pub use raw::{Bytes, Reading, Writing};
 pub use replacement::{Replaced, Replacement};
@@ -94,6 +95,18 @@ pub enum Error {
     /// There is a store already where one is to be made.
     #[error("there is a store in {}: name another folder", .0.display())]
     Exists(PathBuf),
+    /// The disk has no room for a file beside the store.
+    #[error(
+        "{} needs up to {needed} bytes beside it, and its disk has {free} left", path.display()
+    )]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are needed at most.
+        needed: u64,
+        /// Bytes that are left.
+        free: u64,
+    },
     /// Another process has it open.
     #[error("the store {} is in use by another process", .0.display())]
     InUse(PathBuf),

@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::ops::Bound::Unbounded;
 use std::path::{Path, PathBuf};
 
+use crate::base::system;
+
 use super::file::{check_magic, open_overlay, remove};
 use super::migration::{Lock, Partial, create, sync_folder};
 use super::raw::{Reading as _, Writing as _};
@@ -56,6 +58,8 @@ impl Replacement {
         }
         let lock = Lock::take(&path)?;
         check_magic(&path)?;
+        remove(&path.with_extension("replacing"))?;
+        check_room(&path, system::free(folder))?;
         let old = Store::of(open_overlay(&path, cache_bytes)?.0, path.clone(), cache_bytes);
         let found = old.format()?;
         if found < FORMAT {
@@ -144,6 +148,18 @@ impl Replacement {
 
 fn exists(path: &Path) -> Result<bool, Error> {
     path.try_exists().map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// A new file is never larger than the old one by more than what is left half empty.
+fn check_room(path: &Path, free: Option<u64>) -> Result<(), Error> {
+    let needed = fs::metadata(path).map(|meta| meta.len());
+    let needed = needed.map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    match free {
+        Some(free) if free < needed => {
+            Err(Error::NoRoom { path: path.to_owned(), needed, free })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn beside(path: &Path, cache_bytes: usize, number: u64) -> Result<(Store, Partial), Error> {

@@ -274,9 +274,31 @@ pub(super) fn remove_content(batch: &mut Batch, number: u64) -> Result<(), Error
 /// The identifier of a document, and those of the documents that were merged into it.
 fn ids_of(batch: &Batch, document: u64) -> Result<Vec<DocId>, Error> {
     let row = must_read(batch, document)?;
-    let mut ids = row.merged.clone();
+    let mut ids = row.merged;
+    ids.extend(row.joined);
     ids.push(row.id);
     Ok(ids)
+}
+
+/// Lets the identifiers of a document of another store lead to the document that it has become, or
+/// become part of. One that is `new` here takes the first of them as its own.
+pub fn take_ids(batch: &mut Batch, number: u64, ids: &[DocId], new: bool) -> Result<(), Error> {
+    let mut document = must_read(batch, number)?;
+    let was = document.clone();
+    for (place, id) in ids.iter().enumerate() {
+        // It has it, or another document has the same first copy.
+        if batch.has(DOC_IDS, *id)? {
+            continue;
+        }
+        batch.put(DOC_IDS, *id, &number)?;
+        if new && place == 0 {
+            batch.remove(DOC_IDS, document.id)?;
+            document.id = *id;
+        } else {
+            document.joined.push(*id);
+        }
+    }
+    if document == was { Ok(()) } else { write_document(batch, number, &document) }
 }
 
 /// Copies of a text that hangs on its tree keep their key: they have the very same text.

@@ -12,4 +12,4 @@ pub use compare::{Comparison, Side, compare, compare_sides};
 pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
 pub use place::{Corpus, Placed, Popularity};
-pub use stored::{Judged, begin, judge_stored, settle};
+pub use stored::{Judged, begin, judge_stored, keys_at, settle};
