@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::base::outputs;
 use crate::config::Config;
-use crate::crawl::{self, Begun, Context, Report};
-use crate::service;
+use crate::crawl::{self, Backups, Begun, Context, Report};
+use crate::service::{self, Service};
 use crate::store::Store;
 use crate::text::features::Fingerprinter;
 use crate::urls::PageUrl;
@@ -77,11 +77,16 @@ pub(super) fn run(
     let mut context = Context::default();
     let shown = how.serve.then(|| show_beside(config, folder, &store, &mut context, how.quiet));
     let shown = shown.transpose()?;
+    let backups = Backups::start(&store, &config.backup)?;
+    if let (Some((service, ..)), Some(backups)) = (&shown, &backups) {
+        service.attach_backups(backups.handle());
+    }
     let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
     progress.end();
-    if let Some((begun, mut answering, stop)) = shown {
-        drop((begun, stop));
+    drop(backups);
+    if let Some((service, begun, mut answering, stop)) = shown {
+        drop((service, begun, stop));
         answering.wait();
         answering.close(store);
     }
@@ -104,7 +109,7 @@ fn show_beside(
     store: &Arc<Store>,
     context: &mut Context,
     quiet: bool,
-) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
+) -> Result<(Arc<Service>, Option<Begun>, Answering, oneshot::Sender<()>)> {
     crawl::fix_rules(store, &config.urls)?;
     let listener = Listener::open(config, store)?;
     context.index = Some(listener.service.index());
@@ -112,8 +117,9 @@ fn show_beside(
     if !quiet {
         eprintln!("the crawl can be looked at on http://{}", listener.address);
     }
+    let service = listener.service.clone();
     let (answering, stop) = listener.answer();
-    Ok((begun, answering, stop))
+    Ok((service, begun, answering, stop))
 }
 
 /// Opens the store of a crawl, or makes it.

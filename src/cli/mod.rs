@@ -24,6 +24,7 @@ mod dedup;
 mod demo;
 mod duplicate_feed;
 mod exit;
+mod follow;
 mod inspect;
 mod jobs;
 mod listener;
@@ -36,9 +37,11 @@ mod screen;
 mod search;
 mod seeds;
 mod serve;
+mod service_client;
 mod settings;
 mod signals;
 mod simhash;
+mod store;
 mod upkeep;
 
 use std::io::Write as _;
@@ -128,6 +131,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Migrate(migrate)) => upkeep::migrate(&migrate, json),
+        Some(Command::Store { command }) => store::run(command, json, args.quiet),
+        Some(Command::Follow(follow)) => follow::follow(&follow),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::DuplicateFeed { command }) => duplicate_feed::run(command, json),

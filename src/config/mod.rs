@@ -18,7 +18,7 @@ use crate::base::units::{Size, Time};
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
-use crate::crawl::{RunLimits, Settings, jobs};
+use crate::crawl::{BackupConfig, RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
@@ -60,6 +60,8 @@ pub struct Config {
     pub api: service::Config,
     /// The store.
     pub store: StoreConfig,
+    /// Its backups.
+    pub backup: BackupConfig,
 }
 
 /// The scope and limits of a run.

@@ -9,6 +9,7 @@
 //! turn answers into articles. The committer is the one thread that owns the write transaction: a
 //! page is stored with all its keys and links, or not at all.
 
+mod backups;
 mod committer;
 mod fingerprint;
 pub mod jobs;
@@ -43,6 +44,7 @@ use crate::text::features::Fingerprinter;
 use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::web::fetch::{self, Fetcher};
 
+pub use backups::{BackupConfig, Backups, BackupsHandle, BackupsState};
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use no_pages::NoPages;

@@ -14,12 +14,12 @@ use super::guard::Peer;
 use super::problem::Problem;
 use super::route::Route;
 use super::{
-    Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
+    Service, articles, backup, changes, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
     search, status, times,
 };
 
 /// The routes of each file.
-const FILES: [&[Route]; 12] = [
+const FILES: [&[Route]; 14] = [
     doc_id::ROUTES,
     articles::ROUTES,
     lists::ROUTES,
@@ -27,10 +27,12 @@ const FILES: [&[Route]; 12] = [
     times::ROUTES,
     search::ROUTES,
     duplicate_feed::ROUTES,
+    changes::ROUTES,
     live::ROUTES,
     jobs::ROUTES,
     crawls::ROUTES,
     expiry::ROUTES,
+    backup::ROUTES,
     status::ROUTES,
 ];
 

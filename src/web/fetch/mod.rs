@@ -34,6 +34,7 @@ use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
 pub(crate) use body::{Response, Want};
+pub(crate) use client::tls;
 pub use failure::Failure;
 pub(crate) use link_header::canonical_link;
 pub(crate) use proxy::masked;
