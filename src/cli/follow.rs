@@ -58,7 +58,7 @@ struct Lines {
 
 /// `crawl follow`.
 pub(super) fn follow(args: &FollowArgs) -> Result<Exit> {
-    if let Some(since) = args.since.as_deref().filter(|since| *since != "now") {
+    if let Some(since) = args.since.as_deref().filter(|since| !["", "now"].contains(since)) {
         since.parse::<ChangesCursor>().map_err(|error| Usage(error.to_string()))?;
     }
     match &args.service.from {
@@ -148,7 +148,7 @@ fn from_store(args: &FollowArgs) -> Result<Exit> {
         };
         let snapshot = store.snapshot()?;
         let mut at = match cursor.as_deref() {
-            None => ChangesCursor::first(&snapshot)?,
+            None | Some("") => ChangesCursor::first(&snapshot)?,
             Some("now") => ChangesCursor::last(&snapshot)?,
             Some(cursor) => cursor.parse()?,
         };
