@@ -14,7 +14,7 @@ use super::file::{check_magic, open_overlay, remove};
 use super::migration::{Lock, Partial, create, sync_folder};
 use super::raw::{Reading as _, Writing as _};
 use super::{
-    Batch, Error, FORMAT, META, Name, STORE_NUMBER, Snapshot, Store, Update as _, View as _,
+    Batch, Error, FORMAT, META, Name, STORE_NUMBER, Snapshot, Store, View as _,
     number, read_number,
 };
 

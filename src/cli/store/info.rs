@@ -11,6 +11,8 @@ use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::frontier::{ADDRESSES, HOSTS};
 use crate::store::{FORMAT, MADE, MADE_BY, META, STORE_NUMBER, Snapshot, Store, View as _};
 
+use crate::urls::Normalize;
+
 use super::super::args::StoreArg;
 use super::super::exit::Exit;
 use super::super::screen::{self, bytes, number};
@@ -71,9 +73,20 @@ pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
     let ago = |moment: Timestamp| format!("{moment} ({} ago)", age(now, moment));
     facts.extend(made.map(|made| ("made", ago(made))));
     facts.extend(written.map(|written| ("last commit", ago(written))));
-    let none = || "not fixed yet: nothing was stored".to_owned();
-    facts.push(("features", features.unwrap_or_else(none)));
-    facts.push(("rules of URLs", urls.unwrap_or_else(|| "not fixed yet: nothing was crawled".to_owned())));
+    let none = |what: &str| format!("not fixed yet: nothing was {what}");
+    facts.push(("features", features.unwrap_or_else(|| none("stored"))));
+    let rules = urls.as_deref().and_then(Normalize::from_stored);
+    let usual = Normalize::default();
+    facts.push((
+        "rules of URLs",
+        match rules.map(|rules| usual.difference(&rules)) {
+            None => none("crawled"),
+            Some(None) => "the usual ones".to_owned(),
+            Some(Some((name, _, stored))) => {
+                format!("others than the usual ones, such as {name} = {stored}: see --json")
+            }
+        },
+    ));
     screen::facts(facts)?;
     Ok(Exit::Done)
 }

@@ -21,12 +21,13 @@ use serde::{Deserialize, Serialize};
 use super::dedup::{self, Looks, Placer};
 use super::documents::{CHANGES_FROM, Sent};
 use super::index::Index;
-use super::tables::{DOCUMENTS, SENT};
-use crate::base::clock::Timestamp;
+use super::tables::{CONTENTS, DOCUMENTS, REVIEWS, SENT};
+use super::clusters;
+use crate::base::clock::{Clock, Timestamp};
 use crate::neardup;
 use crate::store::{
     self, Batch, CHANGES_EPOCH, META, Replacement, STORE_NUMBER, Snapshot, Store, Update as _,
-    View as _, number_above, read_number, unique_number,
+    View as _, number_above, unique_number,
 };
 use crate::urls::Normalize;
 
@@ -205,7 +206,7 @@ fn open_all(order: &MergeOrder<'_>) -> Result<Vec<Source>, MergeError> {
 /// others: what comes later has larger numbers.
 fn begin_with(sources: &[Source], order: &MergeOrder<'_>) -> Result<(), MergeError> {
     let [base, _, ..] = sources else { return Err(MergeError::Alone) };
-    let last = base.snapshot.last(super::tables::CONTENTS)?.map(|row| row.key()).transpose()?;
+    let last = base.snapshot.last(CONTENTS)?.map(|row| row.key()).transpose()?;
     let last = last.map_or(0, |last| last >> 40).max(base.number);
     let number = number_above(last).ok_or(store::Error::Full("store_number"))?;
     let mut work = Replacement::anew(order.into, order.cache_bytes, Some(number))?;
@@ -292,11 +293,11 @@ impl Work<'_> {
         mut tell: impl FnMut(u64),
     ) -> Result<(), MergeError> {
         let mut step = progress.next.get(&source.number).copied();
-        if step.is_none() && progress.next.values().all(|step| *step == Step::Done) {
-            // Matches of what was there before have had their looks.
-            progress.first = super::clusters::newest(&self.store.snapshot()?)?;
-        }
         if step != Some(Step::Done) {
+            if progress.settled || progress.next.is_empty() {
+                // Matches of what was there before have had their looks.
+                progress.first = clusters::newest(&self.store.snapshot()?)?;
+            }
             progress.settled = false;
         }
         let mut placed = 0;
@@ -365,14 +366,12 @@ impl Work<'_> {
     fn settle(&self, progress: &mut Progress) -> Result<(), MergeError> {
         if !progress.settled {
             let mut batch = self.begin()?;
-            let now = super::clusters::newest(&batch)?;
-            let until = now;
-            let mut placer = self.placer(&mut batch, Timestamp(0));
-            placer.now = crate::base::clock::Clock::System.now();
+            let until = clusters::newest(&batch)?;
+            let mut placer = self.placer(&mut batch, Clock::System.now());
             for pass in 0..neardup::LOOKS_MAX {
                 let range = dedup::Range { after: progress.first, until, apart: pass == 0 };
                 let mut looked = placer.look(range, || true)?.0;
-                while placer.batch.len(super::tables::REVIEWS)? > 0 {
+                while placer.batch.len(REVIEWS)? > 0 {
                     looked.merged += placer.review()?;
                 }
                 if looked == dedup::Looked::default() {
