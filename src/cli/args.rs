@@ -194,7 +194,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: StoreCommand,
     },
-    /// Print new, changed and ended documents as lines of JSON, each with a cursor to go on behind it
+    /// Print new, changed and ended documents as lines of JSON, each with a cursor
     Follow(FollowArgs),
     /// Show the effective settings and where each comes from
     Config(Overrides),

@@ -1,9 +1,9 @@
 //! New, changed and ended documents, for whoever keeps something in step with a store.
 //!
-//! In: a cursor. Out: changes after it, each with the cursor that goes on behind it. Who begins gets
-//! every document once, in the order of their numbers; from then on, documents in the order of their
-//! last changes. A document that changes again while it is told goes to the end, so that nothing is
-//! missed; and it stands there once, however often it has changed.
+//! In: a cursor. Out: changes after it, each with the cursor that goes on behind it. Who begins
+//! gets every document once, in the order of their numbers; from then on, documents in the order of
+//! their last changes. A document that changes again while it is told goes to the end, so that
+//! nothing is missed; and it stands there once, however often it has changed.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;

@@ -82,8 +82,8 @@ impl StoreReader {
         Ok(self.len()? == 0)
     }
 
-    /// Returns a document by its identifier, or by that of a document that is part of it now; none if
-    /// it is not there.
+    /// Returns a document by its identifier, or by that of a document that is part of it now; none
+    /// if it is not there.
     pub fn document(&self, doc_id: &str) -> Result<Option<CrawledDocument>, LibraryError> {
         let id: DocId = doc_id.parse().map_err(|error: BadDocId| LibraryError::store(error))?;
         let find = || -> Result<Option<CrawledDocument>, store::Error> {

@@ -134,7 +134,10 @@ impl<F: FnMut() -> Option<Result<RecordBatch, ArrowError>>> RecordBatchReader fo
 }
 
 /// Offers batches to whatever library of Arrow asks for them.
-pub(super) fn offer<'py, F>(py: Python<'py>, batches: MadeBatches<F>) -> PyResult<Bound<'py, PyCapsule>>
+pub(super) fn offer<'py, F>(
+    py: Python<'py>,
+    batches: MadeBatches<F>,
+) -> PyResult<Bound<'py, PyCapsule>>
 where
     F: FnMut() -> Option<Result<RecordBatch, ArrowError>> + Send + 'static,
 {

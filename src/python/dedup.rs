@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use arrow_array::builder::{BooleanBuilder, Float32Builder, Int64Builder, StringBuilder, UInt8Builder};
+use arrow_array::builder::{
+    BooleanBuilder, Float32Builder, Int64Builder, StringBuilder, UInt8Builder,
+};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
@@ -72,8 +74,8 @@ impl Incoming {
 
 /// Finds near-duplicates among documents that come one after the other.
 ///
-/// `preset` is one of seeds, strict, balanced and loose. Further keywords are settings of the section
-/// `[dedup]` of the settings file, such as `k=3` or `similarity_min=0.5`.
+/// `preset` is one of seeds, strict, balanced and loose. Further keywords are settings of the
+/// section `[dedup]` of the settings file, such as `k=3` or `similarity_min=0.5`.
 #[pyclass(frozen, module = "uniqcrawl")]
 pub(super) struct Deduplicator {
     inner: Mutex<crate::neardup::Deduplicator>,
@@ -136,10 +138,10 @@ impl Deduplicator {
     /// Judge many documents, look again at all matches that were less than certain, and return what
     /// became of each, in order.
     ///
-    /// `documents` is an iterable of dicts, of (id, text) tuples or of texts; or a table, a batch or a
-    /// stream of batches of any library that has Arrow's PyCapsule interface (pyarrow, polars, duckdb,
-    /// pandas). The names are those of fields or columns; a document without an id has its place among
-    /// all as its id.
+    /// `documents` is an iterable of dicts, of (id, text) tuples or of texts; or a table, a batch
+    /// or a stream of batches of any library that has Arrow's PyCapsule interface (pyarrow, polars,
+    /// duckdb, pandas). The names are those of fields or columns; a document without an id has its
+    /// place among all as its id.
     #[pyo3(signature = (documents, *, id="id", text="text", title="title", url="url",
         language="language", popularity="popularity"))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -178,8 +180,8 @@ impl Deduplicator {
         Ok(Verdicts { of: slf.unbind(), first, last })
     }
 
-    /// Look again at all matches that were less than certain, now that more is known. Returns how many
-    /// documents moved. To be called after the last one; `run` does.
+    /// Look again at all matches that were less than certain, now that more is known. Returns how
+    /// many documents moved. To be called after the last one; `run` does.
     fn settle(&self, py: Python<'_>) -> PyResult<usize> {
         let inner = &self.inner;
         apart(py, || lock(inner).settle())
@@ -239,7 +241,12 @@ impl Deduplicator {
         Ok(())
     }
 
-    fn take_batch(&self, py: Python<'_>, batch: &RecordBatch, names: FieldNames<'_>) -> PyResult<()> {
+    fn take_batch(
+        &self,
+        py: Python<'_>,
+        batch: &RecordBatch,
+        names: FieldNames<'_>,
+    ) -> PyResult<()> {
         let texts = Texts::find(batch, names.text)?.ok_or_else(|| missing(batch, names.text))?;
         let [titles, urls, languages] = [names.title, names.url, names.language]
             .map(|name| Texts::find(batch, name))
@@ -369,7 +376,8 @@ impl FieldNames<'_> {
         }
         let Ok(fields) = document.cast::<PyMapping>() else {
             let kind = document.get_type().name()?;
-            let why = format!("document {place} is a {kind}: give dicts, (id, text) tuples or texts");
+            let why =
+                format!("document {place} is a {kind}: give dicts, (id, text) tuples or texts");
             return Err(PyTypeError::new_err(why));
         };
         let get = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
@@ -476,7 +484,9 @@ impl Verdicts {
         let numbers: Option<Vec<i64>> = ids.iter().map(|id| id.extract(py).ok()).collect();
         let texts = match &numbers {
             Some(_) => Vec::new(),
-            None => ids.iter().map(|id| Ok(id.bind(py).str()?.to_string())).collect::<PyResult<_>>()?,
+            None => {
+                ids.iter().map(|id| Ok(id.bind(py).str()?.to_string())).collect::<PyResult<_>>()?
+            }
         };
         drop(ids);
         let column = |numbers_of: &dyn Fn(&Told, usize) -> Option<usize>| -> ArrayRef {

@@ -34,7 +34,11 @@ pub(super) struct Extracted {
 #[pymethods]
 impl Extracted {
     fn __repr__(&self) -> String {
-        format!("Extracted(title={:?}, text of {} characters)", self.title, self.text.chars().count())
+        format!(
+            "Extracted(title={:?}, text of {} characters)",
+            self.title,
+            self.text.chars().count()
+        )
     }
 }
 
@@ -45,7 +49,8 @@ impl Extracted {
 #[pyfunction]
 #[pyo3(signature = (html, url=None))]
 pub(super) fn extract(py: Python<'_>, html: TextOrBytes, url: Option<&str>) -> PyResult<Extracted> {
-    let url = url.map(|url| Url::parse(url).map_err(|error| value_error(format!("`{url}`: {error}"))));
+    let url =
+        url.map(|url| Url::parse(url).map_err(|error| value_error(format!("`{url}`: {error}"))));
     let url = url.transpose()?;
     // What is decoded already is in no other charset, whatever the page says.
     let is_text = matches!(html, TextOrBytes::Text(_));

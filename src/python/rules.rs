@@ -34,7 +34,8 @@ impl Rules {
     }
 }
 
-/// Read a robots.txt, a str or bytes. Nothing in it is an error: what cannot be read is passed over.
+/// Read a robots.txt, a str or bytes. Nothing in it is an error: what cannot be read is passed
+/// over.
 #[pyfunction]
 pub(super) fn parse(py: Python<'_>, body: TextOrBytes) -> PyResult<Rules> {
     let bytes = body.bytes();
@@ -43,12 +44,7 @@ pub(super) fn parse(py: Python<'_>, body: TextOrBytes) -> PyResult<Rules> {
 
 /// Tell whether a robots.txt lets a crawler with this product token fetch a URL or path.
 #[pyfunction]
-pub(super) fn allowed(
-    py: Python<'_>,
-    body: TextOrBytes,
-    agent: &str,
-    url: &str,
-) -> PyResult<bool> {
+pub(super) fn allowed(py: Python<'_>, body: TextOrBytes, agent: &str, url: &str) -> PyResult<bool> {
     let bytes = body.bytes();
     apart(py, || RobotsRules::parse(bytes, &Options::default()).verdict(agent, url).allowed)
 }

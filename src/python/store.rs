@@ -73,8 +73,8 @@ fn failed(error: LibraryError) -> PyErr {
 #[pyclass(frozen, module = "uniqcrawl")]
 pub(super) struct Store(Arc<StoreReader>);
 
-/// Open the store in a folder to read it. OSError if there is none, or if a crawl or a service has it
-/// open.
+/// Open the store in a folder to read it. OSError if there is none, or if a crawl or a service has
+/// it open.
 #[pyfunction]
 pub(super) fn open_store(py: Python<'_>, path: PathBuf) -> PyResult<Store> {
     apart(py, || StoreReader::open(path))?.map(|store| Store(Arc::new(store))).map_err(failed)
@@ -83,7 +83,8 @@ pub(super) fn open_store(py: Python<'_>, path: PathBuf) -> PyResult<Store> {
 #[pymethods]
 impl Store {
     fn __iter__(&self, py: Python<'_>) -> PyResult<Documents> {
-        Ok(Documents(Mutex::new(apart(py, || self.0.documents())?.map_err(failed)?)))
+        let documents = Mutex::new(apart(py, || self.0.documents())?.map_err(failed)?);
+        Ok(Documents { documents, _store: self.0.clone() })
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -91,8 +92,8 @@ impl Store {
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// Return a document by its docId, also by that of a document that is part of it now; None if it
-    /// is not there.
+    /// Return a document by its docId, also by that of a document that is part of it now; None if
+    /// it is not there.
     fn get(&self, py: Python<'_>, doc_id: &str) -> PyResult<Option<Document>> {
         check(doc_id)?;
         let found = apart(py, || self.0.document(doc_id))?.map_err(failed)?;
@@ -126,7 +127,10 @@ impl Store {
         fields.extend(["popularity", "copies"].map(number));
         let schema = Arc::new(Schema::new(fields));
         let made = schema.clone();
+        let store = self.0.clone();
         let make = move || {
+            // It can be read as long as it is open.
+            let _store = &store;
             let mut rows = Vec::with_capacity(BATCH);
             for row in documents.by_ref().take(BATCH) {
                 match row {
@@ -172,7 +176,11 @@ fn check(doc_id: &str) -> PyResult<()> {
 
 /// The documents of one state of a store.
 #[pyclass(frozen, module = "uniqcrawl")]
-pub(super) struct Documents(Mutex<Stored>);
+pub(super) struct Documents {
+    documents: Mutex<Stored>,
+    /// They can be read as long as it is open.
+    _store: Arc<StoreReader>,
+}
 
 #[pymethods]
 impl Documents {
@@ -181,7 +189,8 @@ impl Documents {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Document>> {
-        let next = apart(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).next())?;
+        let next =
+            apart(py, || self.documents.lock().unwrap_or_else(PoisonError::into_inner).next())?;
         next.transpose().map_err(failed).map(|next| next.map(Document::from))
     }
 }

@@ -14,8 +14,8 @@ use super::guard::Peer;
 use super::problem::Problem;
 use super::route::Route;
 use super::{
-    Service, articles, backup, changes, crawls, doc_id, documents, duplicate_feed, expiry, jobs, lists, live, page,
-    search, status, times,
+    Service, articles, backup, changes, crawls, doc_id, documents, duplicate_feed, expiry, jobs,
+    lists, live, page, search, status, times,
 };
 
 /// The routes of each file.

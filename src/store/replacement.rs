@@ -14,8 +14,7 @@ use super::file::{check_magic, open_overlay, remove};
 use super::migration::{Lock, Partial, create, sync_folder};
 use super::raw::{Reading as _, Writing as _};
 use super::{
-    Batch, Error, FORMAT, META, Name, STORE_NUMBER, Snapshot, Store, View as _,
-    number, read_number,
+    Batch, Error, FORMAT, META, Name, STORE_NUMBER, Snapshot, Store, View as _, number, read_number,
 };
 
 /// Bytes of keys and rows that are written in one commit.
@@ -155,9 +154,7 @@ fn check_room(path: &Path, free: Option<u64>) -> Result<(), Error> {
     let needed = fs::metadata(path).map(|meta| meta.len());
     let needed = needed.map_err(|source| Error::Io { path: path.to_owned(), source })?;
     match free {
-        Some(free) if free < needed => {
-            Err(Error::NoRoom { path: path.to_owned(), needed, free })
-        }
+        Some(free) if free < needed => Err(Error::NoRoom { path: path.to_owned(), needed, free }),
         _ => Ok(()),
     }
 }

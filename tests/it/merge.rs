@@ -74,9 +74,10 @@ fn stores_become_the_store_that_one_crawl_of_both_makes_and_a_kill_changes_nothi
     let merged = read(&path.join("ab"));
     assert_eq!(merged, whole);
     let of = |source: usize, what: &str| told["merged"]["sources"][source][what].clone();
-    assert_eq!((of(0, "base"), of(0, "documents"), of(1, "documents")), (
-        json!(true), json!(41), json!(41)
-    ));
+    assert_eq!(
+        (of(0, "base"), of(0, "documents"), of(1, "documents")),
+        (json!(true), json!(41), json!(41))
+    );
     assert_eq!((of(0, "becamePart"), of(1, "becamePart")), (json!(0), json!(20)));
     assert_eq!(of(1, "copies"), 41);
     // Documents keep their identifiers; which became part of which is told.

@@ -85,7 +85,7 @@ fn a_backup_is_restored_row_by_row_and_the_next_one_writes_what_has_changed() {
     filled(&path.join("s"), 0, 150);
     let whole = rows(&path.join("s"));
     let first = done(&["store", "backup", "--store", "s", "--to", "b", "--verify"], path);
-    assert_eq!(first["rows"], whole.len() as u64 + u64::from(first["rows"] != whole.len()));
+    assert_eq!(first["rows"], whole.len());
     assert_eq!(first["newChunks"], first["chunks"]);
     let again = done(&["store", "backup", "--store", "s", "--to", "b"], path);
     assert_eq!((&again["newChunks"], &again["chunks"]), (&json!(0), &first["chunks"]));

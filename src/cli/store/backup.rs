@@ -72,8 +72,8 @@ pub(crate) struct RestoreArgs {
 pub(super) fn backup(args: &BackupArgs, json: bool) -> Result<Exit> {
     if let Some(base) = &args.service.from {
         if args.to.is_some() || args.keep > 0 {
-            let why = "the service writes where its settings say (`folder` and `keep` of [backup]): \
-                       leave out --to and --keep";
+            let why = "the service writes where its settings say (`folder` and `keep` of \
+                       [backup]): leave out --to and --keep";
             return Err(Usage(why.to_owned()).into());
         }
         let client = ServiceClient::new(base, args.service.token_file.as_deref())?;

@@ -101,7 +101,8 @@ fn first_arrival(snapshot: &Snapshot) -> Result<Option<Timestamp>> {
 fn age(now: Timestamp, moment: Timestamp) -> String {
     let seconds = now.0.saturating_sub(moment.0).max(0) / 1000;
     let units = [("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)];
-    let (name, length) = units.into_iter().find(|(_, length)| seconds >= *length).unwrap_or(units[3]);
+    let (name, length) =
+        units.into_iter().find(|(_, length)| seconds >= *length).unwrap_or(units[3]);
     let count = seconds / length;
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
 
 use crate::base::outputs;
-use crate::corpus::merge::{self, MergeOrder};
 use crate::corpus::check;
+use crate::corpus::merge::{self, MergeOrder};
 use crate::store::Store;
 
 use super::super::exit::Exit;

@@ -74,7 +74,10 @@ fn compact(args: &CompactArgs, json: bool) -> Result<Exit> {
         return screen::json(&done);
     }
     if done.replaced {
-        println!("the store in {} is compacted, and checked: every invariant holds", folder.display());
+        println!(
+            "the store in {} is compacted, and checked: every invariant holds",
+            folder.display()
+        );
     } else {
         println!("the store in {} would be no smaller: it was left as it is", folder.display());
     }

@@ -24,10 +24,12 @@ pub(super) struct Source {
     pub urls: Option<String>,
     /// When its newest copy came.
     pub latest: Timestamp,
+    /// What the state is of: it can be read as long as this is open.
+    _store: Store,
 }
 
 impl Source {
-    pub(super) fn new(folder: &Path, store: &Store) -> Result<Self, MergeError> {
+    pub(super) fn new(folder: &Path, store: Store) -> Result<Self, MergeError> {
         let snapshot = store.snapshot()?;
         let number = snapshot.bytes(META, STORE_NUMBER)?.map(|row| read_number(&row));
         let mut latest = Timestamp(0);
@@ -42,6 +44,7 @@ impl Source {
             urls: store.setting("urls")?,
             snapshot,
             latest,
+            _store: store,
         })
     }
 }
@@ -166,14 +169,9 @@ fn article_of(source: &Source, address: String, copy: Copy) -> Result<Article, M
     })
 }
 
-/// Has a copy known by its name, or its URL, as that of an article that was sent: a crawl that comes
-/// to the URL reads it again.
-fn name(
-    batch: &mut Batch,
-    source: &Source,
-    address: &str,
-    content: u64,
-) -> Result<(), MergeError> {
+/// Has a copy known by its name, or its URL, as that of an article that was sent: a crawl that
+/// comes to the URL reads it again.
+fn name(batch: &mut Batch, source: &Source, address: &str, content: u64) -> Result<(), MergeError> {
     let row = batch.get(ADDRESSES, address)?;
     if matches!(row.map(|row| row.state), Some(State::Stored(_))) {
         return Ok(());

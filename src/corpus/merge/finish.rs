@@ -1,4 +1,5 @@
-//! What a merge has come to: every copy of every store is found again, and what became part of what.
+//! What a merge has come to: every copy of every store is found again, and what became part of
+//! what.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -114,8 +115,8 @@ fn in_document_of(
     Ok(snapshot.has(COPIES, (now, url))?)
 }
 
-/// Calls `each` with every document of a store: whether it was gone, its identifier, and that of the
-/// document that it is part of now, if that has another one.
+/// Calls `each` with every document of a store: whether it was gone, its identifier, and that of
+/// the document that it is part of now, if that has another one.
 fn each_document(
     snapshot: &Snapshot,
     source: &Source,

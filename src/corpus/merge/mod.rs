@@ -1,13 +1,13 @@
-//! Stores that become one: every copy of the others is placed in it as if it came now, at the moment
-//! at which it came to them; what was one document in any of them stays one, and elections are made
-//! anew.
+//! Stores that become one: every copy of the others is placed in it as if it came now, at the
+//! moment at which it came to them; what was one document in any of them stays one, and elections
+//! are made anew.
 //!
-//! A new store begins as a copy of the first one, with its queues and hosts. Of the others the corpus
-//! is taken: documents, copies, texts, and what senders know their articles by. Their URLs that wait
-//! are counted and left.
+//! A new store begins as a copy of the first one, with its queues and hosts. Of the others the
+//! corpus is taken: documents, copies, texts, and what senders know their articles by. Their URLs
+//! that wait are counted and left.
 //!
-//! How far it has come is a row of `meta`, written with what it tells: a run that was killed goes on
-//! where its last commit was, and ends like one that was not.
+//! How far it has come is a row of `meta`, written with what it tells: a run that was killed goes
+//! on where its last commit was, and ends like one that was not.
 
 mod document;
 mod finish;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
+use super::clusters;
 use super::dedup::{self, Looks, Placer};
 use super::documents::{CHANGES_FROM, Sent};
 use super::index::Index;
 use super::tables::{CONTENTS, DOCUMENTS, REVIEWS, SENT};
-use super::clusters;
 use crate::base::clock::{Clock, Timestamp};
 use crate::neardup;
 use crate::store::{
@@ -174,8 +174,8 @@ pub fn merge(
     Ok(summary)
 }
 
-/// Calls `each` with the identifier of every document of the named stores that became part of another
-/// one, its store, and the identifier of that one.
+/// Calls `each` with the identifier of every document of the named stores that became part of
+/// another one, its store, and the identifier of that one.
 pub fn became_part(
     order: MergeOrder<'_>,
     each: impl FnMut(&Path, &str, &str) -> std::io::Result<()>,
@@ -193,7 +193,7 @@ fn open_all(order: &MergeOrder<'_>) -> Result<Vec<Source>, MergeError> {
             return Err(MergeError::Twice(folder.clone()));
         }
         let store = Store::open_to_read(folder, SOURCE_CACHE_BYTES)?;
-        let source = Source::new(folder, &store)?;
+        let source = Source::new(folder, store)?;
         if let Some(twin) = sources.iter().find(|other| other.number == source.number) {
             tracing::warn!(store = %twin.folder.display(), "a copy of this store is named, too");
         }

@@ -1,4 +1,5 @@
-//! The folder of backups: `backup.json`, `chunks/ab/abcd....zst`, `backups/2026-11-21T06-00-00Z.jsonl`.
+//! The folder of backups: `backup.json`, `chunks/ab/abcd....zst`,
+//! `backups/2026-11-21T06-00-00Z.jsonl`.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};

@@ -198,16 +198,7 @@ pub fn backup(
     let removed = folder.prune(order.keep)?;
     let (chunks, rows, bytes) = (written.chunks, written.rows, written.bytes);
     let documents = head.documents;
-    Ok(BackupSummary {
-        name,
-        rows,
-        documents,
-        chunks,
-        bytes,
-        new_chunks,
-        written_bytes,
-        removed,
-    })
+    Ok(BackupSummary { name, rows, documents, chunks, bytes, new_chunks, written_bytes, removed })
 }
 
 /// Returns the backups of a folder, the oldest first, each with its name.
@@ -217,8 +208,8 @@ pub fn backups(folder: &Path) -> Result<Vec<(String, BackupHead)>, BackupError> 
     names.map(|name| Ok((name.clone(), ListReader::open(&folder.list(&name))?.head))).collect()
 }
 
-/// Reads a backup, the newest one unless it is named, and calls `each` with every row. Each chunk is
-/// compared with its name, and their number with the end of the list.
+/// Reads a backup, the newest one unless it is named, and calls `each` with every row. Each chunk
+/// is compared with its name, and their number with the end of the list.
 fn read(
     folder: &BackupFolder,
     name: Option<&str>,
@@ -233,7 +224,10 @@ fn read(
         let ListLine { table, chunk, .. } = &line;
         let table = Name::ALL.iter().find(|known| known.as_str() == table);
         let table = *table.ok_or_else(|| {
-            BackupError::damaged(&path, format!("this version does not know a table `{}`", line.table))
+            BackupError::damaged(
+                &path,
+                format!("this version does not know a table `{}`", line.table),
+            )
         })?;
         let whole = folder.get(chunk, line.bytes)?;
         let found = read_rows(&whole, |key, row| each(table, key, row))?;
