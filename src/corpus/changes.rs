@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::documents::{CHANGES_FROM, DocId, Document, NEXT_CHANGE};
 use super::export::{self, Row};
-use super::tables::{CHANGE_LOG, DOCUMENTS, ENDED_LOG};
+use super::tables::{CHANGE_LOG, CHANGE_PLACES, DOCUMENTS, ENDED_LOG};
 use crate::base::clock::Timestamp;
 use crate::store::{self, CHANGES_EPOCH, META, STORE_NUMBER, Snapshot, View as _, read_number};
 use crate::web::robots::meta::Honour;
@@ -269,6 +269,10 @@ impl PartMaker<'_> {
             let (number, document) = (entry.key()?, entry.row()?);
             self.part.next.at = ChangesPlace::Documents { told: number, head };
             self.looked_at += 1;
+            if self.snapshot.get(CHANGE_PLACES, number)?.is_some_and(|place| place > head) {
+                // It came or changed since the reader began: the log tells it.
+                continue;
+            }
             // What was never told need not be taken back.
             if let Some(change @ Change::Upsert { .. }) = self.change_of(number, document)? {
                 self.part.changes.push(change);

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use uniqcrawl::corpus::documents::{
-    Arrivals, CanonicalChange, Content, Copy, Document, Facts, Sent, StoredBody,
+    Arrivals, CanonicalChange, Content, Copy, Document, EndedDocument, Facts, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::FORMATS;
 use uniqcrawl::corpus::files::{
@@ -158,6 +158,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<StoredBody>(),
         row_kind::<Sent>(),
         row_kind::<CanonicalChange>(),
+        row_kind::<EndedDocument>(),
         row_kind::<Arrivals>(),
         row_kind::<StoredSegment>(),
         row_kind::<StoredMerge>(),

@@ -229,6 +229,10 @@ fn read(
                 format!("this version does not know a table `{}`", line.table),
             )
         })?;
+        let there = folder.chunk_path(chunk);
+        if !there.try_exists().map_err(BackupError::io(&there))? {
+            return Err(BackupError::damaged(&path, format!("its chunk {chunk} is missing")));
+        }
         let whole = folder.get(chunk, line.bytes)?;
         let found = read_rows(&whole, |key, row| each(table, key, row))?;
         if found != Some(line.rows) {
