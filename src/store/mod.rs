@@ -307,6 +307,14 @@ impl Store {
         caught(path, || db.check_integrity().map_err(|error| open_error(path(), error)))
     }
 
+    /// Gives what is free at the end of the file back to the system, after moving pages there.
+    fn shrink(&mut self) -> Result<(), Error> {
+        let db = self.db.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let db = db.as_mut().and_then(Arc::get_mut);
+        let db = db.ok_or_else(|| Error::InUse(self.path.clone()))?;
+        db.compact().map(drop).map_err(|error| Error::Failed(Failure(error.into())))
+    }
+
     /// Starts a batch of writes. Waits while another one is open.
     pub fn begin(&self) -> Result<Batch, Error> {
         Batch::begin(&self.db())

@@ -116,7 +116,9 @@ impl Replacement {
             }
             tracing::trace!(table = name.as_str(), "copied");
         }
-        writer.end()
+        let rows = writer.end()?;
+        self.new.shrink()?;
+        Ok(rows)
     }
 
     /// Gives the new file its name: in the place of the old one only if it is smaller.
