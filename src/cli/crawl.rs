@@ -78,14 +78,14 @@ pub(super) fn run(
     let shown = how.serve.then(|| show_beside(config, folder, &store, &mut context, how.quiet));
     let shown = shown.transpose()?;
     let backups = Backups::start(&store, &config.backup)?;
-    if let (Some((service, ..)), Some(backups)) = (&shown, &backups) {
-        service.attach_backups(backups.handle());
+    if let (Some(shown), Some(backups)) = (&shown, &backups) {
+        shown.service.attach_backups(backups.handle());
     }
     let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
     progress.end();
     drop(backups);
-    if let Some((service, begun, mut answering, stop)) = shown {
+    if let Some(Beside { service, begun, mut answering, stop }) = shown {
         drop((service, begun, stop));
         answering.wait();
         answering.close(store);
@@ -101,6 +101,14 @@ pub(super) fn run(
     Ok((report, exit))
 }
 
+/// The service that answers while a crawl is running.
+struct Beside {
+    service: Arc<Service>,
+    begun: Option<Begun>,
+    answering: Answering,
+    stop: oneshot::Sender<()>,
+}
+
 /// Opens the service of the store of a crawl that is about to begin. The crawl is noted before
 /// anybody is answered, so that no request can start another one.
 fn show_beside(
@@ -109,7 +117,7 @@ fn show_beside(
     store: &Arc<Store>,
     context: &mut Context,
     quiet: bool,
-) -> Result<(Arc<Service>, Option<Begun>, Answering, oneshot::Sender<()>)> {
+) -> Result<Beside> {
     crawl::fix_rules(store, &config.urls)?;
     let listener = Listener::open(config, store)?;
     context.index = Some(listener.service.index());
@@ -119,7 +127,7 @@ fn show_beside(
     }
     let service = listener.service.clone();
     let (answering, stop) = listener.answer();
-    Ok((service, begun, answering, stop))
+    Ok(Beside { service, begun, answering, stop })
 }
 
 /// Opens the store of a crawl, or makes it.

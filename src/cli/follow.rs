@@ -10,7 +10,7 @@ use clap::Args as ClapArgs;
 
 use crate::base::clock::Clock;
 use crate::config::Config;
-use crate::corpus::changes::{ChangesCursor, Shown, changes};
+use crate::corpus::changes::{self, ChangesCursor, Shown};
 use crate::store::{self, Store};
 
 use super::args::StoreArg;
@@ -20,7 +20,7 @@ use super::service_client::{ServiceArg, ServiceClient, ServiceProblem};
 use super::settings;
 
 /// Changes of one part.
-const PART: usize = 500;
+const PART_MAX: usize = 500;
 
 /// For how long the service is asked to wait for a change.
 const WAIT: &str = "20s";
@@ -50,8 +50,8 @@ pub(crate) struct FollowArgs {
 }
 
 /// Lines of one part.
-struct Lines {
-    lines: Vec<String>,
+struct Part {
+    changes: Vec<String>,
     next: String,
     more: bool,
 }
@@ -71,9 +71,9 @@ pub(super) fn follow(args: &FollowArgs) -> Result<Exit> {
 }
 
 /// Writes a part. Ends if nobody reads on.
-fn write(part: &Lines) -> Result<()> {
+fn write(part: &Part) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    for line in &part.lines {
+    for line in &part.changes {
         writeln!(out, "{}", json_lines(line))?;
     }
     Ok(out.flush()?)
@@ -85,7 +85,7 @@ fn from_service(args: &FollowArgs, client: &ServiceClient) -> Result<Exit> {
     loop {
         let place = cursor.as_ref().map_or(String::new(), |cursor| format!("&cursor={cursor}"));
         let wait = if args.follow { format!("&wait={WAIT}") } else { String::new() };
-        let answer = client.get(&format!("/v1/changes?limit={PART}{place}{wait}"));
+        let answer = client.get(&format!("/v1/changes?limit={PART_MAX}{place}{wait}"));
         let part = match answer {
             Ok(text) => part_of(&text)?,
             Err(error) if args.follow && may_pass(&error) => {
@@ -114,13 +114,13 @@ fn may_pass(error: &anyhow::Error) -> bool {
 }
 
 /// Takes the lines of an answer apart: the last one says where the next answer goes on.
-fn part_of(text: &str) -> Result<Lines> {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let end = lines.pop().unwrap_or_default();
+fn part_of(text: &str) -> Result<Part> {
+    let mut changes: Vec<String> = text.lines().map(str::to_owned).collect();
+    let end = changes.pop().unwrap_or_default();
     let end: serde_json::Value = serde_json::from_str(&end)?;
     let next = end["next"].as_str().map(str::to_owned);
     let next = next.ok_or_else(|| anyhow::anyhow!("the answer of the service is cut short"))?;
-    Ok(Lines { lines, next, more: end["more"] == true })
+    Ok(Part { changes, next, more: end["more"] == true })
 }
 
 fn from_store(args: &FollowArgs) -> Result<Exit> {
@@ -154,10 +154,10 @@ fn from_store(args: &FollowArgs) -> Result<Exit> {
         };
         loop {
             let shown = Shown { honour: &honour, now: Clock::System.now() };
-            let part = changes(&snapshot, &at, PART, shown)?;
+            let part = changes::changes(&snapshot, &at, PART_MAX, shown)?;
             let lines = part.changes.iter().map(serde_json::to_string);
-            let lines = lines.collect::<Result<Vec<_>, _>>()?;
-            write(&Lines { lines, next: part.next.to_string(), more: part.more })?;
+            let changes = lines.collect::<Result<Vec<_>, _>>()?;
+            write(&Part { changes, next: part.next.to_string(), more: part.more })?;
             at = part.next;
             if !part.more {
                 break;

@@ -52,7 +52,9 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &listener.service));
     let (jobs_handle, running) = running.transpose()?.unzip();
     let backups = Backups::start(&store, &config.backup)?;
-    backups.iter().for_each(|backups| listener.service.attach_backups(backups.handle()));
+    if let Some(backups) = &backups {
+        listener.service.attach_backups(backups.handle());
+    }
     let address = listener.address;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;

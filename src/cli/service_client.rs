@@ -17,8 +17,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(90);
 /// Where a running service is.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServiceArg {
-    /// Ask the service or crawl that has the store open, such as http://127.0.0.1:8080, in place of
-    /// opening it
+    /// Ask the service or crawl that has the store open, such as `http://127.0.0.1:8080`, in place
+    /// of opening it
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
     /// File of the token that the service wants

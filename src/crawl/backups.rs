@@ -99,6 +99,7 @@ impl Backups {
 
 impl BackupsHandle {
     /// Has a backup made, unless one is under way. Returns what has become of them so far.
+    #[must_use = "it tells how many there were before"]
     pub fn ask(&self) -> BackupsState {
         let mut state = lock(&self.0.state);
         if !state.running {
@@ -165,15 +166,12 @@ impl BackupWork {
     fn wait(&self, rest: Option<Duration>) -> bool {
         let asked = lock(&self.shared.asked);
         let idle = |asked: &mut Asked| !asked.quit && !asked.backup;
-        let mut asked = match rest {
-            Some(rest) => {
-                let waited = self.shared.told.wait_timeout_while(asked, rest, idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => {
-                let waited = self.shared.told.wait_while(asked, idle);
-                waited.unwrap_or_else(PoisonError::into_inner)
-            }
+        let mut asked = if let Some(rest) = rest {
+            let waited = self.shared.told.wait_timeout_while(asked, rest, idle);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            let waited = self.shared.told.wait_while(asked, idle);
+            waited.unwrap_or_else(PoisonError::into_inner)
         };
         asked.backup = false;
         !asked.quit

@@ -106,10 +106,10 @@ pub(super) fn place_document(
         }
         let article = article_of(source, address, copy)?;
         done.bytes += article.text.len() as u64;
-        let mut placer = work.placer(batch, arrival);
+        let mut corpus = work.placer(batch, arrival);
         let placed = match known {
-            Some((known, _)) => placer.revise(known, &article, links)?.0,
-            None => placer.place(&article, links)?,
+            Some((known, _)) => corpus.revise(known, &article, links)?.0,
+            None => corpus.place(&article, links)?,
         };
         if placed.judged.place == Place::New && known.is_none() {
             new.get_or_insert(placed.joined.document);
