@@ -95,6 +95,9 @@ mod config;
 
 mod library;
 
+#[cfg(feature = "python")]
+mod python;
+
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;

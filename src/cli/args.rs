@@ -15,10 +15,12 @@ use clap_complete::Shell;
 
 use super::duplicate_feed::DuplicateFeedCommand;
 use super::export::ExportArgs;
+use super::follow::FollowArgs;
 use super::plan::PlanArgs;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
 use super::simhash::SimhashArgs;
+use super::store::StoreCommand;
 use super::upkeep::{ExpireArgs, IdfArgs, MigrateArgs};
 use super::warc::{RebuildArgs, WarcArgs};
 
@@ -193,6 +195,13 @@ pub(crate) enum Command {
     Check(StoreArg),
     /// Bring a store of an older format to the present one, and check it
     Migrate(MigrateArgs),
+    /// Show what a store is, back it up, compact it, merge stores
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
+    /// Print new, changed and ended documents as lines of JSON, each with a cursor
+    Follow(FollowArgs),
     /// Show the effective settings and where each comes from
     Config(Overrides),
     /// Run crawls on a schedule, and show their history

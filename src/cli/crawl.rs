@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::base::outputs;
 use crate::config::Config;
-use crate::crawl::{self, Begun, Context, Report};
-use crate::service;
+use crate::crawl::{self, Backups, Begun, Context, Report};
+use crate::service::{self, Service};
 use crate::store::Store;
 use crate::text::features::Fingerprinter;
 use crate::urls::PageUrl;
@@ -78,11 +78,16 @@ pub(super) fn run(
     let mut context = Context::default();
     let shown = how.serve.then(|| show_beside(config, folder, &store, &mut context, how.quiet));
     let shown = shown.transpose()?;
+    let backups = Backups::start(&store, &config.backup)?;
+    if let (Some(shown), Some(backups)) = (&shown, &backups) {
+        shown.service.attach_backups(backups.handle());
+    }
     let progress = Progress::start(&context, how.quiet)?;
     let report = crawl::run(&store, &config.settings(), seeds, &context);
     progress.end();
-    if let Some((begun, mut answering, stop)) = shown {
-        drop((begun, stop));
+    drop(backups);
+    if let Some(Beside { service, begun, mut answering, stop }) = shown {
+        drop((service, begun, stop));
         answering.wait();
         answering.close(store);
     }
@@ -97,6 +102,14 @@ pub(super) fn run(
     Ok((report, exit))
 }
 
+/// The service that answers while a crawl is running.
+struct Beside {
+    service: Arc<Service>,
+    begun: Option<Begun>,
+    answering: Answering,
+    stop: oneshot::Sender<()>,
+}
+
 /// Opens the service of the store of a crawl that is about to begin. The crawl is noted before
 /// anybody is answered, so that no request can start another one.
 fn show_beside(
@@ -105,7 +118,7 @@ fn show_beside(
     store: &Arc<Store>,
     context: &mut Context,
     quiet: bool,
-) -> Result<(Option<Begun>, Answering, oneshot::Sender<()>)> {
+) -> Result<Beside> {
     crawl::fix_rules(store, &config.urls)?;
     let listener = Listener::open(config, store)?;
     context.index = Some(listener.service.index());
@@ -113,8 +126,9 @@ fn show_beside(
     if !quiet {
         eprintln!("the crawl can be looked at on http://{}", listener.address);
     }
+    let service = listener.service.clone();
     let (answering, stop) = listener.answer();
-    Ok((begun, answering, stop))
+    Ok(Beside { service, begun, answering, stop })
 }
 
 /// Opens the store of a crawl, or makes it.

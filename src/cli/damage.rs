@@ -34,6 +34,8 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
         Some(Command::Migrate(migrate)) => &migrate.store.store,
         Some(Command::Serve(serve)) => &serve.store.store,
         Some(Command::Stats(store) | Command::Check(store)) => &store.store,
+        Some(Command::Store { command }) => return command.folder(),
+        Some(Command::Follow(follow)) => &follow.store.store,
         Some(Command::Rules { command }) => match command {
             RulesCommand::List { store, .. }
             | RulesCommand::Disable { store, .. }
@@ -113,6 +115,9 @@ fn store_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a store::Error>
         return Some(error);
     }
     if let Some(search::Error::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(store::BackupError::Store(error)) = cause.downcast_ref() {
         return Some(error);
     }
     let dedup = match (cause.downcast_ref(), cause.downcast_ref()) {

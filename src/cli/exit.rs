@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use crate::base::remote;
+use crate::corpus::changes::ChangesError;
+use crate::corpus::merge::MergeError;
 use crate::corpus::{dedup, export, files, search};
 use crate::frontier::duplicate_feed;
 use crate::neardup;
@@ -39,16 +41,7 @@ pub(crate) struct Usage(pub String);
 /// Returns the code for an error: 2 where the input is at fault, else 1.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     let input = error.chain().any(|cause| {
-        let store_input = matches!(
-            cause.downcast_ref::<store::Error>(),
-            Some(
-                store::Error::Missing(_)
-                    | store::Error::Setting { .. }
-                    | store::Error::NewerFormat { .. }
-                    | store::Error::OlderFormat { .. }
-            )
-        );
-        store_input
+        is_store(cause)
             || cause.is::<Usage>()
             || matches!(
                 cause.downcast_ref::<service::Error>(),
@@ -71,6 +64,40 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || is_setting(cause)
     });
     if input { Exit::Usage } else { Exit::Failed }
+}
+
+/// Tells whether the store that was named is at fault, and not the machine.
+fn is_store(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let store = |error: &store::Error| {
+        matches!(
+            error,
+            store::Error::Missing(_)
+                | store::Error::Exists(_)
+                | store::Error::Setting { .. }
+                | store::Error::NewerFormat { .. }
+                | store::Error::OlderFormat { .. }
+        )
+    };
+    let backup = |error: &store::BackupError| match error {
+        store::BackupError::Store(error) => store(error),
+        store::BackupError::Foreign(_)
+        | store::BackupError::OtherStore { .. }
+        | store::BackupError::Unknown { .. }
+        | store::BackupError::Empty(_) => true,
+        _ => false,
+    };
+    let merge = |error: &MergeError| match error {
+        MergeError::Store(error) => store(error),
+        MergeError::Twice(_) | MergeError::Alone | MergeError::Setting { .. } => true,
+        _ => false,
+    };
+    cause.downcast_ref().is_some_and(store)
+        || cause.downcast_ref().is_some_and(backup)
+        || cause.downcast_ref().is_some_and(merge)
+        || matches!(
+            cause.downcast_ref(),
+            Some(ChangesError::NoCursor(_) | ChangesError::Other | ChangesError::TooOld)
+        )
 }
 
 /// Tells whether a setting of the client is at fault, and not the machine.

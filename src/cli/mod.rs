@@ -25,6 +25,7 @@ mod demo;
 mod duplicate_feed;
 mod exit;
 mod export;
+mod follow;
 mod inspect;
 mod jobs;
 mod listener;
@@ -37,9 +38,11 @@ mod screen;
 mod search;
 mod seeds;
 mod serve;
+mod service_client;
 mod settings;
 mod signals;
 mod simhash;
+mod store;
 mod upkeep;
 mod warc;
 
@@ -136,6 +139,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
         Some(Command::Check(check)) => inspect::check(&check, json),
         Some(Command::Migrate(migrate)) => upkeep::migrate(&migrate, json),
+        Some(Command::Store { command }) => store::run(command, json, args.quiet),
+        Some(Command::Follow(follow)) => follow::follow(&follow),
         Some(Command::Config(config)) => settings::show(&config, json),
         Some(Command::Rules { command }) => rules::run(command, json),
         Some(Command::DuplicateFeed { command }) => duplicate_feed::run(command, json),

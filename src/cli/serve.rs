@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::crawl::jobs::{JobsFile, JobsHandle};
-use crate::crawl::{Crawls, fix_rules};
+use crate::crawl::{Backups, Crawls, fix_rules};
 use crate::service::{self, Service};
 use crate::store::Store;
 use anyhow::Result;
@@ -51,6 +51,10 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     // Lines of runs stand in the log: standard output is for the service.
     let running = jobs.map(|jobs| start_jobs(&jobs, folder, &store, &listener.service));
     let (jobs_handle, running) = running.transpose()?.unzip();
+    let backups = Backups::start(&store, &config.backup)?;
+    if let Some(backups) = &backups {
+        listener.service.attach_backups(backups.handle());
+    }
     let address = listener.address;
     if json {
         screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
@@ -69,6 +73,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     while !crawls.running().is_empty() {
         thread::sleep(Duration::from_millis(20));
     }
+    drop(backups);
     answering.close(store);
     if !json && !quiet {
         println!("stopped");

@@ -19,7 +19,7 @@ use crate::corpus::documents::KeepConfig;
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
-use crate::crawl::{RunLimits, Settings, jobs};
+use crate::crawl::{BackupConfig, RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
@@ -66,6 +66,8 @@ pub struct Config {
     pub corpus: KeepConfig,
     /// The store.
     pub store: StoreConfig,
+    /// Its backups.
+    pub backup: BackupConfig,
 }
 
 /// The scope and limits of a run.

@@ -11,9 +11,9 @@ use super::check;
 use super::documents::{Piece, StoredBody};
 use super::index;
 use super::tables::{
-    ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CONTENTS, COPIES, DOC_IDS, DOCUMENTS, ERROR_PAGES,
-    GROWTH, HISTORY, PAGES, RANKING, REVIEWS, SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG,
-    VERDICT_PLACES,
+    ARRIVALS, BODIES, BODY_PARTS, BOILERPLATE, CHANGE_LOG, CHANGE_PLACES, CONTENTS, COPIES,
+    DOC_IDS, DOCUMENTS, ENDED_LOG, ERROR_PAGES, GROWTH, HISTORY, PAGES, RANKING, REVIEWS,
+    SEARCH_CHANGES, SENT, SENT_URLS, UNSURE, VERDICT_LOG, VERDICT_PLACES,
 };
 use crate::frontier::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
@@ -157,6 +157,9 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::VerdictLog => to.table(VERDICT_LOG),
         Name::VerdictPlaces => to.table(VERDICT_PLACES),
         Name::Payloads => to.table(PAYLOADS),
+        Name::ChangeLog => to.table(CHANGE_LOG),
+        Name::ChangePlaces => to.table(CHANGE_PLACES),
+        Name::EndedLog => to.table(ENDED_LOG),
         Name::Counters => to.table(COUNTERS),
     }
 }
@@ -315,8 +318,9 @@ struct NewNumbers {
 
 impl NewNumbers {
     fn of(&mut self, old: u64) -> u64 {
-        if sequence_of(old) != old && unique_number(self.store, sequence_of(old)) == Some(old) {
-            // The old store had its number already.
+        let sequence = sequence_of(old);
+        if sequence != old && sequence > 0 && unique_number(old >> 40, sequence) == Some(old) {
+            // The old store had its number already, or this came from another store that had.
             return old;
         }
         unique_number(self.store, old).unwrap_or_else(|| {

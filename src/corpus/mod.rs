@@ -4,6 +4,7 @@
 //! them: exports, answers to searches, explanations, checks.
 
 pub mod boilerplate;
+pub mod changes;
 pub mod check;
 pub mod clusters;
 pub mod dedup;
@@ -12,7 +13,9 @@ pub mod explain;
 pub mod export;
 pub mod files;
 pub mod index;
+pub mod merge;
 pub mod migrate;
+pub mod rewrite;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "cluster")]

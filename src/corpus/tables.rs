@@ -5,7 +5,9 @@
 use crate::store::{ContentNumber, DocumentNumber, Name, Table};
 
 use super::boilerplate::{Counts, ErrorPage};
-use super::documents::{Arrivals, CanonicalChange, Content, Copy, DocId, Document, KeptPage, Sent};
+use super::documents::{
+    Arrivals, CanonicalChange, Content, Copy, DocId, Document, EndedDocument, KeptPage, Sent,
+};
 use super::files::{StoredCandidates, StoredLine, StoredPlace, StoredTree};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
@@ -74,6 +76,15 @@ pub const VERDICT_LOG: Table<u64, DocumentNumber> = Table::new(Name::VerdictLog)
 
 /// Document number -> its sequence in that log.
 pub const VERDICT_PLACES: Table<DocumentNumber, u64> = Table::new(Name::VerdictPlaces);
+
+/// Sequence -> number of a document that changed then for the last time.
+pub const CHANGE_LOG: Table<u64, DocumentNumber> = Table::new(Name::ChangeLog);
+
+/// Document number -> its sequence in that log.
+pub const CHANGE_PLACES: Table<DocumentNumber, u64> = Table::new(Name::ChangePlaces);
+
+/// Sequence of the same log -> document that ended then.
+pub const ENDED_LOG: Table<u64, EndedDocument> = Table::new(Name::EndedLog);
 
 /// Document number -> hash of what similarity search shows of it, 0 if nothing.
 pub const SEARCH_CHANGES: Table<DocumentNumber, u64> = Table::new(Name::SearchChanges);

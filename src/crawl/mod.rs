@@ -10,6 +10,7 @@
 //! page is stored with all its keys and links, or not at all.
 
 mod archive;
+mod backups;
 mod committer;
 mod fingerprint;
 pub mod jobs;
@@ -47,6 +48,7 @@ use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKi
 use crate::warc;
 use crate::web::fetch::{self, Fetcher};
 
+pub use backups::{BackupConfig, Backups, BackupsHandle, BackupsState};
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use archive::URN;

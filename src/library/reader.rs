@@ -71,6 +71,30 @@ impl StoreReader {
         Ok(Documents { snapshot, next: 0 })
     }
 
+    /// Returns the number of its documents.
+    pub fn len(&self) -> Result<u64, LibraryError> {
+        let snapshot = self.store.snapshot().map_err(LibraryError::store)?;
+        snapshot.len(DOCUMENTS).map_err(LibraryError::store)
+    }
+
+    /// Tells whether it has no document.
+    pub fn is_empty(&self) -> Result<bool, LibraryError> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Returns a document by its identifier, or by that of a document that is part of it now; none
+    /// if it is not there.
+    pub fn document(&self, doc_id: &str) -> Result<Option<CrawledDocument>, LibraryError> {
+        let id: DocId = doc_id.parse().map_err(|error: BadDocId| LibraryError::store(error))?;
+        let find = || -> Result<Option<CrawledDocument>, store::Error> {
+            let snapshot = self.store.snapshot()?;
+            let Some(number) = snapshot.get(DOC_IDS, id)? else { return Ok(None) };
+            let document = snapshot.get(DOCUMENTS, number)?;
+            document.map(|document| crawled(&snapshot, document)).transpose()
+        };
+        find().map_err(LibraryError::store)
+    }
+
     /// Returns the URLs of all copies of a document, in their order. Empty if it is not there.
     pub fn copies(&self, doc_id: &str) -> Result<Vec<String>, LibraryError> {
         let id: DocId = doc_id.parse().map_err(|error: BadDocId| LibraryError::store(error))?;
@@ -98,21 +122,26 @@ impl Documents {
         let (number, document) = (entry.key()?, entry.row()?);
         drop((entry, rows));
         self.next = number + 1;
-        let Document { id, canonical, content, title, language, facts, popularity, copies, .. } =
-            document;
-        let text = read_body(&self.snapshot, content)?.unwrap_or_default();
-        Ok(Some(CrawledDocument {
-            doc_id: id.to_string(),
-            url: canonical,
-            title,
-            text,
-            language,
-            author: facts.author,
-            published: facts.published,
-            popularity,
-            copies,
-        }))
+        crawled(&self.snapshot, document).map(Some)
     }
+}
+
+/// Returns a document with its text.
+fn crawled(snapshot: &Snapshot, document: Document) -> Result<CrawledDocument, store::Error> {
+    let Document { id, canonical, content, title, language, facts, popularity, copies, .. } =
+        document;
+    let text = read_body(snapshot, content)?.unwrap_or_default();
+    Ok(CrawledDocument {
+        doc_id: id.to_string(),
+        url: canonical,
+        title,
+        text,
+        language,
+        author: facts.author,
+        published: facts.published,
+        popularity,
+        copies,
+    })
 }
 
 impl Iterator for Documents {

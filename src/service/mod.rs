@@ -8,8 +8,10 @@
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (`/docId/getDocId`).
 
 mod articles;
+mod backup;
 mod batch;
 mod body;
+mod changes;
 mod config;
 mod crawls;
 mod cursor;
@@ -50,7 +52,7 @@ use crate::corpus::dedup;
 use crate::corpus::index::Index;
 use crate::corpus::search as index;
 use crate::crawl::jobs::JobsHandle;
-use crate::crawl::{self, Crawls, stored_rules};
+use crate::crawl::{self, BackupsHandle, Crawls, stored_rules};
 use crate::neardup;
 use crate::service::ingest::{Ingest, Prepared, Receipt, Submission};
 use crate::store::{self, Snapshot, Store};
@@ -121,6 +123,7 @@ pub struct Service {
     /// Those that requests started.
     requested_crawls: crawls::RequestedCrawls,
     jobs: OnceLock<JobsHandle>,
+    backups: OnceLock<BackupsHandle>,
 }
 
 /// The settings of a service.
@@ -180,6 +183,7 @@ impl Service {
             crawls: Crawls::default(),
             requested_crawls: crawls::RequestedCrawls::default(),
             jobs: OnceLock::new(),
+            backups: OnceLock::new(),
             store,
         }))
     }
@@ -204,6 +208,11 @@ impl Service {
     /// Shows jobs, and lets them be started and stopped. Only the first handle counts.
     pub fn attach_jobs(&self, handle: JobsHandle) {
         drop(self.jobs.set(handle));
+    }
+
+    /// Lets backups be asked for. Only the first handle counts.
+    pub fn attach_backups(&self, handle: BackupsHandle) {
+        drop(self.backups.set(handle));
     }
 
     fn is_stopping(&self) -> bool {

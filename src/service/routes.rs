@@ -14,12 +14,12 @@ use super::guard::Peer;
 use super::problem::Problem;
 use super::route::Route;
 use super::{
-    Service, articles, crawls, doc_id, documents, duplicate_feed, expiry, export, jobs, lists,
-    live, page, search, status, times,
+    Service, articles, backup, changes, crawls, doc_id, documents, duplicate_feed, expiry, export,
+    jobs, lists, live, page, search, status, times,
 };
 
 /// The routes of each file.
-const FILES: [&[Route]; 13] = [
+const FILES: [&[Route]; 15] = [
     doc_id::ROUTES,
     articles::ROUTES,
     lists::ROUTES,
@@ -28,10 +28,12 @@ const FILES: [&[Route]; 13] = [
     search::ROUTES,
     duplicate_feed::ROUTES,
     export::ROUTES,
+    changes::ROUTES,
     live::ROUTES,
     jobs::ROUTES,
     crawls::ROUTES,
     expiry::ROUTES,
+    backup::ROUTES,
     status::ROUTES,
 ];
 

@@ -41,7 +41,7 @@ pub struct Migration {
 
 /// The unfinished new file, which goes with its migration.
 #[derive(Debug)]
-struct Partial(PathBuf);
+pub(super) struct Partial(pub(super) PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
@@ -50,16 +50,16 @@ impl Drop for Partial {
     }
 }
 
-/// The right to migrate a store: of several processes one has it.
+/// The right to put another file in the place of a store: of several processes one has it.
 #[derive(Debug)]
-struct Lock {
+pub(super) struct Lock {
     path: PathBuf,
     /// Locked until it is closed.
     _file: File,
 }
 
 impl Lock {
-    fn take(store: &Path) -> Result<Self, Error> {
+    pub(super) fn take(store: &Path) -> Result<Self, Error> {
         let path = beside(store, ".migrating");
         let io = |source| Error::Io { path: path.clone(), source };
         let file = File::create(&path).map_err(io)?;
@@ -187,7 +187,7 @@ fn prepare(old: &Store, format: u64) -> Result<(), Error> {
 }
 
 /// Makes the file of a new store.
-fn create(path: &Path, cache_bytes: usize, number: u64) -> Result<Store, Error> {
+pub(super) fn create(path: &Path, cache_bytes: usize, number: u64) -> Result<Store, Error> {
     let mut builder = Database::builder();
     let db = builder.set_cache_size(cache_bytes).create(path);
     let db = db.map_err(|error| open_error(path.to_owned(), error))?;
@@ -242,8 +242,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Has the names of a folder written to the disk.
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Has the names in the folder of a file written to the disk.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
         // A folder without a name is the present one.

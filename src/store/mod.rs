@@ -5,6 +5,7 @@
 //! Keys are big-endian bytes, so that the order of the rows is the order of their numbers. Values
 //! start with a version byte; the module that owns a row draws its fields.
 
+mod backup;
 mod batch;
 mod codec;
 mod damage;
@@ -14,6 +15,7 @@ mod migration;
 mod number;
 mod overlay;
 mod raw;
+mod replacement;
 mod row;
 mod runs;
 mod table;
@@ -28,14 +30,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::{Database, ReadableDatabase};
 
+use crate::base::clock::Clock;
+
+pub use backup::{
+    BackupError, BackupHead, BackupOrder, BackupSummary, backup, backups, restore, verify,
+};
 pub use batch::{Batch, Snapshot};
 pub use codec::{BadRow, Decoder, Encoder};
 pub use damage::damaged_tables;
 pub use migration::{Ending, Migration};
 pub use number::{
-    ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, sequence_of, unique_number,
+    ContentNumber, DocumentNumber, MaybeContentNumber, Renumber, number_above, sequence_of,
+    unique_number,
 };
 pub use raw::{Bytes, End, RawRows, Reading, Writing};
+pub use replacement::{Replaced, Replacement};
 pub(crate) use row::row;
 pub use row::{
     Blob, Code, Codec, Coded, Fixed, Flag, Format, List, MaybeNumber, Nested, Number, Part, Rest,
@@ -43,7 +52,7 @@ pub use row::{
 };
 pub use runs::RunFile;
 pub use table::{Entry, FixedKey, Key, Row, Rows, Table, TableRow, Update, View};
-pub use tables::{COUNTERS, META, Name, STORE_NUMBER, read_number};
+pub use tables::{CHANGES_EPOCH, COUNTERS, META, Name, STORE_NUMBER, read_number};
 pub use transaction::Transaction;
 pub use turns::Turn;
 
@@ -55,6 +64,12 @@ use turns::Turns;
 /// Number of the format of all rows. A store of another number is refused; one of an older format
 /// is brought to this one by `crawl migrate`.
 pub const FORMAT: u64 = 8;
+
+/// Names in [`META`] of when the store was made (ms since 1970, as text), and by which version of
+/// the program.
+pub const MADE: &str = "made";
+/// See [`MADE`].
+pub const MADE_BY: &str = "made_by";
 
 /// The oldest format that can be brought to the present one.
 const OLDEST: u64 = 5;
@@ -78,6 +93,21 @@ pub enum Error {
         path: PathBuf,
         /// What the operating system says.
         source: std::io::Error,
+    },
+    /// There is a store already where one is to be made.
+    #[error("there is a store in {}: name another folder", .0.display())]
+    Exists(PathBuf),
+    /// The disk has no room for a file beside the store.
+    #[error(
+        "{} needs up to {needed} bytes beside it, and its disk has {free} left", path.display()
+    )]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are needed at most.
+        needed: u64,
+        /// Bytes that are left.
+        free: u64,
     },
     /// Another process has it open.
     #[error("the store {} is in use by another process", .0.display())]
@@ -282,6 +312,14 @@ impl Store {
         caught(path, || db.check_integrity().map_err(|error| open_error(path(), error)))
     }
 
+    /// Gives what is free at the end of the file back to the system, after moving pages there.
+    fn shrink(&mut self) -> Result<(), Error> {
+        let db = self.db.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let db = db.as_mut().and_then(Arc::get_mut);
+        let db = db.ok_or_else(|| Error::InUse(self.path.clone()))?;
+        db.compact().map(drop).map_err(|error| Error::Failed(Failure(error.into())))
+    }
+
     /// Starts a batch of writes. Waits while another one is open.
     pub fn begin(&self) -> Result<Batch, Error> {
         Batch::begin(&self.db())
@@ -357,6 +395,10 @@ fn start(db: &Database, number: u64) -> Result<(), Error> {
     let mut tables = Tables::open(&txn)?;
     for (name, value) in [("format", FORMAT), (STORE_NUMBER, number)] {
         tables.meta.insert(name, value.to_be_bytes().as_slice())?;
+    }
+    let made = Clock::System.now().0.to_string();
+    for (name, value) in [(MADE, made.as_str()), (MADE_BY, env!("CARGO_PKG_VERSION"))] {
+        tables.meta.insert(name, value.as_bytes())?;
     }
     drop(tables);
     Ok(txn.commit()?)

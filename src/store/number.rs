@@ -42,6 +42,14 @@ pub(super) fn draw() -> u64 {
     }
 }
 
+/// Draws the number of a store that goes on from others: above theirs, and near to them, so that
+/// there is room for more. None if there is none.
+#[must_use]
+pub fn number_above(last: u64) -> Option<u64> {
+    let room = STORE_NUMBER_MAX.checked_sub(last).filter(|room| *room > 0)?;
+    Some(last + 1 + draw() % (room / 16).max(1))
+}
+
 /// What becomes of the numbers in rows and keys that move to another numbering.
 pub trait Renumber {
     /// Returns the new number of a document.

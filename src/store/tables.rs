@@ -186,6 +186,12 @@ tables! {
     verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
     /// Hash of a folder and of a payload -> where it lies in the WARC files there (`warc`).
     payloads: Payloads = "payloads", u128 => &'static [u8];
+    /// Sequence -> document that changed then for the last time (`documents`).
+    change_log: ChangeLog = "change_log", u64 => u64;
+    /// Document number -> its sequence in that log (`documents`).
+    change_places: ChangePlaces = "change_places", u64 => u64;
+    /// Sequence of the same log -> document that ended then (`documents`).
+    ended_log: EndedLog = "ended_log", u64 => &'static [u8];
     /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
     /// the four tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];
@@ -223,6 +229,10 @@ pub const META: super::Table<&str, Vec<u8>> = super::Table::new(Name::Meta);
 
 /// Name of the number of the store in [`META`].
 pub const STORE_NUMBER: &str = "store_number";
+
+/// Name in [`META`] of a number that is drawn anew when a store goes back to an earlier state: who
+/// follows its changes has to begin anew. Without it, the number of the store stands for it.
+pub const CHANGES_EPOCH: &str = "changes_epoch";
 
 /// How often something has happened, by name.
 pub const COUNTERS: super::Table<&str, u64> = super::Table::new(Name::Counters);

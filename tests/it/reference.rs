@@ -9,8 +9,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use uniqcrawl::corpus::documents::{
-    Arrivals, CanonicalChange, Content, Copy, Document, Facts, KeptHeaders, KeptImage, KeptLink,
-    KeptPage, PageDetails, Sent, StoredBody,
+    Arrivals, CanonicalChange, Content, Copy, Document, EndedDocument, Facts, KeptHeaders,
+    KeptImage, KeptLink, KeptPage, PageDetails, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::{FIELDS, FORMATS};
 use uniqcrawl::corpus::files::{
@@ -162,6 +162,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<PageDetails>(),
         row_kind::<Sent>(),
         row_kind::<CanonicalChange>(),
+        row_kind::<EndedDocument>(),
         row_kind::<Arrivals>(),
         row_kind::<StoredSegment>(),
         row_kind::<StoredMerge>(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rank of each room of the library, and of the modules in it that have an order of their own. A
 /// module uses only modules of lower ranks, and what is below it in its own folder.
-const RANKS: [(&str, u32); 39] = [
+const RANKS: [(&str, u32); 40] = [
     ("base", 0),
     ("localweb", 1),
     ("store", 1),
@@ -46,15 +46,17 @@ const RANKS: [(&str, u32); 39] = [
     ("service", 15),
     // It joins the settings of all rooms before it.
     ("config", 16),
+    // The library as Python has it; only a build of the wheel has this.
+    ("python", 18),
 ];
 
 /// What programs use; only the binary is beside it.
 const TOP: (&str, u32) = ("library", 17);
 
 /// The rooms, each of which uses only those before it.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "base", "localweb", "urls", "store", "cluster", "text", "page", "web", "warc", "neardup",
-    "frontier", "corpus", "crawl", "service", "config", "library",
+    "frontier", "corpus", "crawl", "service", "config", "library", "python",
 ];
 
 /// Where a room still looks into one above it.

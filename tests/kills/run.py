@@ -4,11 +4,15 @@
   tests/kills/run.py [--crawl target/release/crawl] [--rounds 100] [--seed 1]
 
 A web of three hosts runs on loopback. In each round one command is started and killed with SIGKILL after a random
-time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire. After each round:
+time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire, store backup, compact and merge.
+After each round:
 
   crawl, serve, expire   `crawl check` finds nothing wrong; each article that was acknowledged has its document
   dedup, export          the files of the output are all old, or all new, or there are none
   export in shards       is killed and run again until it ends, and then is that of one that was not killed, byte for byte
+  backup                 the newest backup is whole, and is restored to a sound store
+  compact                the store is sound and has the same documents, and no more bytes
+  merge                  the store is sound; the one that comes to its end is that of a merge that was never killed
 
 A crawl that was killed until it came to its end has the same documents as one that was never killed. stdlib only;
 exits with 1 at the first fault, and leaves its folder.
@@ -60,6 +64,7 @@ class Loop:
     def __init__(self, crawl, folder, seed):
         self.crawl, self.folder, self.random = crawl, folder, random.Random(seed)
         self.acknowledged, self.sent, self.times = {}, 0, {}
+        self.sources, self.merged = [], None
         servers = [http.server.ThreadingHTTPServer((f"127.78.0.{10 + n}", 0), Pages) for n in range(1, HOSTS + 1)]
         self.seeds = folder / "seeds.txt"
         self.seeds.write_text("".join("http://%s:%d/\n" % s.server_address for s in servers))
@@ -167,6 +172,46 @@ class Loop:
             fail(f"{self.folder}: the crawl that was killed has {len(found)} documents, the other one {len(whole)}")
         return 1
 
+    def backup(self, store, backups):
+        """A backup is made until it is killed. Those that are there are whole."""
+        killed = self.killed("backup", self.command("store", "backup", "--store", store, "--to", backups, "--keep", 3))
+        lists = list((backups / "backups").glob("*.jsonl")) if backups.exists() else []
+        if lists:
+            restored = self.folder / "restored"
+            shutil.rmtree(restored, ignore_errors=True)
+            self.run("store", "verify", backups)
+            self.run("store", "restore", "--from", backups, "--store", restored)
+            self.check(restored)
+        return killed, len(lists)
+
+    def compact(self, store):
+        copy = self.folder / "compacted"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(store, copy)
+        before = (copy / "store.redb").stat().st_size
+        killed = self.killed("compact", self.command("store", "compact", "--store", copy))
+        self.check(copy)
+        if (copy / "store.redb").stat().st_size > before or self.documents(copy) != self.documents(store):
+            fail(f"{copy}: the compacted store is another one")
+        return killed
+
+    def merge(self, stores):
+        """Stores are merged until that is killed, and again, until one comes to its end."""
+        if not self.sources:
+            self.sources = [self.folder / f"source-{n}" for n in range(len(stores))]
+            for source, store in zip(self.sources, stores):
+                shutil.copytree(store, source)
+            self.run("store", "merge", *self.sources, "--into", self.folder / "merged-whole")
+            self.merged = self.documents(self.folder / "merged-whole")
+        into = self.folder / "merged"
+        killed = self.killed("merge", self.command("store", "merge", *self.sources, "--into", into))
+        self.check(into)
+        if not killed:
+            if self.documents(into) != self.merged:
+                fail(f"{into}: the merge that was killed has other documents")
+            shutil.rmtree(into)
+        return killed
+
     def follow(self, store):
         """Each acknowledged article is in the corpus."""
         out = self.folder / "acknowledged"
@@ -219,7 +264,7 @@ def main():
     counts, mixed, crawls, resumed = {}, 0, 0, 0
     whole = loop.whole(folder / "whole")
     for round in range(args.rounds):
-        kind = ("crawl", "serve", "dedup", "export", "expire")[round % 5]
+        kind = ("crawl", "serve", "dedup", "export", "expire", "backup", "compact", "merge")[round % 8]
         killed, fault = True, None
         if kind == "crawl":
             killed = loop.killed(kind, loop.crawling(crawled))
@@ -238,8 +283,14 @@ def main():
             before = files(exported)
             killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
             fault = look_at_set(exported, before)
-            form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // 5 % 3]
+            form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // 8 % 3]
             resumed += loop.resumed(served, form)
+        elif kind == "backup":
+            killed, lists = loop.backup(served, folder / "backups")
+        elif kind == "compact":
+            killed = loop.compact(served)
+        elif kind == "merge":
+            killed = loop.merge([folder / "whole", served])
         else:
             copy = folder / "expired"
             shutil.rmtree(copy, ignore_errors=True)
@@ -252,6 +303,8 @@ def main():
         ran, ended = counts.get(kind, (0, 0))
         counts[kind] = (ran + killed, ended + (not killed))
     loop.follow(served)
+    while loop.sources and loop.merge([]):
+        pass
     loop.whole(crawled)
     crawls += loop.same(whole, crawled)
     for kind, (killed, ended) in counts.items():

@@ -90,6 +90,22 @@ pub(crate) fn disk(folder: &Path) -> Option<u64> {
     }
 }
 
+/// Returns the bytes that are free for this process on the disk of a folder; none if the system
+/// tells of none.
+#[must_use]
+pub(crate) fn free(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        disk.f_bavail.checked_mul(disk.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Findings, Spot, hex};
 use crate::base::clock::Timestamp;
+use crate::corpus::documents::CHANGES_FROM;
 use crate::corpus::tables::{BOILERPLATE, COPIES};
 use crate::frontier::{
     ADDRESSES, DOMAINS, HOST_NUMBERS, HOSTS, INLINKS, LATER, LINKS_BEYOND, LISTS, PATTERNS,
     Purpose, QUEUE, REVISITS, ROBOTS, Request, SCHEDULE, State, UNSTORED,
 };
 use crate::store::{
-    BadRow, COUNTERS, Entry, Error, Key, META, STORE_NUMBER, Snapshot, View as _, read_number,
+    BadRow, CHANGES_EPOCH, COUNTERS, Entry, Error, Key, META, STORE_NUMBER, Snapshot, View as _,
+    read_number,
 };
 use crate::urls::{HostKey, Normalize};
 
 /// Facts about the store that are numbers, beside those whose names begin with `next_`.
-const NUMBERS: [&str; 4] = ["format", "search_update", "settled", STORE_NUMBER];
+const NUMBERS: [&str; 6] =
+    ["format", "search_update", "settled", STORE_NUMBER, CHANGES_EPOCH, CHANGES_FROM];
 
 /// What waits for a visit.
 pub(super) struct StillWaiting {

@@ -3,6 +3,7 @@
 //! A row that cannot be read is a fault of its table; what it may have said is then taken as it
 //! should be, as far as its key tells, and the check goes on.
 
+mod changes;
 mod clusters;
 mod feeds;
 mod frontier;
@@ -102,6 +103,7 @@ pub fn check(snapshot: &Snapshot) -> Result<Findings, Error> {
     rules::error_pages(snapshot, &mut findings)?;
     feeds::feeds(snapshot, &mut findings)?;
     feeds::log(snapshot, &mut findings)?;
+    changes::changes(snapshot, &mut findings)?;
     Ok(findings)
 }
 

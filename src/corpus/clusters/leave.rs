@@ -5,7 +5,9 @@
 //! it comes back when another page turns out to carry it.
 
 use crate::base::clock::Timestamp;
-use crate::corpus::documents::{Copy, remove_page, take_back_arrival, write_document};
+use crate::corpus::documents::{
+    Copy, note_changed, remove_page, take_back_arrival, write_document,
+};
 use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
 use crate::store::{Error, Transaction, Update as _, View as _};
 
@@ -102,6 +104,10 @@ pub fn refresh(
         return Ok(());
     }
     batch.put(COPIES, (document, &article.address), &copy)?;
+    if copy.terms != was.terms {
+        // What may be shown of the document is another thing now.
+        note_changed(batch, document)?;
+    }
     if (copy.popularity, &copy.declared) != (was.popularity, &was.declared) {
         return recount(batch, document, now);
     }

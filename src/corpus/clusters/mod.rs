@@ -27,7 +27,9 @@ use canonical::{elect, stand};
 
 pub use canonical::{defers, rank, ranked};
 pub use leave::{Left, change, leave, refresh};
-pub use moves::{Ended, Moved, Unsure, end, expire, expire_some, merge, recount, replace, unsure};
+pub use moves::{
+    Ended, Moved, Unsure, end, expire, expire_some, merge, recount, replace, take_ids, unsure,
+};
 pub use unsettled::{Part, newest, parts, settled};
 
 /// An article at one URL, ready to be stored.

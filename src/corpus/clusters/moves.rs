@@ -179,7 +179,7 @@ pub fn merge(
     }
     target.last_arrival = target.last_arrival.max(source.last_arrival);
     write_document(batch, into, &target)?;
-    remove_document(batch, from)?;
+    remove_document(batch, from, Some(target.id))?;
     batch.remove(REVIEWS, from)?;
     for change in forget_changes(batch, from)? {
         note_change(batch, into, &change)?;
@@ -243,7 +243,7 @@ fn end_one(
     for id in ids_of(batch, number)? {
         batch.remove(DOC_IDS, id)?;
     }
-    remove_document(batch, number)?;
+    remove_document(batch, number, None)?;
     batch.remove(REVIEWS, number)?;
     forget_changes(batch, number)?;
     Ok(contents)
@@ -283,9 +283,36 @@ pub(super) fn remove_content(batch: &mut impl Transaction, number: u64) -> Resul
 /// The identifier of a document, and those of the documents that were merged into it.
 fn ids_of(batch: &impl View, document: u64) -> Result<Vec<DocId>, Error> {
     let row = must_read(batch, document)?;
-    let mut ids = row.merged.clone();
+    let mut ids = row.merged;
+    ids.extend(row.joined);
     ids.push(row.id);
     Ok(ids)
+}
+
+/// Lets the identifiers of a document of another store lead to the document that it has become, or
+/// become part of. One that is `new` here takes the first of them as its own.
+pub fn take_ids(
+    batch: &mut impl Transaction,
+    number: u64,
+    ids: &[DocId],
+    new: bool,
+) -> Result<(), Error> {
+    let mut document = must_read(batch, number)?;
+    let was = document.clone();
+    for (place, id) in ids.iter().enumerate() {
+        // It has it, or another document has the same first copy.
+        if batch.has(DOC_IDS, *id)? {
+            continue;
+        }
+        batch.put(DOC_IDS, *id, &number)?;
+        if new && place == 0 {
+            batch.remove(DOC_IDS, document.id)?;
+            document.id = *id;
+        } else {
+            document.joined.push(*id);
+        }
+    }
+    if document == was { Ok(()) } else { write_document(batch, number, &document) }
 }
 
 /// Copies of a text that hangs on its tree keep their key: they have the very same text.

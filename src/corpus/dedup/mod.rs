@@ -14,4 +14,4 @@ pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
 pub use lookup::{Keep, Lookup};
 pub use place::{Corpus, Placed, Popularity};
-pub use stored::{Judged, begin, equal_contents, judge_stored, settle};
+pub use stored::{Judged, begin, equal_contents, judge_stored, keys_at, settle};

@@ -291,6 +291,7 @@ pub(super) fn must_read(batch: &impl View, content: u64) -> Result<Content, Erro
 }
 
 /// The keys of a content, with what a page that carries it says of itself.
-pub(super) fn keys_at(content: Content, address: &str, copy: &Copy) -> ArticleKeys {
+#[must_use]
+pub fn keys_at(content: Content, address: &str, copy: &Copy) -> ArticleKeys {
     ArticleKeys { standing: copy.standing(address), ..content.keys() }
 }

@@ -4,6 +4,7 @@
 //! URL that carries it. A *content* is one distinct text: the node of the parent forest.
 
 mod bodies;
+mod changes;
 mod codecs;
 mod facts;
 mod history;
@@ -23,6 +24,7 @@ use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERD
 use crate::store::{BadRow, Error, Key, Transaction, Update as _, View};
 
 pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
+pub use changes::{CHANGES_FROM, EndedDocument, NEXT_CHANGE, note_changed};
 pub use facts::Facts;
 pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
 pub use pages::{
@@ -113,6 +115,9 @@ pub fn write_document(
     if was.as_ref().map(Document::shown) != Some(shown) {
         batch.put(SEARCH_CHANGES, number, &shown)?;
     }
+    if was.as_ref() != Some(document) {
+        changes::note_changed(batch, number)?;
+    }
     if document.copies > 1 || was.as_ref().is_some_and(|was| was.copies > 1) {
         tallies::note_duplicate_feed(batch, number)?;
     }
@@ -131,9 +136,16 @@ pub fn note_again(batch: &mut impl Transaction, number: u64, now: Timestamp) -> 
 }
 
 /// Removes the document with the given number, and its place in the order of copies, and notes
-/// that for the search.
-pub fn remove_document(batch: &mut impl Transaction, number: u64) -> Result<(), Error> {
+/// that for the search and for those who follow. `into` is the document that it is part of now.
+pub fn remove_document(
+    batch: &mut impl Transaction,
+    number: u64,
+    into: Option<DocId>,
+) -> Result<(), Error> {
     let was = batch.take(DOCUMENTS, number)?;
+    if let Some(was) = &was {
+        changes::note_ended(batch, number, was.id, into)?;
+    }
     batch.put(SEARCH_CHANGES, number, &0)?;
     if let Some(place) = batch.take(VERDICT_PLACES, number)? {
         batch.remove(VERDICT_LOG, place)?;

@@ -19,7 +19,7 @@ use super::{DocId, Facts};
 row! {
     /// One article: its canonical copy and its cluster.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Document: "document", 3 to 3 {
+    pub struct Document: "document", 3 to 4 {
         /// Its public identifier.
         pub id: DocId = Wide;
         /// Content at the root of its tree in the parent forest.
@@ -46,6 +46,8 @@ row! {
         pub merged: Vec<DocId> = List<Wide>;
         /// Since when no URL carries it any more; 0 while one does.
         pub gone: Timestamp = Signed;
+        /// Identifiers of documents of other stores that are part of it and lead to it.
+        pub joined: Vec<DocId> = List<Wide>, since 4;
     }
 }
 
@@ -67,6 +69,7 @@ impl Document {
             last_arrival: copy.arrival,
             merged: Vec::new(),
             gone: Timestamp(0),
+            joined: Vec::new(),
         }
     }
 

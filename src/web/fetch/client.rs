@@ -159,7 +159,7 @@ fn headers(config: &Config, own: &HeaderMap) -> Result<HeaderMap, Error> {
 }
 
 /// TLS with the authorities of the system and of the settings.
-fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
+pub(crate) fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let authorities = authorities(&config.ca_file)?;
     let verifier = if authorities.is_empty() {

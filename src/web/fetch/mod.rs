@@ -36,6 +36,7 @@ use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
 pub(crate) use body::{Response, Want, may_be_page};
+pub(crate) use client::tls;
 pub(crate) use exchange::{BodyCut, Exchange};
 pub use failure::Failure;
 pub(crate) use link_header::canonical_link;
