@@ -204,7 +204,9 @@ fn an_export_to_object_storage_is_that_to_a_folder_and_a_broken_one_leaves_no_se
     assert_eq!(storage.names(), own);
     for name in &own {
         let local = folder.join("own").join(name.rsplit('/').next().unwrap());
-        assert!(storage.ask("GET", &format!("/bucket/{name}")) == std::fs::read(local).unwrap());
+        let (found, own) =
+            (storage.ask("GET", &format!("/bucket/{name}")), std::fs::read(local).unwrap());
+        assert!(found == own, "{name}: {} and {} bytes", found.len(), own.len());
     }
     // Again, with fewer files: those of the set before go.
     let done = storage.run(folder, &["export", "--out", "s3://bucket/corpora/one"]);

@@ -184,10 +184,10 @@ fn judged(page: &mut String, unsettled: Unsettled, counts: &Tally) -> std::fmt::
         page,
         "Two pages are one document if their normalised texts are equal, or if they share \
         a key (fingerprints of title and text within some bits, long sentences, runs of a sketch) \
-        and \
-        the comparison of their sketches confirms it. Of each document the most popular copy is here. \
-        `reason` is the key by which a copy was found, `similarity` the estimated share of text that \
-        it has in common with the copy that is here, `distance` the bits between the fingerprints. \
+        and the comparison of their sketches confirms it. Of each document the most popular copy \
+        is here. `reason` is the key by which a copy was found, `similarity` the estimated share \
+        of text that it has in common with the copy that is here, `distance` the bits between the \
+        fingerprints. \
         URLs with the reason `skipped_by_rule` or `skipped_by_feed` were not fetched."
     )?;
     if unsettled == Unsettled::Apart && counts.unsettled > 0 {

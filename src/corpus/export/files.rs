@@ -270,7 +270,7 @@ impl<'a> Files<'a> {
         if let Some(journal) = &mut self.journal {
             let files = self.outputs.whole()[before..].to_vec();
             let written = write_line(journal, &WholeShard { files, after, counts });
-            let path = PathBuf::from(format!("{}{PARTIAL}", names::JOURNAL));
+            let path = self.outputs.folder(names::JOURNAL);
             written.map_err(Error::io(&path))?;
         }
         tracing::trace!(shard = self.shard, "shard");

@@ -10,7 +10,7 @@ use super::value::{Columns, Record};
 use super::{Error, ExportPlan, Unsettled};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Part};
-use crate::corpus::documents::{Copy, Document};
+use crate::corpus::documents::{Copy, Document, Keep};
 use crate::corpus::tables::{DOCUMENTS, PAGES};
 use crate::store::{self, Snapshot, View as _};
 
@@ -96,12 +96,20 @@ impl<'a> Walk<'a> {
         let kept: Vec<&'static Field> =
             plan.fields.iter().filter(|field| field.kept_as().is_some()).collect();
         let filter = plan.filter.iter().flat_map(|filter| &filter.fields).copied();
-        let mut asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
-        if let Some(field) = asked.find(|field| field.kept_as().is_some())
-            && snapshot.len(DOCUMENTS)? > 0
-            && snapshot.rows(PAGES)?.next().is_none()
-        {
-            return Err(Error::NotKept(field.column.name));
+        let asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
+        let mut kept_as: Vec<(Keep, &'static Field)> = Vec::new();
+        kept_as.extend(asked.filter_map(|field| Some((field.kept_as()?, field))));
+        if snapshot.len(DOCUMENTS)? > 0 {
+            for entry in snapshot.rows(PAGES)? {
+                if kept_as.is_empty() {
+                    break;
+                }
+                let page = entry?.row().map_err(store::Error::from)?;
+                kept_as.retain(|(keep, _)| !page.has(*keep));
+            }
+            if let Some((_, field)) = kept_as.first() {
+                return Err(Error::NotKept(field.column.name));
+            }
         }
         let needs = Needs::of(plan.fields.iter());
         Ok(Self { snapshot, plan, now, settled, needs, kept, tally: Tally::default() })
