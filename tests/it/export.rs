@@ -424,11 +424,11 @@ fn a_job_exports_what_it_is_told_to() {
     for (wrong, told) in [
         (
             "where = \"copys > 1\"\n",
-            "line 9: job a: export.where: at character 1: `copys` is no field",
+            "line 10: job a: export.where: at character 1: `copys` is no field",
         ),
-        ("fields = \"all,x\"\n", "line 9: job a: export.fields: `x` is no field"),
-        ("shard_size = \"x\"\n", "line 9: job a: export.shard_size: write a number"),
-        ("compress = \"rar\"\n", "line 9: job a: export.compress: must be zstd, gzip or none"),
+        ("fields = \"all,x\"\n", "line 10: job a: export.fields: `x` is no field"),
+        ("shard_size = \"x\"\n", "line 10: job a: export.shard_size: write a number"),
+        ("compress = \"rar\"\n", "line 10: job a: export.compress: must be zstd, gzip or none"),
     ] {
         let done = run(&job(wrong));
         let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();

@@ -83,7 +83,9 @@ impl Storage {
     fn ask(&self, method: &str, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.behind).unwrap();
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 0\r\n\
+             Authorization: AWS4-HMAC-SHA256 Credential=test/20261124/us-east-1/s3/aws4_request, \
+             SignedHeaders=host, Signature=0\r\n\r\n",
             self.behind
         );
         stream.write_all(head.as_bytes()).unwrap();

@@ -170,7 +170,7 @@ def guide(path):
         found = names["documents"]
         count = found.num_rows if hasattr(found, "num_rows") else len(found)
         assert count == len(EXPECTED), block
-        print(f"guide {block.split()[1]}: {count} documents")
+        print(f"guide {block.split()[1].split('.')[0]}: {count} documents")
 
 
 for name, reader in list(globals().items()):
