@@ -58,12 +58,21 @@ pub(super) trait Sink {
     fn pause(&mut self, after: u64, tally: &mut Tally) -> Result<(), Error>;
 }
 
+/// A document as it is shown.
+pub(super) struct ShownDocument {
+    pub document: Document,
+    /// The copy that is shown.
+    pub copy: Option<Copy>,
+    /// Its text must stay hidden.
+    pub hidden: bool,
+}
+
 /// What is shown of a document, or of a part of it.
 pub(super) enum Shown {
-    /// The document, with the copy that is shown; its text is hidden.
-    Document { document: Document, copy: Option<Copy>, hidden: bool },
+    /// The document.
+    Document(Box<ShownDocument>),
     /// Nothing, for this reason.
-    Withheld { document: Document, reason: &'static str },
+    Withheld { document: Box<Document>, reason: &'static str },
     /// Nothing: the filter does not take it.
     Filtered,
 }
@@ -166,13 +175,13 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(match hidden {
-            Ok(hidden) => Shown::Document { document, copy, hidden },
-            Err(reason) => Shown::Withheld { document, reason },
+            Ok(hidden) => Shown::Document(Box::new(ShownDocument { document, copy, hidden })),
+            Err(reason) => Shown::Withheld { document: Box::new(document), reason },
         })
     }
 
     fn part(&mut self, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
-        let (document, copy, hidden) = match self.shown(&part)? {
+        let ShownDocument { document, copy, hidden } = match self.shown(&part)? {
             Shown::Filtered => {
                 self.tally.filtered += 1;
                 return Ok(());
@@ -184,7 +193,7 @@ impl<'a> Walk<'a> {
                 let record = Record { columns: Arc::from(WITHHELD), values };
                 return sink.take(List::Withheld, record);
             }
-            Shown::Document { document, copy, hidden } => (document, copy, hidden),
+            Shown::Document(shown) => *shown,
         };
         let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), self.needs)?;
         subject.unsettled_with = part.unsettled_with;
