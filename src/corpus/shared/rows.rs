@@ -147,6 +147,7 @@ mod tests {
             declared: String::new(),
             shown: None,
             doubtful: false,
+            quality: None,
         }
     }
 
