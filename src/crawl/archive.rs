@@ -98,7 +98,8 @@ impl Writing {
         seeds: &[PageUrl],
         now: Timestamp,
     ) -> Result<Option<Self>, Error> {
-        let before = read(&store.snapshot()?.get(META, WARC)?)?;
+        let before = store.snapshot()?.get(META, WARC)?;
+        let before = before.map(|row| read(&row)).transpose()?;
         if let Some(before) = &before {
             recover(&before.folder, &before.id, before.position)?;
         }
@@ -201,11 +202,9 @@ impl Progress {
     }
 }
 
-fn read(row: &Option<Vec<u8>>) -> Result<Option<Progress>, Error> {
-    let Some(row) = row else { return Ok(None) };
+fn read(row: &[u8]) -> Result<Progress, Error> {
     let bad = crate::store::BadRow { kind: "meta", detail: "the place in the WARC files" };
-    let progress = serde_json::from_slice(row).map_err(|_| crate::store::Error::from(bad))?;
-    Ok(Some(progress))
+    Ok(serde_json::from_slice(row).map_err(|_| crate::store::Error::from(bad))?)
 }
 
 /// The same folder has the same name whatever the folder is that the program runs in.

@@ -12,30 +12,12 @@ use serde_json::{Value, json};
 use uniqcrawl::localweb::{Body, Page, Site, demo};
 use uniqcrawl::store::Store;
 
+use crate::python::venv;
 use crate::support::{Web, check_clean, clusters, crawl, page, prose};
 
-/// What reads our files, with the versions that the tests were written with.
-const READERS: [&str; 5] =
-    ["warcio==1.8.1", "fastwarc==2.0.1", "cdxj-indexer==1.5.0", "surt==0.3.1", "zstandard==0.25.0"];
-
-/// Python with the readers, made once and kept with what was built.
-fn python() -> &'static Path {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warc-readers");
-        let python = folder.join("bin/python");
-        let mark = folder.join(READERS.join("_"));
-        if !mark.exists() {
-            let run = |command: &mut Command| {
-                let made = command.output().unwrap();
-                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            };
-            run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
-            run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(READERS));
-            fs::write(&mark, "").unwrap();
-        }
-        python
-    })
+/// Python with the readers.
+fn python() -> PathBuf {
+    venv("warc", "tests/readers/warc-requirements.txt")
 }
 
 #[track_caller]
@@ -170,7 +152,7 @@ fn the_tools_of_the_field_read_what_a_crawl_keeps() {
     for part in [
         "GET /plain HTTP/1.1\r\n",
         "user-agent: uniqcrawl/",
-        "HTTP/1.1 301 Moved Permanently\r\n",
+        "HTTP/1.1 301 Status\r\n",
         "x-crawler-transfer-encoding: chunked\r\n",
         "WARC-IP-Address: 127.0.0.1\r\n",
         "WARC-Truncated: disconnect\r\n",
@@ -540,6 +522,53 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
     assert_eq!(read("made"), read("made-killed"));
     assert_eq!(crawled, read("made"));
     assert_eq!(exported(folder, "made"), exported(folder, "made-killed"));
+}
+
+/// Bodies that nobody wants lie in the files alone, so that these are what grows too large.
+#[test]
+fn a_full_disk_ends_a_crawl_and_the_next_one_goes_on() {
+    let mut state = 7_u64;
+    let mut noise = || -> Vec<u8> {
+        (0..60_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect()
+    };
+    let links: Vec<String> = (0..400).map(|number| format!("/{number}.png")).collect();
+    let names: Vec<&str> = links.iter().map(String::as_str).collect();
+    let front = Site::new().html("/", page("Front", &prose(1, 90), &names));
+    let site =
+        names.iter().fold(front, |site, name| site.page(name, Page::bytes("image/png", noise())));
+    let web = Web::one(site);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    settings(folder);
+    let arguments = ["--allow-private", "--delay", "0ms", "--quiet", "--config", "c.toml"];
+    let seed = web.web.url(0);
+    let arguments = [&arguments[..], &["--store", "s", "--warc", "kept", &seed]].concat();
+    // A file that may not grow ends a process, unless it does not listen.
+    let full = Command::new("bash")
+        .args(["-c", "trap '' XFSZ; ulimit -f 12288; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_crawl"))
+        .args(&arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&full.stderr);
+    assert_eq!(full.status.code(), Some(1), "{error}");
+    assert!(error.contains("cannot write") && error.contains(".warc.gz"), "{error}");
+    let done = crawl(&arguments, folder);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut urls = archived(folder, "kept");
+    urls.retain(|url| url.ends_with(".png"));
+    urls.sort();
+    let mut expected: Vec<String> = names.iter().map(|name| web.url(0, name).to_string()).collect();
+    expected.sort();
+    assert_eq!(urls, expected);
+    fs::write(folder.join("expected.json"), "{\"payloads\": {}}").unwrap();
+    reader(&["check", "kept", "expected.json"], folder);
 }
 
 /// A process that ends without warning at each point of the way to a file.

@@ -105,6 +105,37 @@ impl Replayed {
     }
 }
 
+/// What the metadata of a visit say; none if there are none.
+#[derive(Clone, Copy)]
+struct About<'a>(Option<&'a Headers>);
+
+impl About<'_> {
+    fn say(&self, name: &str) -> Option<&str> {
+        self.0.and_then(|about| about.get(name))
+    }
+
+    fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {
+        self.say(name).and_then(|text| text.parse().ok())
+    }
+
+    fn asked(&self, url: PageUrl) -> Asked {
+        let robots = match self.say("purpose") {
+            Some(purpose) => purpose == "robots",
+            None => url.path_and_query() == "/robots.txt",
+        };
+        let rank = self.say("rank").and_then(rank_of);
+        let depth = self.number("depth").unwrap_or(0);
+        let hops = self.number("redirects").unwrap_or(0);
+        Asked { url, robots, rank, depth, hops }
+    }
+
+    /// Hashes of the blocks that were left out of its text.
+    fn left_out(&self) -> Option<Vec<u64>> {
+        let hashes = self.0?.get("leftOut").unwrap_or_default().split(' ');
+        Some(hashes.filter_map(|hash| u64::from_str_radix(hash, 16).ok()).collect())
+    }
+}
+
 /// The files, one record after the other.
 pub(in super::super) struct Source {
     files: Vec<PathBuf>,
@@ -277,31 +308,16 @@ impl Source {
         let url = PageUrl::parse_stored(target)
             .or_else(|| PageUrl::from_url(url::Url::parse(target).ok()?, &self.rules).ok());
         let Some(url) = url else { return self.unused("bad_url") };
-        let say = |name: &str| about.and_then(|about| about.get(name));
-        let number = |name: &str| say(name).and_then(|text| text.parse::<u64>().ok());
-        let robots = match say("purpose") {
-            Some(purpose) => purpose == "robots",
-            None => url.path_and_query() == "/robots.txt",
-        };
-        let asked = Asked {
-            robots,
-            rank: say("rank").and_then(rank_of),
-            depth: number("depth").and_then(|depth| depth.try_into().ok()).unwrap_or(0),
-            hops: number("redirects").and_then(|hops| hops.try_into().ok()).unwrap_or(0),
-            url,
-        };
-        let took = Duration::from_millis(number("fetchTimeMs").unwrap_or(0));
-        let left_out = about.filter(|_| self.is_ours).map(|about| {
-            let hashes = about.get("leftOut").unwrap_or_default().split(' ');
-            hashes.filter_map(|hash| u64::from_str_radix(hash, 16).ok()).collect()
-        });
+        let about = About(about);
+        let asked = about.asked(url);
+        let took = Duration::from_millis(about.number("fetchTimeMs").unwrap_or(0));
+        let left_out = if self.is_ours { about.left_out() } else { None };
         let cut = record.truncated().map(str::to_owned);
         let digest = record.headers.get("WARC-Payload-Digest").and_then(Digest::parse);
         let is_revisit = record.kind == Kind::Revisit;
         let address: Option<IpAddr> =
             record.headers.get("WARC-IP-Address").and_then(|text| text.parse().ok());
         let Spot { offset, inside } = record.spot;
-        let commit = number("commit");
         let path = self.reader.as_ref().map(|reader| reader.path().to_owned()).unwrap_or_default();
         let message = record.into_http();
         let status = message.status;
@@ -310,16 +326,11 @@ impl Source {
             |_| Validators::default(),
             |answer| Validators::new(answer.etag.as_deref(), answer.last_modified.as_deref()),
         );
-        let told = Told {
-            took,
-            finished: date.after(took),
-            address,
-            validators,
-            status,
-            ..Told::default()
-        };
+        let finished = date.after(took);
+        let told = Told { took, finished, address, validators, status, ..Told::default() };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let folder = std::path::absolute(&folder).unwrap_or(folder);
+        // Another record can refer to it, or it refers to another one.
         let has_payload = status != 304 && (is_revisit || (cut.is_none() && inside == 0));
         Some(Step::Visit(Box::new(Replayed {
             asked,
@@ -327,7 +338,7 @@ impl Source {
             answer: Some(VisitAnswer::Response(response.map(Box::new))),
             told,
             left_out,
-            commit,
+            commit: about.number("commit"),
             date,
             digest: digest.filter(|_| has_payload),
             is_revisit: is_revisit && status != 304,
