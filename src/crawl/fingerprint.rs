@@ -87,13 +87,14 @@ pub(super) fn run(
 }
 
 /// Fingerprints a visit.
-pub(super) fn fingerprinted(visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+    if let Some(exchange) = visit.held.exchange.take() {
+        let take = |bytes| with.memory.records.take(bytes);
+        let compression = with.settings.warc.compress;
+        visit.held.packed = Some(PackedVisit::of(&visit, &exchange, compression, take));
+    }
     let Visit { lease, outcome: answer, mut told, mut held } = visit;
     let finished = told.finished;
-    held.packed = held.exchange.take().map(|exchange| {
-        let take = |bytes| with.memory.records.take(bytes);
-        PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
-    });
     // A page that breaks the reader is the outcome of that page, not the end of the crawl.
     let outcome =
         catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));

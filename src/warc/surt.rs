@@ -6,7 +6,7 @@
 
 use url::Url;
 
-/// Parameters that name a session. Source: `surt`, IAURLCanonicalizer.
+/// Parameters that name a session. Source: `IAURLCanonicalizer` of `surt`.
 const SESSIONS: [&str; 6] =
     ["jsessionid=", "phpsessid=", "sid=", "aspsessionid", "cfid=", "cftoken="];
 

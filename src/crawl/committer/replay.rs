@@ -106,7 +106,7 @@ impl Committer<'_> {
 
     /// Reads the next visits, with the payloads that their records refer to.
     fn chunk(
-        &mut self,
+        &self,
         batch: &mut Batch,
         source: &mut Source,
         progress: &mut Progress,
@@ -115,7 +115,7 @@ impl Committer<'_> {
         while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
             match source.next()? {
                 Step::Visit(mut visit) => {
-                    if self.resolve(batch, &mut visit)? {
+                    if resolve(batch, &mut visit)? {
                         bytes += visit.bytes();
                         visits.push(*visit);
                     } else {
@@ -126,25 +126,6 @@ impl Committer<'_> {
             }
         }
         Ok(Chunk { visits, end: None })
-    }
-
-    /// Notes where the payload of a visit lies, or reads the one that it refers to. Returns whether
-    /// it has one.
-    fn resolve(&self, batch: &mut Batch, visit: &mut Replayed) -> Result<bool, Error> {
-        let Some(digest) = visit.digest else { return Ok(true) };
-        let key = payload_key(&visit.folder, digest);
-        let known = batch.get(PAYLOADS, key)?;
-        if visit.is_revisit {
-            let Some(known) = known else { return Ok(false) };
-            return Ok(visit.fill(&known));
-        }
-        if known.is_none_or(|known| known.file.is_empty()) {
-            let url = visit.asked.url.as_str().to_owned();
-            let (file, offset) = (visit.file.clone(), visit.offset);
-            let here = StoredPayload { url, date: visit.date, file, offset };
-            batch.put(PAYLOADS, key, &here)?;
-        }
-        Ok(true)
     }
 
     fn record_all(
@@ -180,6 +161,25 @@ impl Committer<'_> {
         }
         Ok(())
     }
+}
+
+/// Notes where the payload of a visit lies, or reads the one that it refers to. Returns whether
+/// it has one.
+fn resolve(batch: &mut Batch, visit: &mut Replayed) -> Result<bool, Error> {
+    let Some(digest) = visit.digest else { return Ok(true) };
+    let key = payload_key(&visit.folder, digest);
+    let known = batch.get(PAYLOADS, key)?;
+    if visit.is_revisit {
+        let Some(known) = known else { return Ok(false) };
+        return Ok(visit.fill(&known));
+    }
+    if known.is_none_or(|known| known.file.is_empty()) {
+        let url = visit.asked.url.as_str().to_owned();
+        let (file, offset) = (visit.file.clone(), visit.offset);
+        let here = StoredPayload { url, date: visit.date, file, offset };
+        batch.put(PAYLOADS, key, &here)?;
+    }
+    Ok(true)
 }
 
 /// Fingerprints visits on all cores, each as the crawl did it.

@@ -109,16 +109,16 @@ impl Replayed {
 #[derive(Clone, Copy)]
 struct About<'a>(Option<&'a Headers>);
 
-impl About<'_> {
-    fn say(&self, name: &str) -> Option<&str> {
+impl<'a> About<'a> {
+    fn say(self, name: &str) -> Option<&'a str> {
         self.0.and_then(|about| about.get(name))
     }
 
-    fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {
+    fn number<N: std::str::FromStr>(self, name: &str) -> Option<N> {
         self.say(name).and_then(|text| text.parse().ok())
     }
 
-    fn asked(&self, url: PageUrl) -> Asked {
+    fn asked(self, url: PageUrl) -> Asked {
         let robots = match self.say("purpose") {
             Some(purpose) => purpose == "robots",
             None => url.path_and_query() == "/robots.txt",
@@ -130,7 +130,7 @@ impl About<'_> {
     }
 
     /// Hashes of the blocks that were left out of its text.
-    fn left_out(&self) -> Option<Vec<u64>> {
+    fn left_out(self) -> Option<Vec<u64>> {
         let hashes = self.0?.get("leftOut").unwrap_or_default().split(' ');
         Some(hashes.filter_map(|hash| u64::from_str_radix(hash, 16).ok()).collect())
     }
@@ -198,11 +198,11 @@ impl Source {
                 let most = self.limits.iter().fold(warc::BLOCK_BYTES_MAX, |most, limit| {
                     most.max(limit.saturating_add(HEAD_BYTES_MAX))
                 });
-                let reader = Reader::open(path).map_err(unreadable)?;
+                let reader = Reader::open(path).map_err(|error| unreadable(&error))?;
                 self.reader = Some(reader.with_block_max(most));
                 continue;
             };
-            let found = match reader.next().map_err(unreadable)? {
+            let found = match reader.next().map_err(|error| unreadable(&error))? {
                 None => {
                     let last = self.pending.take().and_then(|record| self.visit(record, None));
                     self.reader = None;
@@ -228,6 +228,7 @@ impl Source {
         *self.counts.faults.entry(fault.kind.name().to_owned()).or_default() += 1;
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is what becomes of a record")]
     fn unused(&mut self, reason: &str) -> Option<Step> {
         *self.counts.unused.entry(reason.to_owned()).or_default() += 1;
         None
@@ -374,7 +375,7 @@ impl Source {
     }
 }
 
-fn unreadable(error: warc::Error) -> Error {
+fn unreadable(error: &warc::Error) -> Error {
     Error::WarcFile(error.to_string())
 }
 

@@ -82,7 +82,8 @@ impl Exchange {
         match answer.extensions().get::<ReasonPhrase>() {
             Some(reason) => head.extend_from_slice(reason.as_bytes()),
             None => {
-                head.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes())
+                let reason = status.canonical_reason().unwrap_or_default();
+                head.extend_from_slice(reason.as_bytes());
             }
         }
         head.extend_from_slice(b"\r\n");
