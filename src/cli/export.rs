@@ -108,13 +108,12 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
         return Err(Usage(detail.to_owned()).into());
     }
     let location = Location::parse(&args.out)?;
-    let summary = match &args.from {
-        Some(url) => export::export_from(&mut ask(args, url, &plan)?, &location, &plan)?,
-        None => {
-            let now = Clock::System.now();
-            let done = export::export_to(&open(args)?, &location, &plan, now);
-            done.map_err(|error| resumable(error, &plan, &location))?
-        }
+    let summary = if let Some(url) = &args.from {
+        export::export_from(&mut ask(args, url, &plan)?, &location, &plan)?
+    } else {
+        let now = Clock::System.now();
+        let done = export::export_to(&open(args)?, &location, &plan, now);
+        done.map_err(|error| resumable(error, &plan, &location))?
     };
     if json {
         return screen::json(&summary);

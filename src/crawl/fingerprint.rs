@@ -223,22 +223,28 @@ fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
     retry_after(response.retry_after.as_deref()?, sent.unwrap_or(now))
 }
 
-fn page(
+/// A page that was read, before it becomes an article.
+struct FoundPage {
+    found: page::Page,
+    blocks: page::Blocks,
+    kept: Option<Box<KeptPage>>,
+    cut: Option<PageCut>,
+}
+
+/// Unpacks and reads a page; or tells what it is instead.
+fn found(
     lease: &Lease,
     response: &mut Response,
     finished: Timestamp,
     with: With<'_>,
     held: &mut HeldMemory,
-) -> Yield {
-    let With { settings, fingerprinter, known, memory } = with;
-    let body = match memory.body(response, settings) {
-        Ok(body) => body,
-        Err(error) => return packed(&error),
-    };
+) -> Result<FoundPage, Yield> {
+    let With { settings, known, memory, .. } = with;
+    let body = memory.body(response, settings).map_err(|error| packed(&error))?;
     let (limits, taken) = memory.page(&body.bytes, &settings.extract);
     held.page = Some(taken);
     if let Some(yielded) = lists::page(lease, response, &body.bytes, settings) {
-        return yielded;
+        return Err(yielded);
     }
     let input = page::RawPage {
         bytes: &body.bytes,
@@ -246,15 +252,31 @@ fn page(
         url: Some(lease.url.url()),
         fetched: Some(finished),
     };
-    let repeated = known.of(lease.host);
-    let wanted = wanted(&settings.keep.keep);
-    let (mut found, blocks, extras) = page::page_with_extras(&input, &limits, &repeated, wanted);
+    let (repeated, keep) = (known.of(lease.host), &settings.keep.keep);
+    let (mut found, blocks, extras) =
+        page::page_with_extras(&input, &limits, &repeated, wanted(keep));
     if found.binary.is_some() {
-        return Yield::Settled(Settlement::Refused(Reason::Binary));
+        return Err(Yield::Settled(Settlement::Refused(Reason::Binary)));
     }
     let cut = cut(body.cut, &found);
     drop(body);
-    let kept = kept(&mut found, extras, response, finished, &settings.keep.keep);
+    let kept = kept(&mut found, extras, response, finished, keep);
+    Ok(FoundPage { found, blocks, kept, cut })
+}
+
+fn page(
+    lease: &Lease,
+    response: &mut Response,
+    finished: Timestamp,
+    with: With<'_>,
+    held: &mut HeldMemory,
+) -> Yield {
+    let With { settings, fingerprinter, .. } = with;
+    let FoundPage { found, blocks, kept, cut } =
+        match self::found(lease, response, finished, with, held) {
+            Ok(found) => found,
+            Err(yielded) => return yielded,
+        };
     let directives = directives(&found, response, &settings.frontier.agent);
     let declared = declared(lease, &found, response, &settings.normalize);
     let links_beyond = found.links_beyond;

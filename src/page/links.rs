@@ -191,7 +191,7 @@ fn text_of(tree: &Tree<'_>, at: usize) -> String {
     }
     if text.trim().is_empty() {
         let named = std::iter::once(item).chain(inside).find_map(|item| item.attribute("alt"));
-        text = named.unwrap_or_default().to_owned();
+        named.unwrap_or_default().clone_into(&mut text);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(TEXT_CHARS_MAX).collect()

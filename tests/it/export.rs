@@ -83,7 +83,8 @@ pub(crate) fn refused(folder: &Path, code: i32, more: &[&str]) -> String {
 }
 
 pub(crate) fn lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -395,4 +396,44 @@ fn an_export_that_a_service_cuts_off_leaves_nothing() {
     let told = refused(folder.path(), 1, &other);
     assert!(told.contains("other fields"), "{told}");
     server.join().unwrap();
+}
+
+#[test]
+fn a_job_exports_what_it_is_told_to() {
+    let (web, folder) = crawled(4, &[]);
+    let path = folder.path();
+    let job = |export: &str| {
+        format!(
+            "[[job]]\nname = \"a\"\nseeds = [\"{}\"]\nstore = \"store\"\nevery = \"1h\"\n\
+             [job.settings.fetch]\nallow_private = true\n[job.export]\nfolder = \"out\"\n{export}",
+            web.web.url(0)
+        )
+    };
+    let run = |jobs: &str| {
+        fs::write(path.join("jobs.toml"), jobs).unwrap();
+        crawl(&["jobs", "run", "--jobs", "jobs.toml", "--once", "a"], path)
+    };
+    let how = "where = \"copies > 1\"\nfields = \"url,copies\"\nshard_size = \"1\"\ncompress = \"gzip\"\n";
+    let done = run(&job(how));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let bytes = fs::read(path.join("out/documents-00001.jsonl.gz")).unwrap();
+    let mut text = String::new();
+    let mut file = flate2::read::GzDecoder::new(&bytes[..]);
+    std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+    let row: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((row.as_object().unwrap().len(), &row["copies"]), (2, &2.into()));
+    for (wrong, told) in [
+        (
+            "where = \"copys > 1\"\n",
+            "line 10: job a: export.where: at character 1: `copys` is no field",
+        ),
+        ("fields = \"all,x\"\n", "line 10: job a: export.fields: `x` is no field"),
+        ("shard_size = \"x\"\n", "line 10: job a: export.shard_size: write a number"),
+        ("compress = \"rar\"\n", "line 10: job a: export.compress: must be zstd, gzip or none"),
+    ] {
+        let done = run(&job(wrong));
+        let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains(told), "{told}: {said}");
+    }
 }

@@ -86,6 +86,8 @@ fn export(folder: &Path, store: &Path) -> Vec<(String, Vec<u8>)> {
         .map(|entry| entry.unwrap())
         .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
         .collect();
+    // These name the store by its number.
+    files.retain(|(name, _)| name != "README.md" && name != "manifest.json");
     files.sort();
     fs::remove_dir_all(out).unwrap();
     files

@@ -89,6 +89,7 @@ impl Objects {
         let path = Path::from_url_path(url.path().trim_matches('/'));
         let path = path.map_err(|error| Error::usage(text, error.to_string()))?;
         let _threads: &Runtime = runtime(text)?;
+        has_credentials(url.scheme(), given).map_err(|detail| Error::usage(text, detail))?;
         let bucket = &url[..url::Position::BeforePath];
         let store = match url.scheme() {
             "gs" => google(bucket, given),
@@ -175,13 +176,12 @@ impl Objects {
     ///
     /// What the server says.
     pub fn remove(&self) -> Result<(), Error> {
-        let removed = self.wait(async {
+        self.wait(async {
             match self.store.delete(&self.path).await {
                 Err(object_store::Error::NotFound { .. }) => Ok(()),
                 other => other,
             }
-        });
-        removed
+        })
     }
 
     /// Begins to write the object.
@@ -197,6 +197,59 @@ fn runtime(url: &str) -> Result<&'static Runtime, Error> {
         let detail = format!("no threads can be started: {error}");
         Error { url: url.to_owned(), detail, is_usage: false }
     })
+}
+
+/// Parts of the names of settings by which a client of a scheme gets credentials.
+const OF_AMAZON: [&str; 6] = [
+    "ACCESS_KEY_ID",
+    "WEB_IDENTITY",
+    "CONTAINER_CREDENTIALS",
+    "CONTAINER_AUTHORIZATION",
+    "METADATA_ENDPOINT",
+    "SKIP_SIGNATURE",
+];
+const OF_GOOGLE: [&str; 4] =
+    ["SERVICE_ACCOUNT", "APPLICATION_CREDENTIALS", "BEARER_TOKEN", "SKIP_SIGNATURE"];
+const OF_AZURE: [&str; 8] = [
+    "KEY",
+    "SAS",
+    "CLIENT_ID",
+    "TOKEN",
+    "AZURE_CLI",
+    "MSI_ENDPOINT",
+    "FEDERATED_TOKEN_FILE",
+    "SKIP_SIGNATURE",
+];
+
+/// Tells whether credentials were given. Without them, the clients would ask a server of the network
+/// that they are in, which nobody has named.
+fn has_credentials(scheme: &str, given: &[(String, String)]) -> Result<(), &'static str> {
+    let (start, parts, detail) = match scheme {
+        "s3" | "s3a" => (
+            "AWS_",
+            &OF_AMAZON[..],
+            "the environment has no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, \
+             AWS_SKIP_SIGNATURE=true for a public bucket, or \
+             AWS_METADATA_ENDPOINT=http://169.254.169.254 for the role of a machine of Amazon",
+        ),
+        "gs" => (
+            "GOOGLE_",
+            &OF_GOOGLE[..],
+            "the environment has no credentials: GOOGLE_SERVICE_ACCOUNT or \
+             GOOGLE_APPLICATION_CREDENTIALS, the path of a file of keys; GOOGLE_SKIP_SIGNATURE=true \
+             for a public bucket",
+        ),
+        _ => (
+            "AZURE_",
+            &OF_AZURE[..],
+            "the environment has no credentials: AZURE_STORAGE_ACCOUNT_NAME and \
+             AZURE_STORAGE_ACCOUNT_KEY, or a SAS, AZURE_STORAGE_SAS_KEY",
+        ),
+    };
+    let is_one = |name: &str| {
+        name.strip_prefix(start).is_some_and(|name| parts.iter().any(|part| name.contains(part)))
+    };
+    if given.iter().any(|(name, _)| is_one(name)) { Ok(()) } else { Err(detail) }
 }
 
 fn retry() -> RetryConfig {
@@ -430,6 +483,22 @@ impl Drop for Upload {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_asked_for_credentials_that_are_not_there() {
+        let given = |name: &str| vec![(name.to_owned(), "x".to_owned())];
+        for (scheme, name, hint) in [
+            ("s3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+            ("gs", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"),
+            ("az", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCOUNT_KEY"),
+        ] {
+            let detail = has_credentials(scheme, &given("AWS_REGION")).unwrap_err();
+            assert!(detail.contains(hint), "{detail}");
+            assert_eq!(has_credentials(scheme, &given(name)), Ok(()));
+            let error = Objects::open(&format!("{scheme}://bucket/x"), &[]).unwrap_err();
+            assert!(error.is_usage && error.to_string().contains(hint), "{error}");
+        }
+    }
 
     #[test]
     fn a_signature_in_a_url_is_not_told() {

@@ -32,9 +32,9 @@ pub(super) struct Facts<'a> {
 
 /// Writes the page.
 pub(super) fn card(facts: &Facts<'_>) -> String {
-    let mut page = head(facts);
-    let result = body(&mut page, facts);
-    result.expect("writing to a string cannot fail");
+    let mut page = String::new();
+    let written = head(&mut page, facts).and_then(|()| body(&mut page, facts));
+    written.expect("writing to a string cannot fail");
     page
 }
 
@@ -46,19 +46,18 @@ fn is_language(name: &str) -> bool {
 /// The head that the data sets of Hugging Face have.
 ///
 /// Source: <https://huggingface.co/docs/hub/datasets-manual-configuration>.
-fn head(facts: &Facts<'_>) -> String {
-    let mut head = String::from("---\nlicense: unknown\n");
+fn head(page: &mut String, facts: &Facts<'_>) -> std::fmt::Result {
+    page.push_str("---\nlicense: unknown\n");
     let (languages, _) = top(&facts.counts.languages, LANGUAGES_MAX);
     let languages: Vec<&str> =
         languages.into_iter().map(|(name, _)| name).filter(|name| is_language(name)).collect();
     if !languages.is_empty() {
-        head.push_str("language:\n");
-        languages.iter().for_each(|name| head.push_str(&format!("- {name}\n")));
+        writeln!(page, "language:\n- {}", languages.join("\n- "))?;
     }
     let format = facts.plan.format;
     if !format.is_markdown {
         let ending = format.file_ending(format.compression(facts.plan.compression));
-        head.push_str("configs:\n");
+        page.push_str("configs:\n");
         for list in [List::Documents, List::Duplicates] {
             // Of dropped copies, those in the format of the documents if there are such.
             let name = list.as_str();
@@ -67,14 +66,14 @@ fn head(facts: &Facts<'_>) -> String {
             let Some(file) = same.or_else(|| facts.names.iter().find(is_one)) else { continue };
             let ending = file.split_once('.').map_or("", |(_, ending)| ending);
             let number = if facts.plan.shard.is_some() { "-*" } else { "" };
-            let is_default = if list == List::Documents { "  default: true\n" } else { "" };
-            head.push_str(&format!(
-                "- config_name: {name}\n  data_files: \"{name}{number}.{ending}\"\n{is_default}"
-            ));
+            writeln!(page, "- config_name: {name}\n  data_files: \"{name}{number}.{ending}\"")?;
+            if list == List::Documents {
+                page.push_str("  default: true\n");
+            }
         }
     }
-    head.push_str("---\n\n");
-    head
+    page.push_str("---\n\n");
+    Ok(())
 }
 
 fn day(time: i64) -> String {
@@ -184,10 +183,10 @@ fn judged(page: &mut String, unsettled: Unsettled, counts: &Tally) -> std::fmt::
         page,
         "Two pages are one document if their normalised texts are equal, or if they share \
         a key (fingerprints of title and text within some bits, long sentences, runs of a sketch) \
-        and \
-        the comparison of their sketches confirms it. Of each document the most popular copy is here. \
-        `reason` is the key by which a copy was found, `similarity` the estimated share of text that \
-        it has in common with the copy that is here, `distance` the bits between the fingerprints. \
+        and the comparison of their sketches confirms it. Of each document the most popular copy \
+        is here. `reason` is the key by which a copy was found, `similarity` the estimated share \
+        of text that it has in common with the copy that is here, `distance` the bits between the \
+        fingerprints. \
         URLs with the reason `skipped_by_rule` or `skipped_by_feed` were not fetched."
     )?;
     if unsettled == Unsettled::Apart && counts.unsettled > 0 {

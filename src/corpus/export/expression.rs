@@ -256,16 +256,17 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
                 };
                 (TokenKind::Quoted(rest[1..=end].to_owned()), end + 2)
             }
-            _ => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-                Some(sign) => (TokenKind::Operator(sign), sign.len()),
-                None => {
+            _ => {
+                if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+                    (TokenKind::Operator(sign), sign.len())
+                } else {
                     let is_end = |c: char| c.is_whitespace() || "(),=<>!'\"".contains(c);
                     // A `!` alone is a word that nothing knows.
                     let first = c.len_utf8();
                     let end = rest[first..].find(is_end).map_or(rest.len(), |end| first + end);
                     (TokenKind::Word(rest[..end].to_owned()), end)
                 }
-            },
+            }
         };
         tokens.push(Token { at, kind });
         at += length;

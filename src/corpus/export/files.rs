@@ -229,7 +229,8 @@ impl<'a> Files<'a> {
         let manner = Manner { columns, compression, config: self.plan.config.clone() };
         let output = self.outputs.create(&self.name(list, slot))?;
         let path = output.path().to_owned();
-        let writer = format.begin(Raw::File(output), &manner).map_err(Error::io(&path))?;
+        let writer =
+            format.begin(Raw::File(Box::new(output)), &manner).map_err(Error::io(&path))?;
         self.open[slot] = Some(OpenFile { writer, path });
         Ok(())
     }
@@ -255,7 +256,7 @@ impl<'a> Files<'a> {
             let Some(OpenFile { writer, path }) = self.open[slot].take() else { continue };
             let ended = writer.end().and_then(super::stream::Stream::end);
             match ended.map_err(Error::io(&path))? {
-                Raw::File(output) => self.outputs.add(output)?,
+                Raw::File(output) => self.outputs.add(*output)?,
                 Raw::Reader(..) => {}
             }
         }
@@ -270,7 +271,7 @@ impl<'a> Files<'a> {
         if let Some(journal) = &mut self.journal {
             let files = self.outputs.whole()[before..].to_vec();
             let written = write_line(journal, &WholeShard { files, after, counts });
-            let path = PathBuf::from(format!("{}{PARTIAL}", names::JOURNAL));
+            let path = self.outputs.folder(names::JOURNAL);
             written.map_err(Error::io(&path))?;
         }
         tracing::trace!(shard = self.shard, "shard");

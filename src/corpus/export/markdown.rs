@@ -33,7 +33,7 @@ impl DocumentWriter for Markdown {
         self.file.write_all(b"---\n")?;
         for (column, value) in record.iter() {
             let is_body = matches!(column.name, "text" | "markdown");
-            if !is_body && !(column.sparse && value.is_empty()) {
+            if !(is_body || column.sparse && value.is_empty()) {
                 // JSON is YAML, and needs no rules for what has to be quoted.
                 let value = serde_json::to_string(value)?;
                 writeln!(self.file, "{}: {value}", column.name)?;

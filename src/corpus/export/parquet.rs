@@ -233,7 +233,9 @@ fn text_lists<'a>(values: impl Iterator<Item = &'a Value>) -> ArrayRef {
     let mut lists = ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8));
     for value in values {
         if let Value::Texts(list) = value {
-            list.iter().for_each(|text| lists.values().append_value(text));
+            for text in list {
+                lists.values().append_value(text);
+            }
         }
         lists.append(matches!(value, Value::Texts(_)));
     }

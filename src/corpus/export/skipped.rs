@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Error;
 use super::rows::Dropped;
 use super::value::Record;
-use super::walk::{Shown, Walk};
+use super::walk::{Shown, ShownDocument as ShownPart, Walk};
 use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::{ADDRESSES, Address, KNOWN_SKIPPED, SKIPPED, State};
 use crate::store::{self, Snapshot, View as _};
@@ -90,7 +90,10 @@ fn shown(walk: &Walk<'_>, number: u64) -> Result<ShownDocument, Error> {
     let Some(document) = walk.snapshot.get(DOCUMENTS, number)? else { return Ok(shown) };
     for part in walk.parts(number, document)? {
         let as_what = match walk.shown(&part)? {
-            Shown::Document { document, .. } => Some((document.id.to_string(), document.canonical)),
+            Shown::Document(shown) => {
+                let ShownPart { document, .. } = *shown;
+                Some((document.id.to_string(), document.canonical))
+            }
             Shown::Withheld { .. } | Shown::Filtered => None,
         };
         if part.unsettled_with.is_none() {

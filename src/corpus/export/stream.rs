@@ -70,7 +70,7 @@ impl FromStr for Compression {
 /// What bytes are written to in the end.
 pub(super) enum Raw {
     /// A file of a set.
-    File(Output),
+    File(Box<Output>),
     /// Somebody who reads on, such as standard output, and how much was written to him.
     Reader(Box<dyn Write + Send>, u64),
 }

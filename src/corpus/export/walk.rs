@@ -10,7 +10,7 @@ use super::value::{Columns, Record};
 use super::{Error, ExportPlan, Unsettled};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Part};
-use crate::corpus::documents::{Copy, Document};
+use crate::corpus::documents::{Copy, Document, Keep};
 use crate::corpus::tables::{DOCUMENTS, PAGES};
 use crate::store::{self, Snapshot, View as _};
 
@@ -58,12 +58,21 @@ pub(super) trait Sink {
     fn pause(&mut self, after: u64, tally: &mut Tally) -> Result<(), Error>;
 }
 
+/// A document as it is shown.
+pub(super) struct ShownDocument {
+    pub document: Document,
+    /// The copy that is shown.
+    pub copy: Option<Copy>,
+    /// Its text must stay hidden.
+    pub hidden: bool,
+}
+
 /// What is shown of a document, or of a part of it.
 pub(super) enum Shown {
-    /// The document, with the copy that is shown; its text is hidden.
-    Document { document: Document, copy: Option<Copy>, hidden: bool },
+    /// The document.
+    Document(Box<ShownDocument>),
     /// Nothing, for this reason.
-    Withheld { document: Document, reason: &'static str },
+    Withheld { document: Box<Document>, reason: &'static str },
     /// Nothing: the filter does not take it.
     Filtered,
 }
@@ -96,12 +105,20 @@ impl<'a> Walk<'a> {
         let kept: Vec<&'static Field> =
             plan.fields.iter().filter(|field| field.kept_as().is_some()).collect();
         let filter = plan.filter.iter().flat_map(|filter| &filter.fields).copied();
-        let mut asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
-        if let Some(field) = asked.find(|field| field.kept_as().is_some())
-            && snapshot.len(DOCUMENTS)? > 0
-            && snapshot.rows(PAGES)?.next().is_none()
-        {
-            return Err(Error::NotKept(field.column.name));
+        let asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
+        let mut kept_as: Vec<(Keep, &'static Field)> = Vec::new();
+        kept_as.extend(asked.filter_map(|field| Some((field.kept_as()?, field))));
+        if snapshot.len(DOCUMENTS)? > 0 {
+            for entry in snapshot.rows(PAGES)? {
+                if kept_as.is_empty() {
+                    break;
+                }
+                let page = entry?.row().map_err(store::Error::from)?;
+                kept_as.retain(|(keep, _)| !page.has(*keep));
+            }
+            if let Some((_, field)) = kept_as.first() {
+                return Err(Error::NotKept(field.column.name));
+            }
         }
         let needs = Needs::of(plan.fields.iter());
         Ok(Self { snapshot, plan, now, settled, needs, kept, tally: Tally::default() })
@@ -158,13 +175,13 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(match hidden {
-            Ok(hidden) => Shown::Document { document, copy, hidden },
-            Err(reason) => Shown::Withheld { document, reason },
+            Ok(hidden) => Shown::Document(Box::new(ShownDocument { document, copy, hidden })),
+            Err(reason) => Shown::Withheld { document: Box::new(document), reason },
         })
     }
 
     fn part(&mut self, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
-        let (document, copy, hidden) = match self.shown(&part)? {
+        let ShownDocument { document, copy, hidden } = match self.shown(&part)? {
             Shown::Filtered => {
                 self.tally.filtered += 1;
                 return Ok(());
@@ -176,7 +193,7 @@ impl<'a> Walk<'a> {
                 let record = Record { columns: Arc::from(WITHHELD), values };
                 return sink.take(List::Withheld, record);
             }
-            Shown::Document { document, copy, hidden } => (document, copy, hidden),
+            Shown::Document(shown) => *shown,
         };
         let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), self.needs)?;
         subject.unsettled_with = part.unsettled_with;
