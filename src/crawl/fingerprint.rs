@@ -227,6 +227,7 @@ fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
 struct FoundPage {
     found: page::Page,
     blocks: page::Blocks,
+    left_out: Vec<u64>,
     kept: Option<Box<KeptPage>>,
     cut: Option<PageCut>,
 }
@@ -261,7 +262,11 @@ fn found(
     let cut = cut(body.cut, &found);
     drop(body);
     let kept = kept(&mut found, extras, response, finished, keep);
-    Ok(FoundPage { found, blocks, kept, cut })
+    let mut left_out = Vec::new();
+    if blocks.whole.is_some() {
+        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
+    }
+    Ok(FoundPage { found, blocks, left_out, kept, cut })
 }
 
 fn page(
@@ -272,7 +277,7 @@ fn page(
     held: &mut HeldMemory,
 ) -> Yield {
     let With { settings, fingerprinter, .. } = with;
-    let FoundPage { found, blocks, kept, cut } =
+    let FoundPage { found, blocks, left_out, kept, cut } =
         match self::found(lease, response, finished, with, held) {
             Ok(found) => found,
             Err(yielded) => return yielded,
@@ -313,10 +318,6 @@ fn page(
     };
     let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
-    let mut left_out = Vec::new();
-    if whole.is_some() {
-        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
-    }
     Yield::Page(Box::new(ReadPage {
         noindex: settings.limits.obey_noindex && directives.forbids_storing(finished),
         said: short.then(|| without_digits(&article.text)),

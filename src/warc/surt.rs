@@ -90,7 +90,7 @@ fn is_session(part: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What `surt.surt` of PyPI, 0.3.1, makes of them.
+    /// What `surt.surt`, version 0.3.1, makes of them.
     #[test]
     fn keys_are_those_of_the_archives() {
         for (url, key) in [

@@ -107,4 +107,5 @@ mod unsettled;
 mod upgrade;
 mod urls;
 mod warc;
+mod warc_kills;
 mod wrong_clock;

@@ -51,7 +51,7 @@ impl Committer<'_> {
             let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
             let mut visits = 0;
             let end = loop {
-                let chunk = self.chunk(&mut batch, source, progress)?;
+                let chunk = chunk(&mut batch, source, progress)?;
                 visits += chunk.visits.len();
                 self.record_all(&mut batch, chunk.visits, replay, progress)?;
                 if chunk.end.is_some() || visits >= COMMIT_VISITS {
@@ -104,30 +104,6 @@ impl Committer<'_> {
         Ok(self.boilerplate.flush(batch)?)
     }
 
-    /// Reads the next visits, with the payloads that their records refer to.
-    fn chunk(
-        &self,
-        batch: &mut Batch,
-        source: &mut Source,
-        progress: &mut Progress,
-    ) -> Result<Chunk, Error> {
-        let (mut visits, mut bytes) = (Vec::new(), 0);
-        while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
-            match source.next()? {
-                Step::Visit(mut visit) => {
-                    if resolve(batch, &mut visit)? {
-                        bytes += visit.bytes();
-                        visits.push(*visit);
-                    } else {
-                        progress.unused("payload_missing");
-                    }
-                }
-                end => return Ok(Chunk { visits, end: Some(end) }),
-            }
-        }
-        Ok(Chunk { visits, end: None })
-    }
-
     fn record_all(
         &mut self,
         batch: &mut Batch,
@@ -161,6 +137,25 @@ impl Committer<'_> {
         }
         Ok(())
     }
+}
+
+/// Reads the next visits, with the payloads that their records refer to.
+fn chunk(batch: &mut Batch, source: &mut Source, progress: &mut Progress) -> Result<Chunk, Error> {
+    let (mut visits, mut bytes) = (Vec::new(), 0);
+    while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
+        match source.next()? {
+            Step::Visit(mut visit) => {
+                if resolve(batch, &mut visit)? {
+                    bytes += visit.bytes();
+                    visits.push(*visit);
+                } else {
+                    progress.unused("payload_missing");
+                }
+            }
+            end => return Ok(Chunk { visits, end: Some(end) }),
+        }
+    }
+    Ok(Chunk { visits, end: None })
 }
 
 /// Notes where the payload of a visit lies, or reads the one that it refers to. Returns whether

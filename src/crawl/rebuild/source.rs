@@ -228,7 +228,6 @@ impl Source {
         *self.counts.faults.entry(fault.kind.name().to_owned()).or_default() += 1;
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "it is what becomes of a record")]
     fn unused(&mut self, reason: &str) -> Option<Step> {
         *self.counts.unused.entry(reason.to_owned()).or_default() += 1;
         None
@@ -273,9 +272,9 @@ impl Source {
             Kind::Resource => match record.target() {
                 Some(SEEDS) => {
                     let run = self.run(&record);
-                    self.after_pending(Step::Run(run))
+                    Some(self.after_pending(Step::Run(run)))
                 }
-                Some(END) => self.after_pending(Step::RunEnd),
+                Some(END) => Some(self.after_pending(Step::RunEnd)),
                 Some(SETTINGS) => None,
                 _ => self.unused("resource"),
             },
@@ -285,13 +284,13 @@ impl Source {
     }
 
     /// Lets a step come after the answer that waits.
-    fn after_pending(&mut self, step: Step) -> Option<Step> {
+    fn after_pending(&mut self, step: Step) -> Step {
         match self.pending.take().and_then(|record| self.visit(record, None)) {
             Some(visit) => {
                 self.stash = Some(step);
-                Some(visit)
+                visit
             }
-            None => Some(step),
+            None => step,
         }
     }
 
@@ -328,7 +327,7 @@ impl Source {
             |answer| Validators::new(answer.etag.as_deref(), answer.last_modified.as_deref()),
         );
         let finished = date.after(took);
-        let told = Told { took, finished, address, validators, status, ..Told::default() };
+        let told = Told { finished, status, took, address, validators, ..Told::default() };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let folder = std::path::absolute(&folder).unwrap_or(folder);
         // Another record can refer to it, or it refers to another one.
