@@ -151,7 +151,7 @@ pub(super) fn extract(args: &ExtractArgs, quiet: bool) -> Result<Exit> {
         while !is_over {
             let (mut chunk, mut bytes) = (Vec::new(), 0);
             while chunk.len() < threads.saturating_mul(CHUNK_PAGES) && bytes < CHUNK_BYTES {
-                match reader.next().map_err(usage)? {
+                match reader.next().map_err(|error| usage(&error))? {
                     Some(Entry::Record(record)) => match unwanted(&record) {
                         None => {
                             bytes += record.block.len();
@@ -188,7 +188,7 @@ pub(super) fn extract(args: &ExtractArgs, quiet: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn usage(error: warc::Error) -> anyhow::Error {
+fn usage(error: &warc::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
 }
 

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
-use crate::frontier::{Lease, Purpose, Rank, Told, Visited};
+use crate::frontier::{Purpose, Rank, Visited};
 use crate::page::MemoryPermit;
 use crate::store::{Batch, META, Store, Update as _, View as _};
 use crate::urls::PageUrl;
 use crate::warc::{
-    Archive, Awaited, Captured, Kept, PAYLOADS, PackedExchange, Position, Resource, StoredPayload,
-    Target, WriteError, new_id, payload_key, recover,
+    Archive, Awaited, Captured, Compression, Kept, PAYLOADS, PackedExchange, Position, Resource,
+    StoredPayload, Target, WriteError, new_id, payload_key, recover,
 };
 use crate::web::fetch::Exchange;
 
 use super::fingerprint::Yield;
-use super::visitor::VisitAnswer;
+use super::visitor::{Visit, VisitAnswer};
 use super::{Error, Settings};
 
 /// Row of `meta` that tells how far the files are, as JSON.
@@ -61,13 +61,12 @@ pub(super) struct Writing {
 impl PackedVisit {
     /// Packs what was exchanged, before the answer is read.
     pub(super) fn of(
-        lease: &Lease,
-        told: &Told,
-        answer: &VisitAnswer,
+        visit: &Visit<VisitAnswer>,
         exchange: &Exchange,
-        settings: &Settings,
+        compression: Compression,
         take: impl FnOnce(usize) -> MemoryPermit,
     ) -> Self {
+        let Visit { lease, outcome: answer, told, .. } = visit;
         let body = match answer {
             VisitAnswer::Response(Ok(response)) if response.has_body => &response.body,
             _ => &exchange.rest,
@@ -76,7 +75,7 @@ impl PackedVisit {
         let mut held = take(body.len() + exchange.head.len() + exchange.request.len());
         let date = told.finished.before(told.took);
         let captured = Captured { url: lease.url.as_str(), date, exchange, body };
-        let exchange = PackedExchange::new(&captured, settings.warc.compress);
+        let exchange = PackedExchange::new(&captured, compression);
         held.shrink(exchange.as_ref().map_or(0, PackedExchange::bytes));
         Self { exchange, left_out: Vec::new(), held }
     }
@@ -98,7 +97,8 @@ impl Writing {
         seeds: &[PageUrl],
         now: Timestamp,
     ) -> Result<Option<Self>, Error> {
-        let before = read(&store.snapshot()?.get(META, WARC)?)?;
+        let before = store.snapshot()?.get(META, WARC)?;
+        let before = before.map(|row| read(&row)).transpose()?;
         if let Some(before) = &before {
             recover(&before.folder, &before.id, before.position)?;
         }
@@ -201,11 +201,9 @@ impl Progress {
     }
 }
 
-fn read(row: &Option<Vec<u8>>) -> Result<Option<Progress>, Error> {
-    let Some(row) = row else { return Ok(None) };
+fn read(row: &[u8]) -> Result<Progress, Error> {
     let bad = crate::store::BadRow { kind: "meta", detail: "the place in the WARC files" };
-    let progress = serde_json::from_slice(row).map_err(|_| crate::store::Error::from(bad))?;
-    Ok(Some(progress))
+    Ok(serde_json::from_slice(row).map_err(|_| crate::store::Error::from(bad))?)
 }
 
 /// The same folder has the same name whatever the folder is that the program runs in.

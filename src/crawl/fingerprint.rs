@@ -87,13 +87,14 @@ pub(super) fn run(
 }
 
 /// Fingerprints a visit.
-pub(super) fn fingerprinted(visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Visit<Yield> {
+    if let Some(exchange) = visit.held.exchange.take() {
+        let take = |bytes| with.memory.records.take(bytes);
+        let compression = with.settings.warc.compress;
+        visit.held.packed = Some(PackedVisit::of(&visit, &exchange, compression, take));
+    }
     let Visit { lease, outcome: answer, mut told, mut held } = visit;
     let finished = told.finished;
-    held.packed = held.exchange.take().map(|exchange| {
-        let take = |bytes| with.memory.records.take(bytes);
-        PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
-    });
     // A page that breaks the reader is the outcome of that page, not the end of the crawl.
     let outcome =
         catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
@@ -226,6 +227,7 @@ fn asked_wait(response: &Response, now: Timestamp) -> Option<Duration> {
 struct FoundPage {
     found: page::Page,
     blocks: page::Blocks,
+    left_out: Vec<u64>,
     kept: Option<Box<KeptPage>>,
     cut: Option<PageCut>,
 }
@@ -260,7 +262,11 @@ fn found(
     let cut = cut(body.cut, &found);
     drop(body);
     let kept = kept(&mut found, extras, response, finished, keep);
-    Ok(FoundPage { found, blocks, kept, cut })
+    let mut left_out = Vec::new();
+    if blocks.whole.is_some() {
+        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
+    }
+    Ok(FoundPage { found, blocks, left_out, kept, cut })
 }
 
 fn page(
@@ -271,7 +277,7 @@ fn page(
     held: &mut HeldMemory,
 ) -> Yield {
     let With { settings, fingerprinter, .. } = with;
-    let FoundPage { found, blocks, kept, cut } =
+    let FoundPage { found, blocks, left_out, kept, cut } =
         match self::found(lease, response, finished, with, held) {
             Ok(found) => found,
             Err(yielded) => return yielded,
@@ -312,10 +318,6 @@ fn page(
     };
     let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
-    let mut left_out = Vec::new();
-    if whole.is_some() {
-        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
-    }
     Yield::Page(Box::new(ReadPage {
         noindex: settings.limits.obey_noindex && directives.forbids_storing(finished),
         said: short.then(|| without_digits(&article.text)),

@@ -135,6 +135,16 @@ pub struct RunLimits {
     pub drain_time_max: Time,
 }
 
+impl RunLimits {
+    /// Returns how many threads fingerprint pages.
+    fn threads(&self) -> usize {
+        match self.page_threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            some => some,
+        }
+    }
+}
+
 impl Default for RunLimits {
     fn default() -> Self {
         Self {
@@ -302,9 +312,7 @@ pub fn run(
         None => Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = settings.limits.page_threads;
-    let threads = if threads == 0 { cores } else { threads };
+    let threads = settings.limits.threads();
     let requests = share.requests;
 
     let known = KnownBlocks::default();

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde::{Deserialize, Serialize};
 
@@ -267,15 +266,13 @@ impl<'a> Common<'a> {
     fn new(store: &'a Store, settings: &'a Settings) -> Result<Self, RebuildError> {
         let fingerprinter = Fingerprinter::for_articles(settings.dedup.features.clone())
             .map_err(|error| Error::from(dedup::Error::Settings(error.into())))?;
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = settings.limits.page_threads;
         Ok(Self {
             store,
             settings,
             fingerprinter,
             index: Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
             memory: memory::Shared::new(settings),
-            threads: if threads == 0 { cores } else { threads },
+            threads: settings.limits.threads(),
         })
     }
 

@@ -24,6 +24,9 @@ use super::{Compression, Kind, StoredPayload};
 /// What is added to the name of a file until it is whole.
 const OPEN: &str = ".open";
 
+/// What is added to the name of a part of an index.
+const PART: &str = ".part";
+
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -396,7 +399,7 @@ pub(crate) fn recover(folder: &Path, id: &str, committed: Position) -> Result<()
         let path = entry.map_err(WriteError::of(folder))?.path();
         let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(rest) = file_name.strip_prefix(&prefix(id)) else { continue };
-        if rest.ends_with(".part") {
+        if rest.strip_suffix(PART).is_some() {
             fs::remove_file(&path).map_err(WriteError::of(&path))?;
             continue;
         }

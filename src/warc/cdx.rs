@@ -32,17 +32,13 @@ impl IndexLine {
     /// Makes the line of a record; none for one that nobody looks up.
     #[must_use]
     pub(crate) fn of(record: &Record) -> Option<Self> {
-        if !matches!(record.kind, Kind::Response | Kind::Revisit | Kind::Resource) {
+        if !matches!(record.kind, Kind::Response | Kind::Revisit) {
             return None;
         }
         let url = record.target()?.to_owned();
-        let (mut status, mut media) = (None, record.headers.get("Content-Type").map(str::to_owned));
-        if record.is_http() {
-            let message = super::HttpMessage::parse(record.block.clone());
-            status = Some(message.status);
-            media = message.headers.get("Content-Type").map(str::to_owned);
-        }
-        let media = media.unwrap_or_default();
+        let message = super::HttpMessage::parse(record.block.clone());
+        let status = Some(message.status);
+        let media = message.headers.get("Content-Type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let media = if record.kind == Kind::Revisit { "warc/revisit".to_owned() } else { media };
         let digest = record.headers.get("WARC-Payload-Digest").and_then(Digest::parse);

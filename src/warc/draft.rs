@@ -82,7 +82,9 @@ impl Digest {
     #[must_use]
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
         let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
-        parts.iter().for_each(|part| context.update(part));
+        for part in parts {
+            context.update(part);
+        }
         Self(context.finish().as_ref().try_into().expect("SHA-1 has 20 bytes"))
     }
 

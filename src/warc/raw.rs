@@ -35,7 +35,7 @@ impl Raw {
     }
 
     /// Goes back to a byte that was read before, if that can be; else stays.
-    pub(super) fn go_back(&mut self, offset: u64) -> io::Result<()> {
+    pub(super) fn go_back(&mut self, offset: u64) {
         if let Some(at) = offset.checked_sub(self.before).and_then(|at| usize::try_from(at).ok())
             && at <= self.filled
         {
@@ -45,7 +45,6 @@ impl Raw {
         {
             (self.before, self.at, self.filled) = (at, 0, 0);
         }
-        Ok(())
     }
 
     /// Fills the buffer until at least so many bytes are unread, or the source ends.

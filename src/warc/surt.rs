@@ -6,7 +6,7 @@
 
 use url::Url;
 
-/// Parameters that name a session. Source: `surt`, IAURLCanonicalizer.
+/// Parameters that name a session. Source: `IAURLCanonicalizer` of `surt`.
 const SESSIONS: [&str; 6] =
     ["jsessionid=", "phpsessid=", "sid=", "aspsessionid", "cfid=", "cftoken="];
 
@@ -90,7 +90,7 @@ fn is_session(part: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What `surt.surt` of PyPI, 0.3.1, makes of them.
+    /// What `surt.surt`, version 0.3.1, makes of them.
     #[test]
     fn keys_are_those_of_the_archives() {
         for (url, key) in [

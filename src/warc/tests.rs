@@ -207,7 +207,7 @@ fn a_wrong_length_is_told_and_the_next_record_is_not_lost() {
         let bytes = [page(0), text.replace(length, bad).into_bytes(), page(1)].concat();
         let entries = read(&bytes);
         assert_eq!(short(&entries), ["http://a.org/0", "no_length", "http://a.org/1"], "{bad}");
-        assert!(entries[1].to_owned().to_string().contains("http://a.org/7"));
+        assert!(entries[1].to_string().contains("http://a.org/7"));
     }
 }
 

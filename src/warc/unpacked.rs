@@ -76,7 +76,7 @@ enum State {
     /// At the end of a part, of which nobody was told.
     Ended(Raw),
     Plain(Raw),
-    Gzip(GzDecoder<Raw>),
+    Gzip(Box<GzDecoder<Raw>>),
     Zstd(Raw, Box<Decoder<'static>>),
     /// While it changes.
     Moved,
@@ -182,7 +182,7 @@ impl Unpacked {
                 decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
                 State::Zstd(raw, Box::new(decoder))
             }
-            _ => State::Gzip(GzDecoder::new(raw)),
+            _ => State::Gzip(Box::new(GzDecoder::new(raw))),
         };
         self.step(out)
     }
@@ -223,7 +223,7 @@ impl Unpacked {
     /// Looks for the part after one that is broken.
     fn broken(&mut self, mut raw: Raw, step: Step) -> io::Result<Step> {
         // What is broken may have led the decoder over the start of the next one.
-        raw.go_back(self.part + 1)?;
+        raw.go_back(self.part + 1);
         loop {
             let unread = raw.peek(ZSTD.len())?;
             let found = (0..unread.len()).find(|at| self.is_start(&unread[*at..]));

@@ -113,4 +113,5 @@ mod upgrade;
 mod urls;
 mod warc;
 mod whole_stores;
+mod warc_kills;
 mod wrong_clock;

@@ -13,7 +13,7 @@ use super::stream::{Compression, Stream};
 use super::value::{Record, Value};
 
 /// Documents in records, each of which is packed by itself.
-pub static WARC: Format = Format {
+pub(super) static WARC: Format = Format {
     name: "warc",
     about: "WARC 1.1: conversion records with the texts, as WET files have them",
     media_type: "application/warc",

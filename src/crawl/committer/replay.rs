@@ -51,7 +51,7 @@ impl Committer<'_> {
             let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
             let mut visits = 0;
             let end = loop {
-                let chunk = self.chunk(&mut batch, source, progress)?;
+                let chunk = chunk(&mut batch, source, progress)?;
                 visits += chunk.visits.len();
                 self.record_all(&mut batch, chunk.visits, replay, progress)?;
                 if chunk.end.is_some() || visits >= COMMIT_VISITS {
@@ -104,49 +104,6 @@ impl Committer<'_> {
         Ok(self.boilerplate.flush(batch)?)
     }
 
-    /// Reads the next visits, with the payloads that their records refer to.
-    fn chunk(
-        &mut self,
-        batch: &mut Batch,
-        source: &mut Source,
-        progress: &mut Progress,
-    ) -> Result<Chunk, Error> {
-        let (mut visits, mut bytes) = (Vec::new(), 0);
-        while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
-            match source.next()? {
-                Step::Visit(mut visit) => {
-                    if self.resolve(batch, &mut visit)? {
-                        bytes += visit.bytes();
-                        visits.push(*visit);
-                    } else {
-                        progress.unused("payload_missing");
-                    }
-                }
-                end => return Ok(Chunk { visits, end: Some(end) }),
-            }
-        }
-        Ok(Chunk { visits, end: None })
-    }
-
-    /// Notes where the payload of a visit lies, or reads the one that it refers to. Returns whether
-    /// it has one.
-    fn resolve(&self, batch: &mut Batch, visit: &mut Replayed) -> Result<bool, Error> {
-        let Some(digest) = visit.digest else { return Ok(true) };
-        let key = payload_key(&visit.folder, digest);
-        let known = batch.get(PAYLOADS, key)?;
-        if visit.is_revisit {
-            let Some(known) = known else { return Ok(false) };
-            return Ok(visit.fill(&known));
-        }
-        if known.is_none_or(|known| known.file.is_empty()) {
-            let url = visit.asked.url.as_str().to_owned();
-            let (file, offset) = (visit.file.clone(), visit.offset);
-            let here = StoredPayload { url, date: visit.date, file, offset };
-            batch.put(PAYLOADS, key, &here)?;
-        }
-        Ok(true)
-    }
-
     fn record_all(
         &mut self,
         batch: &mut Batch,
@@ -180,6 +137,44 @@ impl Committer<'_> {
         }
         Ok(())
     }
+}
+
+/// Reads the next visits, with the payloads that their records refer to.
+fn chunk(batch: &mut Batch, source: &mut Source, progress: &mut Progress) -> Result<Chunk, Error> {
+    let (mut visits, mut bytes) = (Vec::new(), 0);
+    while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
+        match source.next()? {
+            Step::Visit(mut visit) => {
+                if resolve(batch, &mut visit)? {
+                    bytes += visit.bytes();
+                    visits.push(*visit);
+                } else {
+                    progress.unused("payload_missing");
+                }
+            }
+            end => return Ok(Chunk { visits, end: Some(end) }),
+        }
+    }
+    Ok(Chunk { visits, end: None })
+}
+
+/// Notes where the payload of a visit lies, or reads the one that it refers to. Returns whether
+/// it has one.
+fn resolve(batch: &mut Batch, visit: &mut Replayed) -> Result<bool, Error> {
+    let Some(digest) = visit.digest else { return Ok(true) };
+    let key = payload_key(&visit.folder, digest);
+    let known = batch.get(PAYLOADS, key)?;
+    if visit.is_revisit {
+        let Some(known) = known else { return Ok(false) };
+        return Ok(visit.fill(&known));
+    }
+    if known.is_none_or(|known| known.file.is_empty()) {
+        let url = visit.asked.url.as_str().to_owned();
+        let (file, offset) = (visit.file.clone(), visit.offset);
+        let here = StoredPayload { url, date: visit.date, file, offset };
+        batch.put(PAYLOADS, key, &here)?;
+    }
+    Ok(true)
 }
 
 /// Fingerprints visits on all cores, each as the crawl did it.

@@ -105,6 +105,37 @@ impl Replayed {
     }
 }
 
+/// What the metadata of a visit say; none if there are none.
+#[derive(Clone, Copy)]
+struct About<'a>(Option<&'a Headers>);
+
+impl<'a> About<'a> {
+    fn say(self, name: &str) -> Option<&'a str> {
+        self.0.and_then(|about| about.get(name))
+    }
+
+    fn number<N: std::str::FromStr>(self, name: &str) -> Option<N> {
+        self.say(name).and_then(|text| text.parse().ok())
+    }
+
+    fn asked(self, url: PageUrl) -> Asked {
+        let robots = match self.say("purpose") {
+            Some(purpose) => purpose == "robots",
+            None => url.path_and_query() == "/robots.txt",
+        };
+        let rank = self.say("rank").and_then(rank_of);
+        let depth = self.number("depth").unwrap_or(0);
+        let hops = self.number("redirects").unwrap_or(0);
+        Asked { url, robots, rank, depth, hops }
+    }
+
+    /// Hashes of the blocks that were left out of its text.
+    fn left_out(self) -> Option<Vec<u64>> {
+        let hashes = self.0?.get("leftOut").unwrap_or_default().split(' ');
+        Some(hashes.filter_map(|hash| u64::from_str_radix(hash, 16).ok()).collect())
+    }
+}
+
 /// The files, one record after the other.
 pub(in super::super) struct Source {
     files: Vec<PathBuf>,
@@ -167,11 +198,11 @@ impl Source {
                 let most = self.limits.iter().fold(warc::BLOCK_BYTES_MAX, |most, limit| {
                     most.max(limit.saturating_add(HEAD_BYTES_MAX))
                 });
-                let reader = Reader::open(path).map_err(unreadable)?;
+                let reader = Reader::open(path).map_err(|error| unreadable(&error))?;
                 self.reader = Some(reader.with_block_max(most));
                 continue;
             };
-            let found = match reader.next().map_err(unreadable)? {
+            let found = match reader.next().map_err(|error| unreadable(&error))? {
                 None => {
                     let last = self.pending.take().and_then(|record| self.visit(record, None));
                     self.reader = None;
@@ -241,9 +272,9 @@ impl Source {
             Kind::Resource => match record.target() {
                 Some(SEEDS) => {
                     let run = self.run(&record);
-                    self.after_pending(Step::Run(run))
+                    Some(self.after_pending(Step::Run(run)))
                 }
-                Some(END) => self.after_pending(Step::RunEnd),
+                Some(END) => Some(self.after_pending(Step::RunEnd)),
                 Some(SETTINGS) => None,
                 _ => self.unused("resource"),
             },
@@ -253,13 +284,13 @@ impl Source {
     }
 
     /// Lets a step come after the answer that waits.
-    fn after_pending(&mut self, step: Step) -> Option<Step> {
+    fn after_pending(&mut self, step: Step) -> Step {
         match self.pending.take().and_then(|record| self.visit(record, None)) {
             Some(visit) => {
                 self.stash = Some(step);
-                Some(visit)
+                visit
             }
-            None => Some(step),
+            None => step,
         }
     }
 
@@ -277,31 +308,16 @@ impl Source {
         let url = PageUrl::parse_stored(target)
             .or_else(|| PageUrl::from_url(url::Url::parse(target).ok()?, &self.rules).ok());
         let Some(url) = url else { return self.unused("bad_url") };
-        let say = |name: &str| about.and_then(|about| about.get(name));
-        let number = |name: &str| say(name).and_then(|text| text.parse::<u64>().ok());
-        let robots = match say("purpose") {
-            Some(purpose) => purpose == "robots",
-            None => url.path_and_query() == "/robots.txt",
-        };
-        let asked = Asked {
-            robots,
-            rank: say("rank").and_then(rank_of),
-            depth: number("depth").and_then(|depth| depth.try_into().ok()).unwrap_or(0),
-            hops: number("redirects").and_then(|hops| hops.try_into().ok()).unwrap_or(0),
-            url,
-        };
-        let took = Duration::from_millis(number("fetchTimeMs").unwrap_or(0));
-        let left_out = about.filter(|_| self.is_ours).map(|about| {
-            let hashes = about.get("leftOut").unwrap_or_default().split(' ');
-            hashes.filter_map(|hash| u64::from_str_radix(hash, 16).ok()).collect()
-        });
+        let about = About(about);
+        let asked = about.asked(url);
+        let took = Duration::from_millis(about.number("fetchTimeMs").unwrap_or(0));
+        let left_out = if self.is_ours { about.left_out() } else { None };
         let cut = record.truncated().map(str::to_owned);
         let digest = record.headers.get("WARC-Payload-Digest").and_then(Digest::parse);
         let is_revisit = record.kind == Kind::Revisit;
         let address: Option<IpAddr> =
             record.headers.get("WARC-IP-Address").and_then(|text| text.parse().ok());
         let Spot { offset, inside } = record.spot;
-        let commit = number("commit");
         let path = self.reader.as_ref().map(|reader| reader.path().to_owned()).unwrap_or_default();
         let message = record.into_http();
         let status = message.status;
@@ -310,16 +326,11 @@ impl Source {
             |_| Validators::default(),
             |answer| Validators::new(answer.etag.as_deref(), answer.last_modified.as_deref()),
         );
-        let told = Told {
-            took,
-            finished: date.after(took),
-            address,
-            validators,
-            status,
-            ..Told::default()
-        };
+        let finished = date.after(took);
+        let told = Told { finished, status, took, address, validators, ..Told::default() };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let folder = std::path::absolute(&folder).unwrap_or(folder);
+        // Another record can refer to it, or it refers to another one.
         let has_payload = status != 304 && (is_revisit || (cut.is_none() && inside == 0));
         Some(Step::Visit(Box::new(Replayed {
             asked,
@@ -327,7 +338,7 @@ impl Source {
             answer: Some(VisitAnswer::Response(response.map(Box::new))),
             told,
             left_out,
-            commit,
+            commit: about.number("commit"),
             date,
             digest: digest.filter(|_| has_payload),
             is_revisit: is_revisit && status != 304,
@@ -363,7 +374,7 @@ impl Source {
     }
 }
 
-fn unreadable(error: warc::Error) -> Error {
+fn unreadable(error: &warc::Error) -> Error {
     Error::WarcFile(error.to_string())
 }
 

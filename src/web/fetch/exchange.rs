@@ -79,12 +79,9 @@ impl Exchange {
         self.peer = answer.remote_addr().map(|peer| peer.ip()).filter(|_| !has_proxy);
         let version = if answer.version() == Version::HTTP_10 { "1.0" } else { "1.1" };
         let mut head = format!("HTTP/{version} {} ", status.as_str()).into_bytes();
-        match answer.extensions().get::<ReasonPhrase>() {
-            Some(reason) => head.extend_from_slice(reason.as_bytes()),
-            None => {
-                head.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes())
-            }
-        }
+        let usual = status.canonical_reason().unwrap_or_default().as_bytes();
+        let own = answer.extensions().get::<ReasonPhrase>().map(ReasonPhrase::as_bytes);
+        head.extend_from_slice(own.unwrap_or(usual));
         head.extend_from_slice(b"\r\n");
         for (name, value) in answer.headers() {
             let name = if name == "transfer-encoding" { UNDONE } else { name.as_str() };
