@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
@@ -13,7 +13,6 @@ use arrow_array::{
 use arrow_pyarrow::FromPyArrow as _;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::exceptions::PyTypeError;
-use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -21,7 +20,7 @@ use super::value_error;
 
 /// A table or a stream of batches that some library of Arrow has.
 pub(super) enum Batches {
-    Stream(ArrowArrayStreamReader),
+    Stream(RecordBatchStreamReader),
     One(Option<RecordBatch>),
 }
 
@@ -29,7 +28,7 @@ impl Batches {
     /// Takes what an object offers by the PyCapsule interface of Arrow; none if it offers nothing.
     pub(super) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         if object.hasattr("__arrow_c_stream__")? {
-            return Ok(Some(Self::Stream(ArrowArrayStreamReader::from_pyarrow_bound(object)?)));
+            return Ok(Some(Self::Stream(RecordBatchStreamReader::from_pyarrow_bound(object)?)));
         }
         if object.hasattr("__arrow_c_array__")? {
             return Ok(Some(Self::One(Some(RecordBatch::from_pyarrow_bound(object)?))));
@@ -142,7 +141,7 @@ where
     F: FnMut() -> Option<Result<RecordBatch, ArrowError>> + Send + 'static,
 {
     let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-    PyCapsule::new(py, stream, Some(c_str!("arrow_array_stream").into()))
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
 /// Says that a column is missing, and which there are.

@@ -17,8 +17,6 @@ pub(super) struct Extracted {
     title: String,
     /// Main text, one line a block.
     text: String,
-    /// Main text as Markdown.
-    markdown: String,
     /// Language (ISO 639-1), or None.
     language: Option<String>,
     /// Authors.
@@ -45,10 +43,16 @@ impl Extracted {
 /// Read a page: its title, main text, authors, date and links.
 ///
 /// `html` is a str, or bytes in any charset. `url` is where the page stands, to which its links are
-/// relative; a page without it has absolute links only. No page is an error.
+/// relative; a page without it has absolute links only. With `markdown`, the text is Markdown. No page
+/// is an error.
 #[pyfunction]
-#[pyo3(signature = (html, url=None))]
-pub(super) fn extract(py: Python<'_>, html: TextOrBytes, url: Option<&str>) -> PyResult<Extracted> {
+#[pyo3(signature = (html, url=None, *, markdown=false))]
+pub(super) fn extract(
+    py: Python<'_>,
+    html: TextOrBytes,
+    url: Option<&str>,
+    markdown: bool,
+) -> PyResult<Extracted> {
     let url =
         url.map(|url| Url::parse(url).map_err(|error| value_error(format!("`{url}`: {error}"))));
     let url = url.transpose()?;
@@ -58,12 +62,13 @@ pub(super) fn extract(py: Python<'_>, html: TextOrBytes, url: Option<&str>) -> P
     let bytes = html.bytes();
     apart(py, || {
         let input = RawPage { bytes, content_type, url: url.as_ref(), ..RawPage::default() };
-        let page = page::page(&input, &Limits::default());
+        let limits = Limits::default();
+        let read = if markdown { page::page_as_markdown } else { page::page };
+        let page = read(&input, &limits);
         let published = page.metadata.date().map(|stated| stated.value.to_string());
         Extracted {
             authors: page.metadata.authors.map(|authors| authors.value).unwrap_or_default(),
             published,
-            markdown: page.markdown,
             title: page.title,
             text: page.text,
             language: page.language,

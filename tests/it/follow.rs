@@ -113,8 +113,8 @@ fn who_follows_has_what_the_store_has_whatever_is_read_when() {
 fn a_request_waits_for_a_change_and_cursors_of_others_are_refused() {
     let server = Server::new();
     server.send(&article("1", 1, "sina"));
-    let begun = server.get("/v1/changes?cursor=now").lines();
-    let now = begun[0]["next"].as_str().unwrap().to_owned();
+    let end = server.get("/v1/changes?cursor=now").lines();
+    let now = end[0]["next"].as_str().unwrap().to_owned();
     let began = Instant::now();
     let empty = server.get(&format!("/v1/changes?cursor={now}&wait=300ms")).lines();
     assert_eq!((empty.len(), &empty[0]["more"]), (1, &json!(false)));
@@ -255,7 +255,7 @@ fn the_webhook_of_the_guide_gets_every_change_once_over_a_kill_of_all() {
             .spawn()
             .unwrap()
     };
-    let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
+    let next = || told.recv_timeout(Duration::from_mins(1)).unwrap();
     let mut hook = start(&running.url());
     let titles: Vec<Value> = (0..5).map(|_| next()["title"].clone()).collect();
     assert_eq!(titles, ["Story 0", "Story 1", "Story 2", "Story 3", "Story 4"]);

@@ -112,6 +112,6 @@ mod unsettled;
 mod upgrade;
 mod urls;
 mod warc;
-mod whole_stores;
 mod warc_kills;
+mod whole_stores;
 mod wrong_clock;

@@ -2,6 +2,7 @@
 //! changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -121,7 +122,7 @@ fn large_stores_are_placed_in_many_commits_and_a_kill_in_any_of_them_changes_not
         let text = format!("{} Seen by {number}.", prose(number % 1_700, 60));
         let line = json!({"nid": format!("n{number}"), "content": text,
             "url": format!("http://sent.test/{number}")});
-        lines.push_str(&format!("{line}\n"));
+        writeln!(lines, "{line}").unwrap();
     }
     let answer = post(running.address, "/v1/articles", "application/x-ndjson", lines.as_bytes());
     assert_eq!(answer.status, 200);

@@ -184,8 +184,7 @@ fn what_is_no_backup_or_a_damaged_one_is_told_with_its_file() {
     fails(&[&restore[..], &["s"]].concat(), path, 2, "there is a store in s");
     fails(&["store", "verify", "b", "--backup", "x"], path, 2, "has no backup x: it has ");
     for path_of in files(&path.join("b")) {
-        let name = path_of.to_string_lossy().into_owned();
-        if name.ends_with(".lock") {
+        if path_of.extension().is_some_and(|ending| ending == "lock") {
             continue;
         }
         let bytes = fs::read(&path_of).unwrap();

@@ -33,6 +33,8 @@ def test_a_page_is_read_from_text_and_from_bytes_of_any_charset():
     assert from_text.links == ["https://example.org/next"]
     assert from_text.language == "zh" and 0 <= from_text.quality <= 1
     assert "潮汐" in repr(from_text)
+    head = uniqcrawl.extract(html.replace("<p>", "<h2>Quay</h2><p>"), markdown=True)
+    assert "## Quay" in head.text
     empty = uniqcrawl.extract(b"")
     assert (empty.title, empty.text, empty.published, empty.authors) == ("", "", None, [])
     with pytest.raises(ValueError, match="no url"):

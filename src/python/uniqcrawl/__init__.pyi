@@ -20,8 +20,6 @@ class Extracted:
     @property
     def text(self) -> str: ...
     @property
-    def markdown(self) -> str: ...
-    @property
     def language(self) -> str | None: ...
     @property
     def authors(self) -> list[str]: ...
@@ -32,7 +30,7 @@ class Extracted:
     @property
     def quality(self) -> float: ...
 
-def extract(html: str | bytes, url: str | None = None) -> Extracted:
+def extract(html: str | bytes, url: str | None = None, *, markdown: bool = False) -> Extracted:
     """Read a page: its title, main text, authors, date and links."""
 
 def simhash(text: str) -> int:
