@@ -147,8 +147,7 @@ impl Nodes {
         for at in 0..6 {
             let url = format!("redis://127.0.0.1:{}", PORT + at);
             let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
-            let told: String =
-                redis::cmd("INFO").arg("everything").query(&mut connection).unwrap();
+            let told: String = redis::cmd("INFO").arg("everything").query(&mut connection).unwrap();
             let field = |name: &str| {
                 let line = told.lines().find_map(|line| line.strip_prefix(name));
                 line.unwrap().trim().to_owned()
@@ -208,7 +207,12 @@ fn place(articles: u64, workers: u64, batch: u64) {
     }
     let mut documents = 0_u64;
     let corpus = task(0).open();
-    corpus.each_document(&mut |_| { documents += 1; Ok(()) }).unwrap();
+    corpus
+        .each_document(&mut |_| {
+            documents += 1;
+            Ok(())
+        })
+        .unwrap();
     let each = |sum: u64| sum as f64 / articles as f64;
     println!(
         "{articles} articles, {workers} workers, batches of {batch}: {:.0} articles/s, {:.2} round \

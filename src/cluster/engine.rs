@@ -1,5 +1,5 @@
-//! A connection to the cluster: commands go to the nodes of their keys, many at a time, and are sent
-//! again while nodes fail over.
+//! A connection to the cluster: commands go to the nodes of their keys, many at a time, and are
+//! sent again while nodes fail over.
 //!
 //! Every command that is sent here may be sent twice: when its answer is lost, nobody knows whether
 //! it was done.
@@ -195,10 +195,9 @@ fn bytes_of(value: &Value) -> u64 {
 
 fn certificates(path: &Path) -> Result<TlsCertificates, Error> {
     let read = std::fs::read(path);
-    let root_cert = Some(read.map_err(|error| Error::File {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    })?);
+    let root_cert = Some(
+        read.map_err(|error| Error::File { path: path.to_owned(), detail: error.to_string() })?,
+    );
     Ok(TlsCertificates { client_tls: None, root_cert })
 }
 
@@ -243,7 +242,12 @@ fn check_node(settings: &Settings, node: &Node, info: &ConnectionInfo) -> Result
         if denied {
             let user = if settings.user.is_empty() { "default" } else { &settings.user };
             let (user, prefix) = (user.to_owned(), settings.prefix.clone());
-            return Error::Refused { node: node.to_string(), user, prefix, detail: error.to_string() };
+            return Error::Refused {
+                node: node.to_string(),
+                user,
+                prefix,
+                detail: error.to_string(),
+            };
         }
         Error::of(&error)
     };

@@ -206,6 +206,9 @@ mod tests {
         let many = Buckets { documents: 1_000_000_000 }.place(Table::Equal(5), 0xFF_FFFF_FFFF, 42);
         assert_eq!(many.rest.len(), 2);
         let near = Buckets { documents: 1 }.place(Table::Near(3), u64::MAX - 1, 1);
-        assert_eq!((near.name.as_str(), near.rest.as_slice()), ("n3:ffff", &[255, 255, 255, 255, 255, 254][..]));
+        assert_eq!(
+            (near.name.as_str(), near.rest.as_slice()),
+            ("n3:ffff", &[255, 255, 255, 255, 255, 254][..])
+        );
     }
 }

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_cluster_is_named_by_some_of_its_nodes_an_account_and_a_prefix() {
-        let all = Settings::parse("rediss://me:s%40cret%2F@a.example:7000,[::1]:7001/news-1").unwrap();
+        let all =
+            Settings::parse("rediss://me:s%40cret%2F@a.example:7000,[::1]:7001/news-1").unwrap();
         let nodes: Vec<String> = all.nodes.iter().map(Node::to_string).collect();
         assert_eq!(nodes, ["a.example:7000", "[::1]:7001"]);
         assert_eq!((all.tls, all.user.as_str(), all.prefix.as_str()), (true, "me", "news-1"));

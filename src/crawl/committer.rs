@@ -15,9 +15,7 @@ use async_channel::Sender;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
-use crate::corpus::dedup::{
-    self, Corpus as _, Looks, Placed, Placer, Popularity, equal_contents,
-};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity, equal_contents};
 use crate::corpus::documents::sent_content;
 use crate::corpus::index::Index;
 use crate::corpus::tables::COPIES;

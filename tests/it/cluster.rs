@@ -32,7 +32,8 @@ impl Nodes {
         let mut told = String::new();
         for try_of in 0..8 {
             let port = (first + try_of * 1_000) as u16;
-            let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            let variables =
+                variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
             let nodes = Self { folder: folder.clone(), port, variables: variables.collect() };
             let out = nodes.run("start", &[]);
             if out.status.success() {
@@ -119,9 +120,8 @@ fn what_is_announced_is_waited_for_by_newer_and_marked_by_older_ones() {
     assert_eq!(look(&mut engine, one, How::Newer), Found::Waits);
     assert_eq!(look(&mut engine, one, How::Older), Found::Nothing);
     // It was marked: it must look again before it is live.
-    let settle = |engine: &mut Engine| {
-        engine.settle(vec![write(one, Version::NONE, b"row")]).unwrap()[0]
-    };
+    let settle =
+        |engine: &mut Engine| engine.settle(vec![write(one, Version::NONE, b"row")]).unwrap()[0];
     assert_eq!([settle(&mut engine), settle(&mut engine)], [Settled::Marked; 2]);
     assert_eq!(engine.renew(&[one, one + 1], SPAN).unwrap(), [true, false]);
     assert_eq!([settle(&mut engine), settle(&mut engine)], [Settled::Live; 2], "twice is once");
@@ -213,7 +213,8 @@ fn changes_that_race_for_the_same_documents_leave_one_after_the_other() {
     let add = |worker: u64| {
         let mut engine = nodes.engine("race");
         for round in 0..25 {
-            let pair = [all[((worker + round) % 4) as usize], all[((worker + round + 1) % 4) as usize]];
+            let pair =
+                [all[((worker + round) % 4) as usize], all[((worker + round + 1) % 4) as usize]];
             for number in 0.. {
                 let rows = pair.map(|one| read(&mut engine, one).unwrap());
                 let writes: Vec<Write> = pair
@@ -338,10 +339,7 @@ fn a_primary_that_is_killed_is_followed_by_its_replica_and_nothing_is_lost() {
     let nodes = Nodes::start(1, &[("PASSWORD", "hidden"), ("NODE_TIMEOUT_MS", "1000")]);
     let url = nodes.url("over").replace("redis://", "redis://:hidden@");
     let settings = Settings::parse(&url).unwrap();
-    assert!(matches!(
-        Engine::connect(&nodes.settings("over")).unwrap_err(),
-        Error::Refused { .. }
-    ));
+    assert!(matches!(Engine::connect(&nodes.settings("over")).unwrap_err(), Error::Refused { .. }));
     let mut engine = Engine::connect(&settings).unwrap();
     let is_killed = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {

@@ -286,13 +286,14 @@ fn an_article_that_is_sent_twice_is_stored_once_and_a_changed_one_is_revised() {
 pub(crate) fn racing(texts: u64) -> Vec<Came> {
     let copy = |text: u64, copy: u64| {
         let words = prose(text + 1, 120);
-        let edited: Vec<String> = words
-            .split(' ')
-            .enumerate()
-            .map(|(at, word)| {
-                if at as u64 % 40 == copy * 7 { format!("new{copy}") } else { word.to_owned() }
-            })
-            .collect();
+        let edited: Vec<String> =
+            words
+                .split(' ')
+                .enumerate()
+                .map(|(at, word)| {
+                    if at as u64 % 40 == copy * 7 { format!("new{copy}") } else { word.to_owned() }
+                })
+                .collect();
         Came::new(&format!("http://site{copy}-{}/{text}", text % 7), "", &edited.join(" "))
     };
     (0..texts).flat_map(|text| (0..5).map(move |n| copy(text, n))).collect()

@@ -23,8 +23,7 @@ use crate::cluster_corpus::{documents, open, racing};
 /// Steps of the way of an article, as the log names them.
 const STEPS: [&str; 5] = ["announced", "looked", "posted", "written", "withdrawn"];
 
-const OPTIONS: SharedOptions =
-    SharedOptions { documents: 1_000, span: Duration::from_millis(400) };
+const OPTIONS: SharedOptions = SharedOptions { documents: 1_000, span: Duration::from_millis(400) };
 
 const TEXTS: u64 = 3;
 
@@ -85,7 +84,9 @@ fn a_worker_that_is_killed_at_any_step_loses_and_doubles_nothing() {
     if let Ok(task) = std::env::var("UNIQCRAWL_TEST_WORKER") {
         let task: Vec<&str> = task.split(' ').collect();
         // As `kill -9` does: nothing is closed, flushed or told to anybody.
-        work(task[0], Path::new(task[1]), task[2], task[3].parse().unwrap(), || std::process::abort());
+        work(task[0], Path::new(task[1]), task[2], task[3].parse().unwrap(), || {
+            std::process::abort()
+        });
         return;
     }
     let nodes = Nodes::shared();

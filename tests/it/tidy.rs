@@ -52,8 +52,8 @@ const TOP: (&str, u32) = ("library", 17);
 
 /// The rooms, each of which uses only those before it.
 const ROOMS: [&str; 15] = [
-    "base", "localweb", "urls", "store", "cluster", "text", "page", "web", "neardup", "frontier", "corpus",
-    "crawl", "service", "config", "library",
+    "base", "localweb", "urls", "store", "cluster", "text", "page", "web", "neardup", "frontier",
+    "corpus", "crawl", "service", "config", "library",
 ];
 
 /// Where a room still looks into one above it.

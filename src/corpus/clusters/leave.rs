@@ -151,7 +151,12 @@ fn take_out(batch: &mut impl Transaction, document: u64, address: &str) -> Resul
 }
 
 /// Removes a content that nothing needs any more.
-fn put_down(batch: &mut impl Transaction, number: u64, document: u64, left: &mut Left) -> Result<(), Error> {
+fn put_down(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: u64,
+    left: &mut Left,
+) -> Result<(), Error> {
     let Some(content) = batch.get(CONTENTS, number)? else { return Ok(()) };
     if content.copies > 0 {
         return Ok(());

@@ -199,7 +199,11 @@ pub fn expire(batch: &mut impl Transaction, before: Timestamp) -> Result<Ended, 
 }
 
 /// Does the same with some documents only, as far as they are still there.
-pub fn expire_some(batch: &mut impl Transaction, numbers: &[u64], before: Timestamp) -> Result<Ended, Error> {
+pub fn expire_some(
+    batch: &mut impl Transaction,
+    numbers: &[u64],
+    before: Timestamp,
+) -> Result<Ended, Error> {
     let mut ended = Ended::default();
     for number in numbers {
         let document = batch.get(DOCUMENTS, *number)?;
@@ -221,7 +225,11 @@ pub fn end(batch: &mut impl Transaction, number: u64, left: &mut Left) -> Result
 }
 
 /// Removes a document with all its copies and contents, and tells the contents.
-fn end_one(batch: &mut impl Transaction, number: u64, document: &Document) -> Result<Vec<u64>, Error> {
+fn end_one(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: &Document,
+) -> Result<Vec<u64>, Error> {
     let mut carried = Vec::new();
     for (address, copy) in copies_of(batch, number)? {
         batch.remove(COPIES, (number, &address))?;

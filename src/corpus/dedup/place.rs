@@ -5,8 +5,8 @@ use crate::corpus::clusters::{self, Arrival, Article, Joined, Left};
 use crate::neardup::Question;
 use crate::store::{Error, Transaction};
 
-use super::lookup::Keep;
 use super::looks::Placer;
+use super::lookup::Keep;
 use super::stored::Judged;
 
 /// What became of an article.

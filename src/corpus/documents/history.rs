@@ -31,7 +31,10 @@ pub fn note_change(
 }
 
 /// Removes all changes of a document and returns them, oldest first.
-pub fn forget_changes(batch: &mut impl Transaction, document: u64) -> Result<Vec<CanonicalChange>, Error> {
+pub fn forget_changes(
+    batch: &mut impl Transaction,
+    document: u64,
+) -> Result<Vec<CanonicalChange>, Error> {
     let changes = changes_of(batch, document)?;
     batch.clear(HISTORY, (document, 0)..=(document, u64::MAX))?;
     Ok(changes)

@@ -98,7 +98,11 @@ impl Key for DocId {
 
 /// Writes the document with the given number, and its place in the order of copies. If search shows
 /// something else of it than before, that is noted in the same transaction.
-pub fn write_document(batch: &mut impl Transaction, number: u64, document: &Document) -> Result<(), Error> {
+pub fn write_document(
+    batch: &mut impl Transaction,
+    number: u64,
+    document: &Document,
+) -> Result<(), Error> {
     let was = batch.replace(DOCUMENTS, number, document)?;
     let shown = document.shown();
     if was.as_ref().map(Document::shown) != Some(shown) {

@@ -31,7 +31,12 @@ row! {
 }
 
 /// Moves a document in the order of copies.
-pub(super) fn place(batch: &mut impl Transaction, document: u64, was: u64, copies: u64) -> Result<(), Error> {
+pub(super) fn place(
+    batch: &mut impl Transaction,
+    document: u64,
+    was: u64,
+    copies: u64,
+) -> Result<(), Error> {
     if was == copies {
         return Ok(());
     }
@@ -88,7 +93,11 @@ pub fn note_arrival(
 }
 
 /// Takes back that a copy joined a document at this moment: it had joined before.
-pub fn take_back_arrival(batch: &mut impl Transaction, document: u64, now: Timestamp) -> Result<(), Error> {
+pub fn take_back_arrival(
+    batch: &mut impl Transaction,
+    document: u64,
+    now: Timestamp,
+) -> Result<(), Error> {
     let hour = hour_of(now);
     if let Some(mut arrivals) = batch.get(ARRIVALS, hour)? {
         arrivals.copies = arrivals.copies.saturating_sub(1);

@@ -1,5 +1,5 @@
-//! Changes by the rules: announced, looked for, judged, written, and tried again where somebody else
-//! was faster. Many at a time, so that few round trips do for all.
+//! Changes by the rules: announced, looked for, judged, written, and tried again where somebody
+//! else was faster. Many at a time, so that few round trips do for all.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -145,8 +145,7 @@ impl SharedCorpus {
         }
         tracing::trace!("announced");
         let of_task = |at: &usize| tasks[*at].announced.as_ref().map(|one| &one.postings);
-        let postings: Vec<Posting> =
-            left.iter().filter_map(of_task).flatten().copied().collect();
+        let postings: Vec<Posting> = left.iter().filter_map(of_task).flatten().copied().collect();
         let mut found = self.engine.borrow_mut().post(&self.buckets, &postings)?.into_iter();
         let mut all = Vec::new();
         for at in left {

@@ -134,11 +134,7 @@ impl Lookup<Unit<'_>> for SharedKeys {
         Ok(contents)
     }
 
-    fn candidates(
-        &self,
-        unit: &Unit<'_>,
-        keys: &ArticleKeys,
-    ) -> Result<Vec<Candidate>, Error> {
+    fn candidates(&self, unit: &Unit<'_>, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
         self.ask(unit.corpus, &unit.corpus.asked(keys))?;
         let mut candidates = unit.corpus.finder.candidates_with(keys, self)?;
         let likely: Vec<u64> = looked_up(&candidates).map(|one| one.content).collect();
@@ -194,5 +190,4 @@ impl SharedCorpus {
         }
         Ok(None)
     }
-
 }

@@ -107,9 +107,11 @@ impl Corpus for SharedCorpus {
         article: &Article,
         links: u64,
     ) -> Result<(Placed, Left), Error> {
-        self.change(Some(article), |placer| match at_url(placer, Some(document), &article.address)? {
-            Some(document) => placer.revise(document, article, links),
-            None => Ok((placer.place(article, links)?, Left::default())),
+        self.change(Some(article), |placer| {
+            match at_url(placer, Some(document), &article.address)? {
+                Some(document) => placer.revise(document, article, links),
+                None => Ok((placer.place(article, links)?, Left::default())),
+            }
         })
     }
 

@@ -58,7 +58,8 @@ impl ShortDocument {
     fn whole(&self, rows: &[PartRow]) -> Result<Document, BadRow> {
         let bad = |detail| BadRow { kind: "short_document", detail };
         let canonical = usize::try_from(self.canonical).unwrap_or(usize::MAX);
-        let row = copies(rows).nth(canonical).ok_or_else(|| bad("its canonical copy is missing"))?;
+        let row =
+            copies(rows).nth(canonical).ok_or_else(|| bad("its canonical copy is missing"))?;
         let url = str::from_utf8(&row.key).map_err(|_| bad("a URL is not UTF-8"))?;
         let first = Document::first(self.id, self.root, url, &Copy::decode(&row.row)?);
         Ok(Document {
@@ -151,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_document_is_read_as_it_was_whatever_its_canonical_copy_says() {
-        let copies = [("http://a/", copy("A title of some words", 1)), ("http://b/", copy("Other", 2))];
+        let copies =
+            [("http://a/", copy("A title of some words", 1)), ("http://b/", copy("Other", 2))];
         let mut document = Document::first(DocId(9), 5, "http://b/", &copies[1].1);
         (document.copies, document.last_arrival) = (2, Timestamp(8));
         let rows = |document: &Document| {
@@ -161,9 +163,8 @@ mod tests {
                 row: row.to_vec(),
             };
             let mut rows = vec![part(Name::Documents, b"", &document.encode())];
-            let of_copy = |(url, copy): &(&str, Copy)| {
-                part(Name::Copies, url.as_bytes(), &copy.encode())
-            };
+            let of_copy =
+                |(url, copy): &(&str, Copy)| part(Name::Copies, url.as_bytes(), &copy.encode());
             rows.extend(copies.iter().map(of_copy));
             rows.push(part(Name::Unsure, &5_u64.to_be_bytes(), b"http://a/"));
             rows

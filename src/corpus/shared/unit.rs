@@ -255,7 +255,12 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    fn set(&mut self, table: Name, key: &[u8], row: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
+    fn set(
+        &mut self,
+        table: Name,
+        key: &[u8],
+        row: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, Error> {
         self.load_for(table, key)?;
         let state = self.state.get_mut();
         if table == Name::Contents
@@ -292,9 +297,7 @@ fn after(key: &[u8]) -> Vec<u8> {
 /// Tables that a corpus of many workers keeps. Those of lists that one machine keeps for its
 /// dashboard are not among them: nothing is written there, and nothing found.
 fn is_kept(table: Name) -> bool {
-    is_by_document(table)
-        || is_by_content(table)
-        || matches!(table, Name::BodyParts | Name::DocIds)
+    is_by_document(table) || is_by_content(table) || matches!(table, Name::BodyParts | Name::DocIds)
 }
 
 impl Reading for Unit<'_> {
