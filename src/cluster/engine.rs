@@ -1,5 +1,5 @@
-//! A connection to the cluster: commands go to the nodes of their keys, many at a time, and are sent
-//! again while nodes fail over.
+//! A connection to the cluster: commands go to the nodes of their keys, many at a time, and are
+//! sent again while nodes fail over.
 //!
 //! Every command that is sent here may be sent twice: when its answer is lost, nobody knows whether
 //! it was done.

@@ -48,14 +48,14 @@ pub enum Error {
     },
     /// Slots are not served.
     #[error(
-        "the cluster is down ({0}): nothing that was stored is lost; see `redis-cli CLUSTER INFO`, and \
-         run again when its state is ok"
+        "the cluster is down ({0}): nothing that was stored is lost; see `redis-cli CLUSTER INFO`, \
+         and run again when its state is ok"
     )]
     Down(String),
     /// A node may not take more memory.
     #[error(
-        "a node of the cluster is full ({0}): nothing that was stored is lost; raise `maxmemory` or \
-         add nodes, and run again"
+        "a node of the cluster is full ({0}): nothing that was stored is lost; raise `maxmemory` \
+         or add nodes, and run again"
     )]
     Full(String),
     /// What was fixed when the crawl was begun on this cluster differs.

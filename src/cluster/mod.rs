@@ -6,9 +6,9 @@
 //! | step | atomic on | what holds |
 //! |---|---|---|
 //! | announce | a document | its number is pending until a deadline |
-//! | post | a bucket | its postings are seen by whoever looks from then on, and it sees those before |
-//! | look | a document | what is pending and older is waited for; what is newer is marked and must look again |
-//! | settle | a document | it is live unless it was marked, or is late |
+//! | post | a bucket | whoever looks from then on sees its postings, and it sees those before |
+//! | look | a document | what is pending and older is waited for; what is newer is marked |
+//! | settle | a document | it is live unless it was marked, and so must look again, or is late |
 //! | write | a document | only if nobody has written it since it was read |
 //! | change | several documents | all are written or none, whoever dies in between |
 //!

@@ -1,5 +1,5 @@
-//! Changes by the rules: announced, looked for, judged, written, and tried again where somebody else
-//! was faster. Many at a time, so that few round trips do for all.
+//! Changes by the rules: announced, looked for, judged, written, and tried again where somebody
+//! else was faster. Many at a time, so that few round trips do for all.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;

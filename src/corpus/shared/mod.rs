@@ -120,8 +120,8 @@ impl std::fmt::Debug for SharedCorpus {
 }
 
 impl SharedCorpus {
-    /// Opens the corpus in a cluster; it is begun if it is not there. Texts that it brings go into a
-    /// folder of its own below `texts`, which all workers see.
+    /// Opens the corpus in a cluster; it is begun if it is not there. Texts that it brings go into
+    /// a folder of its own below `texts`, which all workers see.
     ///
     /// # Errors
     ///
