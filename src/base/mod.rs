@@ -1,9 +1,10 @@
-//! What every room stands on: the time, units of settings, files that are written whole, the limits
-//! of the machine. Nothing here knows of pages.
+//! What every room stands on: the time, units of settings, files that are written whole, files in
+//! object storage, the limits of the machine. Nothing here knows of pages.
 
 mod base64;
 pub mod clock;
 pub mod outputs;
+pub mod remote;
 pub mod system;
 pub mod units;
 

@@ -1,0 +1,440 @@
+//! Objects on a server, behind calls that wait.
+
+use std::fmt;
+use std::future::Future;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::{
+    ClientOptions, GetOptions, GetRange, MultipartUpload, ObjectStore, ObjectStoreExt as _,
+    PutPayload, RetryConfig,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use url::Url;
+
+use super::Error;
+
+/// Bytes of a part of an upload. Servers take parts from 5 MiB on; some want all of one length.
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts that an object may have. Source: Amazon S3, multipart upload limits.
+const PARTS_MAX: usize = 10_000;
+
+/// Bytes that are asked for at a time.
+const READ_BYTES: u64 = 8 << 20;
+
+/// How often a request is sent again, and for how long: a server that is busy gets time, one that is
+/// not there is told soon.
+const RETRIES_MAX: usize = 4;
+const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Time to connect, and for one request.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+const REQUEST_TIME_MAX: Duration = Duration::from_mins(2);
+
+/// Requests are sent by threads of their own.
+static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
+    // The client asks the process for its cryptography. Whoever has chosen one before is heard.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).thread_name("object storage").enable_all().build()
+});
+
+/// An object, or all objects whose names begin as it does.
+#[derive(Clone)]
+pub struct Objects {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    /// As it was written.
+    url: Arc<str>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Objects({self})")
+    }
+}
+
+impl fmt::Display for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// Takes out what follows a question mark in a URL: the signature of a request may stand there.
+fn without_queries(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let end = rest[at..].find([' ', '"', ')', '\n']).map_or(rest.len(), |end| at + end);
+        let url = &rest[..end];
+        out.push_str(url.split_once('?').map_or(url, |(before, _)| before));
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+impl Objects {
+    /// Makes the client of a URL. Nothing is asked yet.
+    pub(super) fn open(text: &str, given: &[(String, String)]) -> Result<Self, Error> {
+        let url = Url::parse(text).map_err(|error| Error::usage(text, error.to_string()))?;
+        let path = Path::from_url_path(url.path().trim_matches('/'));
+        let path = path.map_err(|error| Error::usage(text, error.to_string()))?;
+        drop(runtime(text)?);
+        let bucket = &url[..url::Position::BeforePath];
+        let store = match url.scheme() {
+            "gs" => google(bucket, given),
+            "s3" | "s3a" => amazon(bucket, given),
+            _ => azure(bucket, given),
+        };
+        let store = store
+            .map_err(|error| Error::usage(text, without_queries(&error.to_string())))?;
+        let url = text.trim_end_matches('/').into();
+        Ok(Self { store, path, url })
+    }
+
+    /// Returns an object below.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        let path = name.split('/').fold(self.path.clone(), Path::join);
+        Self { store: self.store.clone(), path, url: format!("{}/{name}", self.url).into() }
+    }
+
+    /// Returns its name: the last part of the URL.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn error(&self, error: &object_store::Error) -> Error {
+        let mut detail = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(next) = cause {
+            let text = next.to_string();
+            if !detail.contains(&text) {
+                detail = format!("{detail}: {text}");
+            }
+            cause = next.source();
+        }
+        let detail = match error {
+            object_store::Error::NotFound { .. } => "there is no such object or bucket".to_owned(),
+            _ => without_queries(&detail),
+        };
+        Error { url: self.url.to_string(), detail, is_usage: false }
+    }
+
+    /// Waits for an answer.
+    fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, object_store::Error>>,
+    ) -> Result<T, Error> {
+        runtime(&self.url)?.block_on(work).map_err(|error| self.error(&error))
+    }
+
+    /// Opens the object to read it, from any place on.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn read(&self) -> Result<ObjectReader, Error> {
+        let meta = self.wait(self.store.head(&self.path))?;
+        let (from, tag) = (self.clone(), meta.e_tag);
+        Ok(ObjectReader { from, tag, bytes: meta.size, at: 0, held: Vec::new(), held_at: 0 })
+    }
+
+    /// Returns the objects below, in the order of their names, each with its length.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn list(&self) -> Result<Vec<(Self, u64)>, Error> {
+        let found = self.wait(self.store.list(Some(&self.path)).try_collect::<Vec<_>>())?;
+        let mut all: Vec<(Self, u64)> = found
+            .into_iter()
+            .filter_map(|meta| {
+                let rest = meta.location.prefix_match(&self.path)?;
+                let parts: Vec<String> = rest.map(|part| part.as_ref().to_owned()).collect();
+                Some((self.child(&parts.join("/")), meta.size))
+            })
+            .collect();
+        all.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        Ok(all)
+    }
+
+    /// Removes the object, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn remove(&self) -> Result<(), Error> {
+        let removed = self.wait(async {
+            match self.store.delete(&self.path).await {
+                Err(object_store::Error::NotFound { .. }) => Ok(()),
+                other => other,
+            }
+        });
+        removed
+    }
+
+    /// Begins to write the object.
+    #[must_use]
+    pub fn write(&self) -> Upload {
+        let to = self.clone();
+        Upload { to, buffer: Vec::new(), parts: None, under_way: None, sent: 0 }
+    }
+}
+
+fn runtime(url: &str) -> Result<&'static Runtime, Error> {
+    RUNTIME.as_ref().map_err(|error| {
+        let detail = format!("no threads can be started: {error}");
+        Error { url: url.to_owned(), detail, is_usage: false }
+    })
+}
+
+fn retry() -> RetryConfig {
+    RetryConfig {
+        max_retries: RETRIES_MAX,
+        retry_timeout: RETRY_TIME_MAX,
+        ..RetryConfig::default()
+    }
+}
+
+/// Settings of a client. A server that was named by `http://` is asked so.
+fn client(given: &[(String, String)], endpoints: &[&str]) -> ClientOptions {
+    let plain = given.iter().any(|(name, value)| {
+        let allowed = name.ends_with("_ALLOW_HTTP") && value.eq_ignore_ascii_case("true");
+        allowed || endpoints.contains(&name.as_str()) && value.starts_with("http://")
+    });
+    ClientOptions::new()
+        .with_user_agent(hyper::header::HeaderValue::from_static(concat!(
+            "uniqcrawl/",
+            env!("CARGO_PKG_VERSION")
+        )))
+        .with_connect_timeout(CONNECT_TIME_MAX)
+        .with_timeout(REQUEST_TIME_MAX)
+        .with_allow_http(plain)
+}
+
+type Opened = Result<Arc<dyn ObjectStore>, object_store::Error>;
+
+/// Gives a builder the settings that it knows.
+macro_rules! configured {
+    ($builder:expr, $given:expr) => {
+        $given.iter().fold($builder, |builder, (name, value)| {
+            match name.to_ascii_lowercase().parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            }
+        })
+    };
+}
+
+fn amazon(bucket: &str, given: &[(String, String)]) -> Opened {
+    let endpoints = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+    let builder = configured!(AmazonS3Builder::new().with_url(bucket), given)
+        .with_client_options(client(given, &endpoints))
+        .with_retry(retry());
+    Ok(Arc::new(builder.build()?))
+}
+
+fn google(bucket: &str, given: &[(String, String)]) -> Opened {
+    let endpoints = ["GOOGLE_BASE_URL", "GOOGLE_SERVICE_URL"];
+    let builder = configured!(GoogleCloudStorageBuilder::new().with_url(bucket), given)
+        .with_client_options(client(given, &endpoints))
+        .with_retry(retry());
+    Ok(Arc::new(builder.build()?))
+}
+
+fn azure(bucket: &str, given: &[(String, String)]) -> Opened {
+    let endpoints = ["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"];
+    let builder = configured!(MicrosoftAzureBuilder::new().with_url(bucket), given)
+        .with_client_options(client(given, &endpoints))
+        .with_retry(retry());
+    Ok(Arc::new(builder.build()?))
+}
+
+/// An object that is read. Some bytes are asked for at a time, and again if a request fails; an
+/// object that has changed meanwhile is an error.
+#[derive(Debug)]
+pub struct ObjectReader {
+    from: Objects,
+    tag: Option<String>,
+    bytes: u64,
+    at: u64,
+    held: Vec<u8>,
+    held_at: u64,
+}
+
+impl ObjectReader {
+    fn fill(&mut self) -> Result<(), Error> {
+        let end = self.at.saturating_add(READ_BYTES).min(self.bytes);
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(self.at..end)),
+            if_match: self.tag.clone(),
+            ..GetOptions::default()
+        };
+        let Objects { store, path, .. } = &self.from;
+        let got = self.from.wait(async { store.get_opts(path, options).await?.bytes().await });
+        self.held = got?.to_vec();
+        self.held_at = self.at;
+        if self.held.is_empty() {
+            let detail = "it ends before its length".to_owned();
+            return Err(Error { url: self.from.to_string(), detail, is_usage: false });
+        }
+        Ok(())
+    }
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at >= self.bytes || out.is_empty() {
+            return Ok(0);
+        }
+        let is_held = self.at >= self.held_at && self.at < self.held_at + self.held.len() as u64;
+        if !is_held {
+            self.fill()?;
+        }
+        let from = usize::try_from(self.at - self.held_at).map_err(io::Error::other)?;
+        let some = (self.held.len() - from).min(out.len());
+        out[..some].copy_from_slice(&self.held[from..from + some]);
+        self.at += some as u64;
+        Ok(some)
+    }
+}
+
+impl Seek for ObjectReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(off) => self.bytes.checked_add_signed(off),
+            SeekFrom::Current(off) => self.at.checked_add_signed(off),
+        };
+        let before = || io::Error::new(io::ErrorKind::InvalidInput, "a place before the start");
+        self.at = at.ok_or_else(before)?;
+        Ok(self.at)
+    }
+}
+
+/// An object that is written: one part goes out while the next one is filled. It is there when
+/// [`Upload::finish`] has returned; one that is dropped before leaves nothing.
+pub struct Upload {
+    to: Objects,
+    buffer: Vec<u8>,
+    parts: Option<Box<dyn MultipartUpload>>,
+    under_way: Option<JoinHandle<Result<(), object_store::Error>>>,
+    sent: usize,
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").field("to", &self.to).finish_non_exhaustive()
+    }
+}
+
+impl Upload {
+    /// Waits for the part that is under way.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(part) = self.under_way.take() else { return Ok(()) };
+        let sent = runtime(&self.to.url)?.block_on(part);
+        let sent = sent.map_err(|error| Error {
+            url: self.to.to_string(),
+            detail: format!("a part was not sent: {error}"),
+            is_usage: false,
+        })?;
+        sent.map_err(|error| self.to.error(&error))
+    }
+
+    /// Sends what is held as a part.
+    fn send(&mut self) -> Result<(), Error> {
+        self.settle()?;
+        if self.sent == PARTS_MAX {
+            let detail = format!("it would have more than {PARTS_MAX} parts: write smaller files");
+            return Err(Error { url: self.to.to_string(), detail, is_usage: false });
+        }
+        let Objects { store, path, .. } = &self.to;
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            none => none.insert(self.to.wait(store.put_multipart(path))?),
+        };
+        let part = parts.put_part(PutPayload::from(std::mem::take(&mut self.buffer)));
+        self.under_way = Some(runtime(&self.to.url)?.spawn(part));
+        self.sent += 1;
+        Ok(())
+    }
+
+    /// Writes the rest, and gives the object its name.
+    ///
+    /// # Errors
+    ///
+    /// What the server says. The object is then as it was before.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if self.parts.is_none() {
+            let all = PutPayload::from(std::mem::take(&mut self.buffer));
+            self.to.wait(self.to.store.put(&self.to.path, all))?;
+            return Ok(());
+        }
+        if !self.buffer.is_empty() {
+            self.send()?;
+        }
+        self.settle()?;
+        let Some(mut parts) = self.parts.take() else { return Ok(()) };
+        let done = self.to.wait(parts.complete());
+        if done.is_err() {
+            // What is left of it on the server is nobody's any more.
+            self.parts = Some(parts);
+        }
+        done.map(drop)
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.capacity() == 0 {
+            self.buffer.reserve_exact(PART_BYTES);
+        }
+        let some = bytes.len().min(PART_BYTES - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..some]);
+        if self.buffer.len() == PART_BYTES {
+            self.send()?;
+        }
+        Ok(some)
+    }
+
+    /// What fills no part waits for more.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(part) = self.under_way.take() {
+            part.abort();
+        }
+        if let Some(mut parts) = self.parts.take()
+            && let Err(error) = self.to.wait(parts.abort())
+        {
+            tracing::warn!(%error, "parts of an upload are left on the server");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_in_a_url_is_not_told() {
+        let text = "PUT https://h/c/x?sig=abc&se=1 failed, see \"http://h/y?a=b\" and more?";
+        let told = "PUT https://h/c/x failed, see \"http://h/y\" and more?";
+        assert_eq!(without_queries(text), told);
+    }
+}
