@@ -54,6 +54,11 @@ pub mod web;
 mod web;
 
 #[cfg(feature = "internals")]
+pub mod warc;
+#[cfg(not(feature = "internals"))]
+mod warc;
+
+#[cfg(feature = "internals")]
 pub mod neardup;
 #[cfg(not(feature = "internals"))]
 mod neardup;

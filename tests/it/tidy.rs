@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rank of each room of the library, and of the modules in it that have an order of their own. A
 /// module uses only modules of lower ranks, and what is below it in its own folder.
-const RANKS: [(&str, u32); 36] = [
+const RANKS: [(&str, u32); 37] = [
     ("base", 0),
     ("localweb", 1),
     ("store", 1),
@@ -17,6 +17,7 @@ const RANKS: [(&str, u32); 36] = [
     ("page", 3),
     ("web", 3),
     ("web::fetch", 4),
+    ("warc", 5),
     ("neardup::index", 4),
     ("neardup::forest", 5),
     ("neardup", 6),
@@ -49,9 +50,9 @@ const RANKS: [(&str, u32); 36] = [
 const TOP: (&str, u32) = ("library", 17);
 
 /// The rooms, each of which uses only those before it.
-const ROOMS: [&str; 14] = [
-    "base", "localweb", "urls", "store", "text", "page", "web", "neardup", "frontier", "corpus",
-    "crawl", "service", "config", "library",
+const ROOMS: [&str; 15] = [
+    "base", "localweb", "urls", "store", "text", "page", "web", "warc", "neardup", "frontier",
+    "corpus", "crawl", "service", "config", "library",
 ];
 
 /// Where a room still looks into one above it.
