@@ -91,8 +91,13 @@ fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
 /// Tells whether a file that was named is at fault.
 fn is_input(error: Option<&files::Error>) -> bool {
     match error {
-        Some(files::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
-        Some(files::Error::Output(_) | files::Error::Work(_)) | None => false,
+        Some(files::Error::Io { source, .. } | files::Error::Read { source, .. }) => {
+            source.kind() == std::io::ErrorKind::NotFound
+        }
+        Some(files::Error::Remote(error)) => error.is_usage,
+        Some(files::Error::Output(_) | files::Error::Work(_) | files::Error::Write(_)) | None => {
+            false
+        }
         Some(_) => true,
     }
 }

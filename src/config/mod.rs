@@ -21,6 +21,7 @@ use crate::corpus::{boilerplate, export};
 use crate::crawl::{RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
+use crate::text::quality;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
 use crate::web::fetch;
 use crate::{frontier, neardup, page};
@@ -50,6 +51,8 @@ pub struct Config {
     pub extract: Extract,
     /// Duplicates.
     pub dedup: neardup::Config,
+    /// Which texts are kept out of a corpus.
+    pub filters: quality::Config,
     /// Similar texts.
     #[cfg(feature = "search")]
     pub search: search::Config,

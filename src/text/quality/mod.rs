@@ -121,6 +121,40 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let is_share = |share: f32| (0.0..=1.0).contains(&share);
+        for (name, share) in [
+            ("language_certainty_min", self.language_certainty_min),
+            ("language_share_min", self.language_share_min),
+        ] {
+            if !is_share(share) {
+                return Err(format!("`filters.{name}` is a share from 0 to 1, not {share}"));
+            }
+        }
+        let is_code = |code: &&String| {
+            code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_lowercase())
+        };
+        if let Some(wrong) = self.languages.iter().find(|code| !is_code(code)) {
+            return Err(format!("`{wrong}` is no language: it has two letters, such as en or zh"));
+        }
+        for (min, max, name) in [
+            (self.words_min, self.words_max, "words"),
+            (self.chars_min, self.chars_max, "chars"),
+        ] {
+            if max > 0 && min > max {
+                return Err(format!("no text has {min} {name} and more and {max} at most"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What becomes of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome<'t> {
