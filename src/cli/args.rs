@@ -10,6 +10,7 @@ use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
 use crate::urls::{Pattern, ScopeKind};
+use crate::warc::{self, Compression};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -76,10 +77,37 @@ pub(crate) struct CrawlArgs {
     /// Write the final report to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub warc: WarcArgs,
     /// Answer, with the dashboard, while the crawl is running; by default where `[api]` says
     #[arg(long, value_name = "ADDR")]
     #[expect(clippy::option_option, reason = "clap's form of a flag that may have a value")]
     pub serve: Option<Option<SocketAddr>>,
+}
+
+/// Where what is exchanged is kept.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct WarcArgs {
+    /// Keep what is exchanged with servers in WARC files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub warc: Option<PathBuf>,
+    /// Size from which a WARC file is full, and the next one begins
+    #[arg(long, value_name = "SIZE", requires = "warc")]
+    pub warc_size: Option<Size>,
+    /// How each record is packed: gzip or zstd
+    #[arg(long, value_name = "HOW", requires = "warc")]
+    pub warc_compress: Option<Compression>,
+}
+
+impl WarcArgs {
+    /// Puts what is given in the place of the settings.
+    pub(crate) fn apply(&self, config: &mut warc::Config) {
+        if let Some(folder) = &self.warc {
+            config.folder = folder.to_string_lossy().into_owned();
+        }
+        config.file_size_max = self.warc_size.unwrap_or(config.file_size_max);
+        config.compress = self.warc_compress.unwrap_or(config.compress);
+    }
 }
 
 /// Settings that can be given on the command line.

@@ -34,6 +34,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
         config.api.listen = listen.unwrap_or(config.api.listen);
         service::check(&config.api)?;
     }
+    args.warc.apply(&mut config.warc);
     let read = SeedReading { rules: &config.urls, quiet };
     let seeds = seeds::all(&args.urls, &args.seeds, read)?;
     if config.fetch.contact == HOME && config.fetch.user_agent.is_empty() && !quiet {

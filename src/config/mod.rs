@@ -23,6 +23,7 @@ use crate::crawl::{RunLimits, Settings, jobs};
 use crate::service;
 use crate::text::quality;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
+use crate::warc;
 use crate::web::fetch;
 use crate::{frontier, neardup, page};
 
@@ -47,6 +48,8 @@ pub struct Config {
     pub fetch: fetch::Config,
     /// Credentials.
     pub auth: fetch::AuthConfig,
+    /// What was exchanged, in files.
+    pub warc: warc::Config,
     /// Main text.
     pub extract: Extract,
     /// Duplicates.
@@ -307,6 +310,7 @@ impl Config {
             dedup: self.dedup.clone(),
             recrawl: self.recrawl.clone(),
             limits: self.crawl.limits.clone(),
+            warc: self.warc.clone(),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::store::{
     STORE_NUMBER, Snapshot, Store, Table, TableRow, Update as _, View as _, read_number,
     sequence_of, unique_number,
 };
+use crate::warc::PAYLOADS;
 
 /// Bytes of keys and rows that are written in one commit.
 const COMMIT_BYTES: usize = 16 << 20;
@@ -154,6 +155,7 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::Leads => to.table(LEADS),
         Name::VerdictLog => to.table(VERDICT_LOG),
         Name::VerdictPlaces => to.table(VERDICT_PLACES),
+        Name::Payloads => to.table(PAYLOADS),
         Name::Counters => to.table(COUNTERS),
     }
 }

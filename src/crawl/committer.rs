@@ -23,6 +23,7 @@ use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement,
 use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
+use super::archive::Writing;
 use super::fingerprint::{ReadPage, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
@@ -89,6 +90,8 @@ pub(super) struct Committer<'a> {
     worth_waiting: Option<Timestamp>,
     /// This machine lets no request go.
     shortage: Option<shortage::Shortage>,
+    /// The files that get what is exchanged.
+    writing: Option<Writing>,
 }
 
 /// When a run began.
@@ -122,6 +125,7 @@ impl<'a> Committer<'a> {
     /// Takes up the frontier of the store and offers the seeds.
     pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
         let Parts { store, index, known, settings, requests_max, context, leases, done } = parts;
+        let writing = Writing::start(store, settings, seeds, context.clock.now())?;
         let frontier = start::take_up(store, settings, context, seeds, feeds)?;
         Ok(Self {
             store,
@@ -147,6 +151,7 @@ impl<'a> Committer<'a> {
             next_due: None,
             worth_waiting: None,
             shortage: None,
+            writing,
         })
     }
 
@@ -163,6 +168,7 @@ impl<'a> Committer<'a> {
                 break;
             }
         }
+        self.writing.take().map_or(Ok(()), Writing::close)?;
         if !self.is_shared() {
             dedup::settle(self.store, &self.index, &self.settings.dedup)?;
         }
@@ -234,6 +240,7 @@ impl<'a> Committer<'a> {
                 Err(()) => break Course::Over,
             }
         };
+        let synced = self.writing.as_mut().and_then(Writing::sync);
         self.look_on(&mut batch)?;
         if course == Course::Over && self.stopping.is_none() && !self.look_again(&mut batch)? {
             course = Course::On;
@@ -249,10 +256,16 @@ impl<'a> Committer<'a> {
         if let Some(on_document) = &self.context.on_document {
             on_document.after(&mut batch, std::mem::take(&mut self.fresh));
         }
+        if let Some(writing) = &mut self.writing {
+            writing.note(&mut batch, synced)?;
+        }
         tracing::trace!(pages, "committing");
         batch.commit()?;
         drop(turn);
         tracing::trace!(pages, "committed");
+        if let Some(writing) = &mut self.writing {
+            writing.committed();
+        }
         for lease in std::mem::take(&mut self.held) {
             if course == Course::On {
                 self.send(lease);
@@ -298,7 +311,7 @@ impl<'a> Committer<'a> {
 
     fn record(&mut self, batch: &mut Batch, visit: Visit<Yield>) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Visit { lease, outcome, told, held: _held } = visit;
+        let Visit { lease, outcome, told, mut held } = visit;
         if let Yield::Unsent(want) = &outcome {
             return self.unsent(batch, &lease, is_page(&lease), want);
         }
@@ -307,6 +320,9 @@ impl<'a> Committer<'a> {
         let yielded = self.probed(batch, &lease, outcome, finished)?;
         // The row of its URL is read here, and written when the visit is settled.
         let mut visited = Visited::read(batch, &lease, told)?;
+        if let Some(writing) = &mut self.writing {
+            writing.keep(batch, &visited, held.packed.take())?;
+        }
         // Whether a page that was read for the first time is a new document.
         let mut first_read = None;
         let settlement = match yielded {

@@ -20,6 +20,7 @@ use crate::web::fetch::http_date::{http_date, retry_after};
 use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
+use super::archive::PackedVisit;
 use super::memory::{HeldBody, HeldMemory, Shared};
 use super::visitor::{Visit, VisitAnswer};
 use super::{Settings, lists};
@@ -51,6 +52,8 @@ pub(super) struct ReadPage {
     pub blocks: Vec<u64>,
     /// The article with what was left out of its text, if anything was.
     pub whole: Option<Box<Article>>,
+    /// Hashes of those that were left out.
+    pub left_out: Vec<u64>,
     /// Why only its start was read, if that is so.
     pub cut: Option<PageCut>,
     /// Hash of its main text without digits, if it is too short to be compared with others.
@@ -75,6 +78,10 @@ pub(super) fn run(
     while let Ok(visit) = visits.recv_blocking() {
         let Visit { lease, outcome: answer, mut told, mut held } = visit;
         let finished = told.finished;
+        held.packed = held.exchange.take().map(|exchange| {
+            let take = |bytes| with.memory.records.take(bytes);
+            PackedVisit::of(&lease, &told, &answer, &exchange, with.settings, take)
+        });
         // A page that breaks the reader is the outcome of that page, not the end of the crawl.
         let outcome =
             catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
@@ -84,6 +91,9 @@ pub(super) fn run(
         });
         tracing::trace!(url = %lease.url, "fingerprinted");
         held.shrink(&outcome);
+        if let Some(packed) = &mut held.packed {
+            packed.note(&outcome);
+        }
         if let Yield::Page(page) = &outcome {
             told.cut = page.cut;
             told.links_beyond = Some(page.links_beyond);
@@ -268,12 +278,17 @@ fn page(
     };
     let words = whole.as_ref().map_or(&article.keys, |(keys, _)| keys).text.words;
     let short = words < settings.dedup.rule.words_min;
+    let mut left_out = Vec::new();
+    if whole.is_some() {
+        left_out.extend(blocks.keys.iter().filter(|block| repeated.contains(block)));
+    }
     Yield::Page(Box::new(ReadPage {
         noindex: settings.limits.obey_noindex && directives.forbids_storing(finished),
         said: short.then(|| without_digits(&article.text)),
         whole: whole
             .map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() })),
         blocks: blocks.keys,
+        left_out,
         article,
         links,
         feeds,

@@ -6,10 +6,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::page::{self, Memory};
 use crate::urls::PageUrl;
-use crate::web::fetch::Response;
 use crate::web::fetch::decode::{DecodeError, DecodeLimits, decode};
+use crate::web::fetch::{Exchange, Response};
 
 use super::Settings;
+use super::archive::PackedVisit;
 use super::fingerprint::{ReadPage, Yield};
 
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
@@ -25,6 +26,8 @@ pub(super) struct Shared {
     unpacked: Memory,
     /// Pages while they are read, and what they yield until it is stored.
     pages: Memory,
+    /// Records of WARC files until they are written.
+    pub records: Memory,
 }
 
 /// What a visit holds until the committer has dealt with it.
@@ -32,6 +35,10 @@ pub(super) struct Shared {
 pub(super) struct HeldMemory {
     /// Memory of its page.
     pub page: Option<page::MemoryPermit>,
+    /// What was exchanged, if it is kept.
+    pub exchange: Option<Box<Exchange>>,
+    /// The same as records, with the memory that they take.
+    pub packed: Option<PackedVisit>,
     /// Its turn among the sitemaps.
     _sitemap: Option<OwnedSemaphorePermit>,
 }
@@ -55,6 +62,7 @@ impl Shared {
         Self {
             unpacked: Memory::new(settings.fetch.unpacked_size_max()),
             pages: Memory::new(settings.limits.pages_size_max),
+            records: Memory::new(settings.warc.records_size_max),
         }
     }
 
@@ -96,7 +104,7 @@ impl Shared {
 
 impl HeldMemory {
     pub(super) fn new(sitemap: Option<OwnedSemaphorePermit>) -> Self {
-        Self { page: None, _sitemap: sitemap }
+        Self { page: None, exchange: None, packed: None, _sitemap: sitemap }
     }
 
     /// Gives back what is not needed after a page was read.

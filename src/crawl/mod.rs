@@ -9,6 +9,7 @@
 //! turn answers into articles. The committer is the one thread that owns the write transaction: a
 //! page is stored with all its keys and links, or not at all.
 
+mod archive;
 mod committer;
 mod fingerprint;
 pub mod jobs;
@@ -41,6 +42,7 @@ use crate::page;
 use crate::store::{self, Store};
 use crate::text::features::Fingerprinter;
 use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
+use crate::warc;
 use crate::web::fetch::{self, Fetcher};
 
 pub use running::{Begun, Crawls, Running, Totals};
@@ -77,6 +79,8 @@ pub struct Settings {
     pub recrawl: frontier::Recrawl,
     /// Limits of the run.
     pub limits: RunLimits,
+    /// What was exchanged, in files.
+    pub warc: warc::Config,
 }
 
 impl Settings {
@@ -159,6 +163,9 @@ pub enum Error {
     /// The filter cannot be made.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// A WARC file cannot be written.
+    #[error(transparent)]
+    Warc(#[from] warc::WriteError),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
@@ -306,6 +313,7 @@ pub fn run(
             robots_bytes_max: settings.frontier.robots_size_max.bytes().saturating_add(1),
             sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
             sitemaps: Arc::clone(&sitemaps),
+            keeps: !settings.warc.folder.is_empty(),
             seeds: Arc::clone(&hosts),
         };
         runtime.spawn(visitor.run());

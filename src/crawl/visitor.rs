@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::frontier::{Lease, Purpose, Told, Validators};
 use crate::urls::HostKey;
-use crate::web::fetch::{Failure, Fetcher, Preconditions, Response, Want};
+use crate::web::fetch::{Ask, Exchange, Failure, Fetcher, Preconditions, Response, Want};
 
 use super::Context;
 use super::memory::HeldMemory;
@@ -47,6 +47,8 @@ pub(super) struct Visitor {
     pub sitemap_bytes_max: usize,
     /// Sitemaps may be large: only so many are in memory at a time.
     pub sitemaps: Arc<Semaphore>,
+    /// What is exchanged is kept.
+    pub keeps: bool,
     /// Hosts of the seeds: that one of them cannot be had is told at once.
     pub seeds: Arc<HashSet<HostKey>>,
 }
@@ -55,13 +57,13 @@ impl Visitor {
     pub(super) async fn run(self) {
         while let Ok(lease) = self.leases.recv().await {
             // Until the sitemap is read and stored.
-            let held = HeldMemory::new(match lease.purpose {
+            let mut held = HeldMemory::new(match lease.purpose {
                 Purpose::Sitemap => Arc::clone(&self.sitemaps).acquire_owned().await.ok(),
                 _ => None,
             });
             // What breaks the client is the outcome of one request. A visitor that ended here would
             // take its lease with it, and the crawl would wait for it for ever.
-            let outcome = AssertUnwindSafe(self.visit(&lease)).catch_unwind().await;
+            let outcome = AssertUnwindSafe(self.visit(&lease, &mut held)).catch_unwind().await;
             let (outcome, mut told) = outcome.unwrap_or_else(|_| {
                 (VisitAnswer::Response(Err(Failure::Panicked)), Told::default())
             });
@@ -73,7 +75,7 @@ impl Visitor {
     }
 
     /// Sends the request of a lease.
-    async fn visit(&self, lease: &Lease) -> (VisitAnswer, Told) {
+    async fn visit(&self, lease: &Lease, own: &mut HeldMemory) -> (VisitAnswer, Told) {
         let want = match lease.purpose {
             Purpose::Page => Want::Page,
             Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
@@ -92,7 +94,10 @@ impl Visitor {
             if_none_match: &lease.validators.etag,
             if_modified_since: &lease.validators.last_modified,
         };
-        let answer = self.fetcher.visit(&lease.url, preconditions, want, held).await;
+        let ask = Ask { url: &lease.url, preconditions, want };
+        let mut kept = self.keeps.then(Box::<Exchange>::default);
+        let answer = self.fetcher.visit(ask, held, kept.as_deref_mut()).await;
+        own.exchange = kept.filter(|kept| !kept.head.is_empty());
         let waited = answer.as_ref().map_or(Duration::ZERO, |response| response.waited);
         let took = started.elapsed().saturating_sub(waited);
         let took_ms = took.as_millis() as u64;
@@ -181,6 +186,7 @@ mod tests {
                 robots_bytes_max: 100,
                 sitemap_bytes_max: 100,
                 sitemaps: Arc::new(Semaphore::new(1)),
+                keeps: false,
                 seeds: Arc::default(),
             };
             tokio::spawn(visitor.run());

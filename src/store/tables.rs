@@ -182,6 +182,8 @@ tables! {
     verdict_log: VerdictLog = "verdict_log", u64 => u64;
     /// Document number -> its sequence in that log (`documents`).
     verdict_places: VerdictPlaces = "verdict_places", u64 => u64;
+    /// Hash of a folder and of a payload -> where it lies in the WARC files there (`warc`).
+    payloads: Payloads = "payloads", u128 => &'static [u8];
     /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
     /// the four tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];

@@ -1,11 +1,18 @@
 //! WARC files: what was exchanged with servers, as archives and other crawlers keep it.
 //!
-//! In: the bytes of a file, in little memory. Out: one record after the other, and for all that is
-//! no record a fault with its place. Source: ISO 28500:2017 (WARC 1.1).
+//! Reading: in come the bytes of a file, in little memory, out one record after the other, and for
+//! all that is no record a fault with its place. Writing: in come exchanges, out files, each with
+//! its index. Source: ISO 28500:2017 (WARC 1.1).
 
+mod archive;
+mod capture;
+mod cdx;
+mod draft;
 mod http;
+mod payloads;
 mod raw;
 mod reader;
+mod surt;
 mod unpacked;
 
 #[cfg(test)]
@@ -15,12 +22,45 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::base::clock::Timestamp;
+use crate::base::units::Size;
 
+pub use archive::WriteError;
+pub(crate) use archive::{Archive, Awaited, Kept, Position, Resource, Target, recover};
+pub(crate) use capture::{Captured, PackedExchange};
+pub use draft::Compression;
+pub(crate) use draft::{Digest, Draft, date, new_id};
 pub(crate) use http::{HttpMessage, Payload, PayloadFault};
+pub(crate) use payloads::payload_key;
+pub use payloads::{PAYLOADS, StoredPayload};
 pub(crate) use reader::Reader;
 
 /// Bytes of a block that are held in memory, if nothing else is set: a page is far smaller.
 pub(crate) const BLOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Settings of the files that a crawl writes.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// Folder that gets what was exchanged, as WARC files; empty for none.
+    pub folder: String,
+    /// Size from which a file is full, and the next one begins.
+    pub file_size_max: Size,
+    /// How each record is packed.
+    pub compress: Compression,
+    /// Memory of records that wait to be written.
+    pub records_size_max: Size,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            folder: String::new(),
+            file_size_max: Size::from_mib(1 << 10),
+            compress: Compression::default(),
+            records_size_max: Size::from_mib(32),
+        }
+    }
+}
 
 /// What a record is. Source: WARC 1.1, 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,7 +137,8 @@ impl Headers {
     /// Returns the first value of a header, whatever the case of its name.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+        let mut lines = self.0.iter();
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// Returns all values of a header.

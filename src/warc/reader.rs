@@ -148,10 +148,8 @@ impl Reader {
     /// If the file cannot be read on, or has no record at all.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
         let found = self.find().map_err(|source| Error::Io { path: self.path.clone(), source })?;
-        let is_stray = matches!(
-            found,
-            Some(Entry::Fault(Fault { kind: FaultKind::Stray { .. }, .. }))
-        );
+        let is_stray =
+            matches!(found, Some(Entry::Fault(Fault { kind: FaultKind::Stray { .. }, .. })));
         // What a file begins with may be stray, if it has a record after all.
         if is_stray && !self.any && self.begun.is_none() {
             return Err(Error::NotWarc { path: self.path.clone(), hint: self.hint });
@@ -231,7 +229,8 @@ impl Reader {
                 return Ok(self.cut(spot, &headers, next, 0));
             }
             let line = self.line(HEADER_BYTES_MAX)?;
-            if line.is_blank() {
+            next = line.next;
+            if next == Next::More && line.is_blank() {
                 break;
             }
             bytes += line.length;
@@ -239,7 +238,6 @@ impl Reader {
                 return Ok(self.lost(spot, &headers, FaultKind::OpenHeader));
             }
             headers.add(line.bytes.trim_ascii_end());
-            next = line.next;
         }
         let Some(length) = headers.get("Content-Length").and_then(|text| text.parse().ok()) else {
             return Ok(self.lost(spot, &headers, FaultKind::NoLength));
@@ -303,11 +301,16 @@ impl Reader {
         if !is_held {
             return Ok(self.lost(spot, &headers, FaultKind::TooLarge { bytes: length }));
         }
-        let record = Record::of(spot, headers, block);
         if self.ends_here()? {
-            return Ok(Entry::Record(record));
+            return Ok(Entry::Record(Record::of(spot, headers, block)));
         }
-        Ok(match inner_start(&record.block) {
+        // The next record may begin in the last bytes of the block.
+        let end = block.len();
+        block.extend(self.window[self.at..].iter().take(NEXT.len()));
+        let inner = inner_start(&block).filter(|at| *at < end);
+        block.truncate(end);
+        let record = Record::of(spot, headers, block);
+        Ok(match inner {
             Some(at) => self.split(record, length, at),
             // The rest of a longer one is told as bytes of no record.
             None => Entry::Record(record),
@@ -317,10 +320,9 @@ impl Reader {
     /// Gives a block the length that it has, and goes on with what was taken for a part of it.
     fn split(&mut self, mut record: Record, stated: u64, found: usize) -> Entry {
         let rest = record.block.split_off(found);
-        let rest = &rest[NEXT.len() - START.len()..];
+        let rest = rest.get(NEXT.len() - START.len()..).unwrap_or_default();
         // In the same part, or in one that is passed over anyway.
-        self.spot.inside =
-            (self.spot.inside + self.at as u64).saturating_sub(rest.len() as u64);
+        self.spot.inside = (self.spot.inside + self.at as u64).saturating_sub(rest.len() as u64);
         let mut window = rest.to_vec();
         window.extend_from_slice(&self.window[self.at..]);
         (self.window, self.at) = (window, 0);
@@ -346,14 +348,14 @@ impl Reader {
                 }
             }
         }
+        self.look_ahead(NEXT.len() + 1)?;
         let rest = &self.window[self.at..];
         Ok(matches!(rest, [b'\r' | b'\n', ..]) || rest.starts_with(START))
     }
 
     /// Reads a line, and keeps its first bytes.
     fn line(&mut self, kept_max: usize) -> io::Result<Line> {
-        let mut line =
-            Line { spot: self.here(), bytes: Vec::new(), length: 0, next: Next::More };
+        let mut line = Line { spot: self.here(), bytes: Vec::new(), length: 0, next: Next::More };
         loop {
             if self.at == self.window.len() {
                 match self.more()? {
@@ -388,6 +390,15 @@ impl Reader {
         }
     }
 
+    /// Unpacks until so many bytes of the window are not taken, or its part ends.
+    fn look_ahead(&mut self, bytes: usize) -> io::Result<()> {
+        while self.window.len() - self.at < bytes && self.pending.is_none() {
+            let step = self.unpacked.step(&mut self.window)?;
+            self.pending = Some(step).filter(|step| *step != Step::Bytes);
+        }
+        Ok(())
+    }
+
     /// Unpacks more, when all of the window was taken.
     fn more(&mut self) -> io::Result<Next> {
         let inside = self.spot.inside + self.window.len() as u64;
@@ -406,10 +417,7 @@ impl Reader {
                     self.spot = Spot { offset: self.unpacked.part(), inside: 0 };
                 }
                 // Enough to see whether a record begins.
-                while self.window.len() < START.len() && self.pending.is_none() {
-                    let step = self.unpacked.step(&mut self.window)?;
-                    self.pending = Some(step).filter(|step| *step != Step::Bytes);
-                }
+                self.look_ahead(START.len())?;
                 return Ok(next);
             }
             match step {
@@ -426,11 +434,7 @@ impl Reader {
 }
 
 impl Record {
-    fn fault(spot: Spot, kind: FaultKind) -> Fault {
-    Fault { spot, kind, target: None }
-}
-
-fn of(spot: Spot, headers: Headers, block: Vec<u8>) -> Self {
+    fn of(spot: Spot, headers: Headers, block: Vec<u8>) -> Self {
         let kind = headers.get("WARC-Type").map_or(Kind::Other, Kind::from_name);
         Self { spot, kind, headers, block }
     }
@@ -447,6 +451,6 @@ fn of(spot: Spot, headers: &Headers, kind: FaultKind) -> Fault {
 /// Finds where in a block another record begins, if its length was wrong.
 fn inner_start(block: &[u8]) -> Option<usize> {
     let starts = memchr::memmem::find_iter(block, NEXT);
-    let is_version = |at: &usize| block.get(at + NEXT.len()).is_some_and(u8::is_ascii_digit);
+    let is_version = |at: &usize| block.get(at + NEXT.len()).is_none_or(u8::is_ascii_digit);
     starts.into_iter().find(is_version)
 }

@@ -137,7 +137,8 @@ fn records_are_read_however_they_are_packed() {
 #[test]
 fn a_dictionary_at_the_start_of_a_zstd_file_is_used() {
     let samples: Vec<Vec<u8>> = (0..200).map(page).collect();
-    let dictionary = zstd::dict::from_samples(&samples, 4 << 10).unwrap();
+    // Of raw content, as any bytes are.
+    let dictionary = samples[100..].concat();
     let mut packer = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
     let records: Vec<u8> =
         samples[..9].iter().flat_map(|record| packer.compress(record).unwrap()).collect();
@@ -246,11 +247,13 @@ fn a_packed_record_that_is_broken_costs_no_other() {
             let mut broken = large.clone();
             broken[at] ^= 0x55;
             let bytes = [first.clone(), broken, last.clone()].concat();
-            for entries in [try_read(&bytes, 4_096, BLOCK_BYTES_MAX).unwrap(), read_from_disk(&bytes)] {
+            for entries in
+                [try_read(&bytes, 4_096, BLOCK_BYTES_MAX).unwrap(), read_from_disk(&bytes)]
+            {
                 let found = short(&entries);
                 assert_eq!(found.first().unwrap(), "http://a.org/0");
                 // zstd without a checksum may not notice.
-                let noticed = found.iter().any(|name| name == "corrupt" || name == "cut_short");
+                let noticed = found.iter().any(|name| !name.starts_with("http"));
                 let same = found.len() == 3 && found[1] == "http://a.org/large";
                 assert!(noticed || same, "{at}: {found:?}");
             }
@@ -341,12 +344,8 @@ fn codings_of_answers_are_undone() {
         assert_eq!((&payload.bytes[..], payload.cut), (&text[..], false), "{headers}");
     }
     let packed = gzip(text);
-    let chunked = [
-        format!("{:x}\r\n", packed.len()).as_bytes(),
-        &packed,
-        b"\r\n0\r\n\r\n",
-    ]
-    .concat();
+    let chunked =
+        [format!("{:x}\r\n", packed.len()).as_bytes(), &packed, b"\r\n0\r\n\r\n"].concat();
     let both = "Transfer-Encoding: chunked\r\nContent-Encoding: gzip";
     assert_eq!(payload(&http(both, &chunked)).unwrap().bytes, text);
     // What broke off is told.

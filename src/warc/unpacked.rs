@@ -244,7 +244,8 @@ impl Unpacked {
         match self.packing {
             Packing::Plain => false,
             Packing::Gzip => {
-                bytes.starts_with(&GZIP) && bytes.get(3).is_none_or(|flags| flags & GZIP_RESERVED == 0)
+                bytes.starts_with(&GZIP)
+                    && bytes.get(3).is_none_or(|flags| flags & GZIP_RESERVED == 0)
             }
             Packing::Zstd => bytes.starts_with(&ZSTD),
         }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::urls::escaped;
 
 use super::room::{BodyPermit, BodyRoom};
-use super::{Config, Failure, WHOLE_REQUEST, text_of};
+use super::{BodyCut, Config, Exchange, Failure, WHOLE_REQUEST, text_of};
 
 /// Bytes of an unwanted body that are read so that the connection can be used again, and the time
 /// that they get: the head is all that counts, and must not wait for a body that does not come.
@@ -80,6 +80,7 @@ impl ResponseReader<'_> {
         mut answer: reqwest::Response,
         want: Want,
         held: BodyPermit,
+        kept: Option<&mut Exchange>,
     ) -> Result<Response, Failure> {
         let mut response = head(answer.status().as_u16(), answer.headers());
         let may_be_page = || may_be_page(response.content_type.as_deref());
@@ -89,17 +90,23 @@ impl ResponseReader<'_> {
             }
             Want::Robots(limit) | Want::Sitemap(limit) if answer.status().is_success() => limit,
             _ => {
-                if answer.content_length().is_some_and(|length| length <= DRAIN_BYTES_MAX) {
-                    // Only to use the connection again: whether it succeeds changes nothing.
-                    let drain = async { while let Ok(Some(_)) = answer.chunk().await {} };
-                    let _ = timeout(DRAIN_TIME_MAX, drain).await;
-                }
+                drain(answer, kept).await;
                 return Ok(response);
             }
         };
         response.held = held;
-        self.fill(&mut response, answer, limit).await?;
-        Ok(response)
+        let filled = self.fill(&mut response, answer, limit).await;
+        if let Some(kept) = kept {
+            kept.cut = match &filled {
+                Err(Failure::Timeout(_)) => Some(BodyCut::Time),
+                Err(_) => Some(BodyCut::Disconnect),
+                Ok(()) => response.cut.then_some(BodyCut::Length),
+            };
+            if filled.is_err() {
+                kept.rest = std::mem::take(&mut response.body);
+            }
+        }
+        filled.map(|()| response)
     }
 
     /// Reads a body, at most `limit` bytes of it.
@@ -149,6 +156,28 @@ impl ResponseReader<'_> {
             Err(_) if stalled < end => Err(Failure::Timeout("more of the answer")),
             Err(_) => Err(WHOLE_REQUEST),
         }
+    }
+}
+
+/// Reads a short body that is not wanted, only to use the connection again: whether it succeeds
+/// changes nothing.
+async fn drain(mut answer: reqwest::Response, mut kept: Option<&mut Exchange>) {
+    let length = answer.content_length();
+    let mut is_whole = false;
+    if length.is_some_and(|length| length <= DRAIN_BYTES_MAX) {
+        let drain = async {
+            while let Ok(Some(chunk)) = answer.chunk().await {
+                if let Some(kept) = &mut kept {
+                    kept.rest.extend_from_slice(&chunk);
+                }
+            }
+        };
+        is_whole = timeout(DRAIN_TIME_MAX, drain).await.is_ok();
+    }
+    if let Some(kept) = kept
+        && !(is_whole && length == Some(kept.rest.len() as u64))
+    {
+        kept.cut = Some(BodyCut::Unwanted);
     }
 }
 

@@ -55,6 +55,8 @@ struct Present {
 struct ClientParts {
     config: Arc<Config>,
     headers: HeaderMap,
+    /// Those of them that the operator has set.
+    own: HeaderMap,
     tls: rustls::ClientConfig,
     resolver: Resolver,
     proxies: Vec<Url>,
@@ -68,8 +70,10 @@ impl Clients {
     ) -> Result<Self, Error> {
         let per_host = config.idle_connections_per_host * proxies.len().max(1);
         let hosts_max = config.idle_connections_max.checked_div(per_host).unwrap_or(usize::MAX);
+        let own = own_headers::parse(&config.headers)?;
         let parts = ClientParts {
-            headers: headers(config)?,
+            headers: headers(config, &own)?,
+            own,
             tls: tls(config)?,
             config: Arc::clone(config),
             resolver: resolver.clone(),
@@ -77,6 +81,11 @@ impl Clients {
         };
         let present = Mutex::new(Present { clients: parts.make()?, hosts: HashSet::new() });
         Ok(Self { parts, hosts_max: hosts_max.max(1), present })
+    }
+
+    /// Returns the headers that every request has, and those of them that the operator has set.
+    pub(super) fn headers(&self) -> (&HeaderMap, &HeaderMap) {
+        (&self.parts.headers, &self.parts.own)
     }
 
     /// Returns the clients for a request to the host of `url`.
@@ -135,7 +144,7 @@ impl ClientParts {
     }
 }
 
-fn headers(config: &Config) -> Result<HeaderMap, Error> {
+fn headers(config: &Config, own: &HeaderMap) -> Result<HeaderMap, Error> {
     let agent = config.full_user_agent();
     let agent = HeaderValue::from_str(&agent).map_err(|_| Error::UserAgent(agent))?;
     let mut headers: HeaderMap = [
@@ -145,7 +154,7 @@ fn headers(config: &Config) -> Result<HeaderMap, Error> {
     ]
     .into_iter()
     .collect();
-    headers.extend(own_headers::parse(&config.headers)?);
+    headers.extend(own.clone());
     Ok(headers)
 }
 

@@ -7,6 +7,7 @@ mod body;
 mod client;
 mod cookies;
 pub(crate) mod decode;
+mod exchange;
 mod failure;
 pub mod guard;
 pub(crate) mod http_date;
@@ -34,6 +35,7 @@ use crate::urls::PageUrl;
 
 pub use auth::{Auth, AuthConfig};
 pub(crate) use body::{Response, Want};
+pub(crate) use exchange::{BodyCut, Exchange};
 pub use failure::Failure;
 pub(crate) use link_header::canonical_link;
 pub(crate) use proxy::masked;
@@ -212,6 +214,17 @@ pub(crate) struct Preconditions<'a> {
     pub if_modified_since: &'a str,
 }
 
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// The URL.
+    pub url: &'a PageUrl,
+    /// When it is sent again.
+    pub preconditions: Preconditions<'a>,
+    /// What its body is wanted for.
+    pub want: Want,
+}
+
 /// Sends requests. Cheap to clone; all clones share connections and limits.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -286,19 +299,23 @@ impl Fetcher {
         }
     }
 
-    /// Sends one request and reads as much of the answer as `want` asks for. [`Fetcher::ready`]
-    /// gives the room that the answer begins with.
+    /// Sends one request and reads as much of the answer as is wanted. [`Fetcher::ready`] gives the
+    /// room that the answer begins with. What is exchanged goes to `kept` as well, if that is asked
+    /// for.
     pub(crate) async fn visit(
         &self,
-        url: &PageUrl,
-        preconditions: Preconditions<'_>,
-        want: Want,
+        ask: Ask<'_>,
         held: BodyPermit,
+        mut kept: Option<&mut Exchange>,
     ) -> Result<Response, Failure> {
         let end = Instant::now() + self.config.total_timeout.duration();
-        let answer = timeout_at(end, self.exchange(url, preconditions)).await;
+        let answer = self.exchange(ask.url, ask.preconditions, kept.as_deref_mut());
+        let answer = timeout_at(end, answer).await.unwrap_or(Err(WHOLE_REQUEST))?;
+        if let Some(kept) = &mut kept {
+            kept.keep_head(&answer, self.has_proxy());
+        }
         let reader = ResponseReader { config: &self.config, room: &self.room, end };
-        reader.read(answer.unwrap_or(Err(WHOLE_REQUEST))?, want, held).await
+        reader.read(answer, ask.want, held, kept).await
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -306,6 +323,7 @@ impl Fetcher {
         &self,
         url: &PageUrl,
         preconditions: Preconditions<'_>,
+        kept: Option<&mut Exchange>,
     ) -> Result<reqwest::Response, Failure> {
         self.guard(url).await?;
         let first_byte = self.config.first_byte_timeout.duration();
@@ -320,7 +338,13 @@ impl Fetcher {
                 request = request.header(name, value);
             }
         }
-        let request = request.send();
+        let (client, request) = request.build_split();
+        let request = request.map_err(|error| self.through(Failure::of(&error)))?;
+        if let Some(kept) = kept {
+            let (sent, own) = self.clients.headers();
+            kept.keep_request(&request, sent, &exchange::is_secret(own));
+        }
+        let request = client.execute(request);
         let answer = match tokio::time::timeout(first_byte, request).await {
             Ok(answer) => answer.map_err(|error| self.through(Failure::of(&error)))?,
             Err(_) => return Err(Failure::Timeout("the first byte")),
