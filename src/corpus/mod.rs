@@ -11,6 +11,7 @@ pub mod documents;
 pub mod explain;
 pub mod export;
 pub mod files;
+pub mod import;
 pub mod index;
 pub mod migrate;
 #[cfg(feature = "search")]

@@ -5,6 +5,7 @@ mod compare;
 mod expiry;
 mod looks;
 mod place;
+mod sent;
 mod stored;
 
 pub use super::index::Error;
@@ -12,4 +13,5 @@ pub use compare::{Comparison, Side, compare, compare_sides};
 pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
 pub use place::{Corpus, Placed, Popularity};
+pub use sent::{known_content, sent_as};
 pub use stored::{Judged, begin, judge_stored, settle};

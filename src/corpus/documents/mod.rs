@@ -25,7 +25,7 @@ pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
 pub use facts::Facts;
 pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
 pub use rows::{Content, Copy, Document};
-pub use sent::{Found, Sent, sent_content};
+pub use sent::{Found, Sent, nid_name, sent_content};
 pub use tallies::{
     Arrivals, CopiesPlace, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival,
     take_back_arrival,

@@ -10,13 +10,13 @@
 //! not grow with the input, but for four bytes for each text whose match is unsure. The result does
 //! not depend on the number of threads, nor on the memory.
 
-mod input;
+pub(crate) mod input;
 mod kept;
-mod pipeline;
-mod prepare;
+pub(crate) mod pipeline;
+pub(crate) mod prepare;
 mod rows;
 mod run;
-mod spool;
+pub(crate) mod spool;
 mod storage;
 mod work;
 mod write;
@@ -30,7 +30,7 @@ use crate::base::{outputs, remote};
 use crate::text::quality;
 use crate::{neardup, store};
 
-pub use input::{FieldNames, InputOptions, Lines, Position, Record, values_of};
+pub use input::{Columns, FieldNames, InputOptions, Lines, Position, Record, values_of};
 pub use prepare::Reasons;
 pub use rows::{StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree};
 pub use run::run;
@@ -221,11 +221,11 @@ pub enum Error {
 }
 
 impl Error {
-    fn remote(error: remote::Error) -> Self {
+    pub(crate) fn remote(error: remote::Error) -> Self {
         Self::Remote(error)
     }
 
-    fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 }

@@ -10,7 +10,7 @@ use super::input::{Chunk, Sources};
 const WAITING: usize = 2;
 
 /// Returns how many threads work; 0 asks for one for each core.
-pub(super) fn threads(asked: usize) -> usize {
+pub(crate) fn threads(asked: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     if asked == 0 { cores } else { asked }
 }
@@ -20,7 +20,7 @@ pub(super) fn threads(asked: usize) -> usize {
 ///
 /// Each thread has its own pair of channels and gets every n-th chunk, so that the results are
 /// taken back in the order in which the chunks were read.
-pub(super) fn ordered<T: Send, R, E: From<Error>>(
+pub(crate) fn ordered<T: Send, R, E: From<Error>>(
     sources: &Sources,
     from: usize,
     threads: usize,

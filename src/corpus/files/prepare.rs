@@ -10,7 +10,7 @@ use crate::text::quality::{Filters, Outcome};
 use super::input::{Chunk, Document, DocumentReader, Fault, Kind, Made, Source, Sources};
 
 /// What became of a record.
-pub(super) enum Fate<T> {
+pub(crate) enum Fate<T> {
     /// It is a document.
     Document(T),
     /// It is none, because something is wrong with it.
@@ -27,20 +27,20 @@ pub(super) enum Fate<T> {
 }
 
 /// A chunk after the filters.
-pub(super) struct Prepared<T> {
+pub(crate) struct Prepared<T> {
     /// Number of its source.
-    pub(super) source: usize,
+    pub(crate) source: usize,
     /// Number of its first record, from 1.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// Its bytes.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// What became of its records.
-    pub(super) fates: Vec<Fate<T>>,
+    pub(crate) fates: Vec<Fate<T>>,
 }
 
 impl<T> Prepared<T> {
     /// The documents of the chunk.
-    pub(super) fn documents(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn documents(&self) -> impl Iterator<Item = &T> {
         self.fates.iter().filter_map(|fate| match fate {
             Fate::Document(document) => Some(document),
             _ => None,
@@ -49,28 +49,28 @@ impl<T> Prepared<T> {
 }
 
 /// A document that passed the filters.
-pub(super) struct Passed<'c> {
+pub(crate) struct Passed<'c> {
     /// Where it was read.
-    pub(super) source: &'c Source,
+    pub(crate) source: &'c Source,
     /// Number of its record, from 1.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The document.
-    pub(super) document: Document<'c>,
+    pub(crate) document: Document<'c>,
     /// Its text after the filters, if they changed it.
-    pub(super) changed: Option<String>,
+    pub(crate) changed: Option<String>,
     /// Pieces of personal data that were masked.
-    pub(super) masked: u64,
+    pub(crate) masked: u64,
 }
 
 impl Passed<'_> {
     /// The text that is kept.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.changed.as_deref().unwrap_or(&self.document.text)
     }
 }
 
 /// Makes documents of records, asks the filters, and makes of each what `each` makes of it.
-pub(super) fn prepare<T>(
+pub(crate) fn prepare<T>(
     sources: &Sources,
     reader: &DocumentReader<'_>,
     filters: &Filters,
@@ -118,7 +118,7 @@ pub struct Reasons {
 }
 
 /// Counts one more of a name.
-pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     match counts.get_mut(name) {
         Some(count) => *count += 1,
         None => drop(counts.insert(name.to_owned(), 1)),
@@ -127,7 +127,7 @@ pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
 
 /// A line of the list of records that are no documents.
 #[derive(Serialize)]
-pub(super) struct RejectedLine<'a> {
+pub(crate) struct RejectedLine<'a> {
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
@@ -143,7 +143,7 @@ pub(super) struct RejectedLine<'a> {
 
 /// A line of the list of documents that filters keep out.
 #[derive(Serialize)]
-pub(super) struct FilteredLine<'a> {
+pub(crate) struct FilteredLine<'a> {
     id: &'a str,
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ fn place(kind: Kind, number: u64) -> [Option<u64>; 3] {
 }
 
 impl<'a> RejectedLine<'a> {
-    pub(super) fn of(source: &'a Source, number: u64, fault: &'a Fault) -> Self {
+    pub(crate) fn of(source: &'a Source, number: u64, fault: &'a Fault) -> Self {
         let [line, row, record] = place(source.kind, number);
         let Fault { reason, detail: error, offset } = fault;
         Self { file: &source.name, line, row, record, offset: *offset, reason, error }
@@ -170,7 +170,7 @@ impl<'a> RejectedLine<'a> {
 }
 
 impl<'a> FilteredLine<'a> {
-    pub(super) fn of(source: &'a Source, number: u64, id: &'a str, reason: &'a str) -> Self {
+    pub(crate) fn of(source: &'a Source, number: u64, id: &'a str, reason: &'a str) -> Self {
         let [line, row, record] = place(source.kind, number);
         Self { id, file: &source.name, line, row, record, reason }
     }

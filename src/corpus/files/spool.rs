@@ -10,24 +10,24 @@ use super::Error;
 use super::input::Named;
 
 /// Lines that are written one after the other, and then read in their order.
-pub(super) struct Spool {
+pub(crate) struct Spool {
     path: PathBuf,
     file: zstd::Encoder<'static, File>,
 }
 
 impl Spool {
-    pub(super) fn new(path: PathBuf) -> Result<Self, Error> {
+    pub(crate) fn new(path: PathBuf) -> Result<Self, Error> {
         let file = File::create(&path).and_then(|file| zstd::Encoder::new(file, -1));
         let file = file.map_err(Error::io(&path))?;
         Ok(Self { path, file })
     }
 
-    pub(super) fn push(&mut self, line: &str) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, line: &str) -> Result<(), Error> {
         let written = self.file.write_all(line.as_bytes());
         written.and_then(|()| self.file.write_all(b"\n")).map_err(Error::io(&self.path))
     }
 
-    pub(super) fn read(self) -> Result<SpoolReader, Error> {
+    pub(crate) fn read(self) -> Result<SpoolReader, Error> {
         let Self { path, file } = self;
         let reopened = file.finish().and_then(|mut file| file.flush()).and_then(|()| {
             zstd::Decoder::new(File::open(&path)?)
@@ -38,7 +38,7 @@ impl Spool {
 }
 
 /// Reads a [`Spool`].
-pub(super) struct SpoolReader {
+pub(crate) struct SpoolReader {
     path: PathBuf,
     reader: BufReader<zstd::Decoder<'static, BufReader<File>>>,
     line: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) struct SpoolReader {
 
 impl SpoolReader {
     /// Reads the next line, which is there.
-    pub(super) fn next(&mut self) -> Result<&[u8], Error> {
+    pub(crate) fn next(&mut self) -> Result<&[u8], Error> {
         self.line.clear();
         self.reader.read_until(b'\n', &mut self.line).map_err(Error::io(&self.path))?;
         Ok(self.line.strip_suffix(b"\n").unwrap_or(&self.line))
@@ -54,7 +54,7 @@ impl SpoolReader {
 }
 
 /// Names what is to be read. What can be read only once is copied to `copy` first.
-pub(super) fn named(inputs: &[PathBuf], copy: &Path) -> Result<Vec<Named>, Error> {
+pub(crate) fn named(inputs: &[PathBuf], copy: &Path) -> Result<Vec<Named>, Error> {
     let mut all: Vec<Named> = Vec::new();
     let mut copied = false;
     for input in inputs {

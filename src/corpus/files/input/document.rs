@@ -29,7 +29,7 @@ const TYPES: [&str; 3] = ["text/html", "application/xhtml+xml", "text/plain"];
 
 /// A document.
 #[derive(Debug, Clone)]
-pub struct Document<'c> {
+pub(crate) struct Document<'c> {
     /// Its own identifier, if it has one.
     pub id: Option<String>,
     /// Title.
@@ -61,7 +61,7 @@ enum Origin<'c> {
 }
 
 /// What becomes of a record.
-pub(in super::super) enum Made<'c> {
+pub(crate) enum Made<'c> {
     /// A document.
     Document(Box<Document<'c>>),
     /// None, because something is wrong with it.
@@ -88,12 +88,12 @@ struct MadeLine<'a> {
 impl Document<'_> {
     /// Returns the identifier; that of a document without one is the number of its record.
     #[must_use]
-    pub fn id_or(&self, number: u64) -> String {
+    pub(crate) fn id_or(&self, number: u64) -> String {
         self.id.clone().unwrap_or_else(|| number.to_string())
     }
 
     /// Returns the line of JSON in which it is kept with another text.
-    pub(in super::super) fn line_with(&self, source: &Source, number: u64, text: &str) -> String {
+    pub(crate) fn line_with(&self, source: &Source, number: u64, text: &str) -> String {
         match &self.origin {
             Origin::Line(line) => with_text(line, &source.fields.text, text),
             #[cfg(feature = "parquet")]
@@ -112,7 +112,7 @@ impl Document<'_> {
 
 /// Makes documents of records.
 #[derive(Debug)]
-pub struct DocumentReader<'s> {
+pub(crate) struct DocumentReader<'s> {
     sources: &'s Sources,
     /// Fields that are read beside those of documents.
     names: Vec<&'s str>,
@@ -122,12 +122,12 @@ pub struct DocumentReader<'s> {
 impl<'s> DocumentReader<'s> {
     /// Makes one that also reads the fields `names`.
     #[must_use]
-    pub fn new(sources: &'s Sources, names: Vec<&'s str>) -> Self {
+    pub(crate) fn new(sources: &'s Sources, names: Vec<&'s str>) -> Self {
         Self { sources, names, limits: page::Limits::default() }
     }
 
     /// Makes a document of a record of a chunk.
-    pub(in super::super) fn read<'c>(&self, chunk: &'c Chunk, item: Item) -> Made<'c> {
+    pub(crate) fn read<'c>(&self, chunk: &'c Chunk, item: Item) -> Made<'c> {
         let source = &self.sources.all()[chunk.source];
         match item {
             Item::Line(at) => self.line(&chunk.buffer[at], source),

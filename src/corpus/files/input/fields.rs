@@ -54,7 +54,7 @@ pub struct FieldNames {
 
 /// Names of the fields of one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields {
+pub(crate) struct Fields {
     /// The text; empty where a source has no fields.
     pub text: String,
     /// The title.
@@ -74,7 +74,7 @@ pub struct Fields {
 impl Fields {
     /// The names that a document has here.
     #[must_use]
-    pub fn usual() -> Self {
+    pub(crate) fn usual() -> Self {
         let name = |name: &str| Some(name.to_owned());
         Self {
             text: TEXTS[0].to_owned(),

@@ -20,7 +20,7 @@ pub struct Lines {
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum LineRead {
+pub(crate) enum LineRead {
     /// A line.
     Line,
     /// None that is a document.
@@ -36,7 +36,7 @@ impl Lines {
         Self::open_counted(&local, Arc::default()).map_err(Error::io(path))
     }
 
-    pub(in super::super) fn open_counted(
+    pub(crate) fn open_counted(
         location: &Location,
         read: Arc<AtomicU64>,
     ) -> std::io::Result<Self> {
@@ -57,7 +57,7 @@ impl Lines {
     }
 
     /// Reads the next line into `line`, without its end, or tells why there is none.
-    pub(in super::super) fn read(&mut self, line: &mut Vec<u8>) -> Result<LineRead, Error> {
+    pub(crate) fn read(&mut self, line: &mut Vec<u8>) -> Result<LineRead, Error> {
         line.clear();
         self.line += 1;
         let mut limited = (&mut self.reader).take(DOCUMENT_BYTES_MAX as u64);

@@ -11,7 +11,7 @@ mod fields;
 mod lines;
 mod open;
 #[cfg(feature = "parquet")]
-pub(super) mod parquet;
+pub(crate) mod parquet;
 mod record;
 mod sources;
 mod warc;
@@ -23,17 +23,19 @@ use arrow_array::RecordBatch;
 
 use crate::warc::Record as WarcRecord;
 
-pub(super) use document::Made;
-pub use document::{Document, DocumentReader};
-pub use fields::{FieldNames, Fields};
+pub(crate) use document::Made;
+pub(crate) use document::{Document, DocumentReader};
+pub use fields::FieldNames;
+pub(crate) use fields::Fields;
 pub use lines::Lines;
-pub(super) use lines::LineRead;
+pub(crate) use lines::LineRead;
 pub use record::{Record, values_of};
-pub(super) use sources::Named;
-pub use sources::{Position, Source, Sources};
+pub(crate) use sources::Named;
+pub use sources::Position;
+pub(crate) use sources::{Source, Sources};
 
 /// Bytes of a document at most.
-pub(super) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of records that a thread takes at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -43,7 +45,7 @@ const CHUNK_RECORDS: usize = 256;
 
 /// What a source is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A JSON object in each line.
     Lines,
     /// A table.
@@ -60,7 +62,7 @@ pub enum Kind {
 
 /// Records of one source, in order.
 #[derive(Debug)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Number of the source, from 0.
     pub source: usize,
     /// Number of the first record, from 1.
@@ -78,7 +80,7 @@ pub struct Chunk {
 
 /// A record.
 #[derive(Debug)]
-pub enum Item {
+pub(crate) enum Item {
     /// A line in the buffer of its chunk.
     Line(Range<usize>),
     /// A row of the rows of its chunk.
@@ -95,7 +97,7 @@ pub enum Item {
 
 /// Why something is no document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// The name by which it is counted.
     pub reason: &'static str,
     /// What is wrong, in words.
@@ -105,7 +107,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(reason: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: &'static str, detail: impl Into<String>) -> Self {
         Self { reason, detail: detail.into(), offset: None }
     }
 
@@ -145,7 +147,7 @@ impl Chunk {
 }
 
 /// Takes chunks as they are read. Returns false if no more are wanted.
-pub(super) type Take<'t> = dyn FnMut(Chunk) -> bool + 't;
+pub(crate) type Take<'t> = dyn FnMut(Chunk) -> bool + 't;
 
 /// How records are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

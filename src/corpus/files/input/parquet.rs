@@ -28,7 +28,7 @@ const SAMPLE_ROWS: usize = 64;
 
 /// A file that is read at several places by turns.
 #[derive(Clone)]
-pub(in super::super) struct Input {
+pub(crate) struct Input {
     file: Arc<Mutex<Counted>>,
     bytes: u64,
 }
@@ -48,7 +48,7 @@ impl Length for Input {
 }
 
 /// Reads on from a place of its own.
-pub(in super::super) struct InputPlace {
+pub(crate) struct InputPlace {
     input: Input,
     at: u64,
 }
@@ -79,13 +79,13 @@ impl ChunkReader for Input {
 
 /// A file whose footer was read.
 #[derive(Clone)]
-pub(in super::super) struct Table {
+pub(crate) struct Table {
     input: Input,
     metadata: ArrowReaderMetadata,
 }
 
 /// Why a file or a part of it cannot be read.
-pub(in super::super) enum TableFault {
+pub(crate) enum TableFault {
     /// The machine or a server fails.
     Io(io::Error),
     /// The file is at fault.
@@ -125,7 +125,7 @@ impl From<arrow_schema::ArrowError> for TableFault {
 impl Table {
     /// Reads the footer. With `plain` types, columns have the types that the format has, whatever
     /// the writer says of them.
-    pub(in super::super) fn open(
+    pub(crate) fn open(
         location: &Location,
         read: Arc<AtomicU64>,
         plain: bool,
@@ -136,17 +136,12 @@ impl Table {
         Ok(Self { input, metadata })
     }
 
-    pub(in super::super) fn rows(&self) -> u64 {
-        let rows = self.metadata.metadata().file_metadata().num_rows();
-        u64::try_from(rows).unwrap_or(0)
-    }
-
-    pub(in super::super) fn schema(&self) -> &SchemaRef {
+    pub(crate) fn schema(&self) -> &SchemaRef {
         self.metadata.schema()
     }
 
     /// Rows of each row group.
-    pub(in super::super) fn groups(&self) -> Vec<usize> {
+    pub(crate) fn groups(&self) -> Vec<usize> {
         let groups = self.metadata.metadata().row_groups().iter();
         groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0)).collect()
     }
@@ -226,7 +221,7 @@ impl Table {
     }
 
     /// Reads some rows of a group with all columns.
-    pub(in super::super) fn selected(
+    pub(crate) fn selected(
         &self,
         group: usize,
         selection: Vec<RowSelector>,
@@ -251,7 +246,7 @@ impl Table {
 }
 
 /// What stops the copying of rows.
-pub(in super::super) enum TableError {
+pub(crate) enum TableError {
     /// The table.
     Table(TableFault),
     /// Whoever takes the rows.
@@ -265,7 +260,7 @@ impl From<TableFault> for TableError {
 }
 
 /// A row as a JSON object.
-pub(in super::super) fn line_of(batch: &RecordBatch, row: usize) -> String {
+pub(crate) fn line_of(batch: &RecordBatch, row: usize) -> String {
     row_json(batch, row)
 }
 

@@ -86,7 +86,7 @@ impl<'a> Record<'a> {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub(in super::super) fn read(line: &'a str, fields: &Fields) -> Result<Self, Fault> {
+    pub(crate) fn read(line: &'a str, fields: &Fields) -> Result<Self, Fault> {
         let mut json = serde_json::Deserializer::from_str(without_mark(line));
         let read = RecordFields(fields).deserialize(&mut json);
         let read = read.and_then(|record| json.end().map(|()| record));

@@ -25,14 +25,14 @@ const SAMPLE_BYTES: usize = 4 << 20;
 
 /// What is to be read: a file, a folder or an object, with the name that is told.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Named {
-    pub(in super::super) name: String,
-    pub(in super::super) location: Location,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) location: Location,
 }
 
 /// One file.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub(crate) struct Source {
     /// Its name, as it was given or found.
     pub name: String,
     /// What it is called as a document.
@@ -43,14 +43,14 @@ pub struct Source {
     pub fields: Fields,
     /// Its bytes.
     pub bytes: u64,
-    pub(in super::super) location: Location,
+    pub(crate) location: Location,
     /// Why nothing of it can be read.
     fault: Option<Fault>,
 }
 
 /// All files, in their order.
 #[derive(Debug)]
-pub struct Sources {
+pub(crate) struct Sources {
     all: Vec<Source>,
     options: InputOptions,
     /// Further fields that are read.
@@ -74,7 +74,7 @@ impl Sources {
     /// # Errors
     ///
     /// What is not there, and a source of which no field is the text for sure.
-    pub(in super::super) fn open(
+    pub(crate) fn open(
         named: &[Named],
         options: InputOptions,
         extra: Vec<String>,
@@ -100,19 +100,19 @@ impl Sources {
 
     /// Returns all sources.
     #[must_use]
-    pub fn all(&self) -> &[Source] {
+    pub(crate) fn all(&self) -> &[Source] {
         &self.all
     }
 
     /// Returns how they are read.
     #[must_use]
-    pub fn options(&self) -> &InputOptions {
+    pub(crate) fn options(&self) -> &InputOptions {
         &self.options
     }
 
     /// Returns how far reading has come.
     #[must_use]
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         let of = self.all.iter().map(|source| source.bytes).sum();
         Position { read: self.read.load(Ordering::Relaxed).min(of), of }
     }
@@ -237,7 +237,7 @@ impl Sources {
     }
 
     /// Reads all sources from one on, in order.
-    pub(in super::super) fn read(&self, from: usize, take: &mut Take<'_>) -> Result<(), Error> {
+    pub(crate) fn read(&self, from: usize, take: &mut Take<'_>) -> Result<(), Error> {
         let mut wanted = true;
         for (at, source) in self.all.iter().enumerate().skip(from) {
             let mut each = |chunk: Chunk| {
