@@ -145,7 +145,7 @@ pub(crate) enum RuleArg {
     GopherQuality,
     /// C4's rules; lines that are no sentences go
     C4,
-    /// `FineWeb`'s rules
+    /// FineWeb's rules
     Fineweb,
 }
 

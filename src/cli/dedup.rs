@@ -74,7 +74,8 @@ fn to_standard_output(
     let folder = Waiting::new()?;
     let report = run(args, &folder.0, &config.dedup, options, quiet)?;
     let kept = folder.0.join("kept.jsonl");
-    let mut kept = fs::File::open(&kept).with_context(|| format!("cannot read {}", kept.display()))?;
+    let mut kept =
+        fs::File::open(&kept).with_context(|| format!("cannot read {}", kept.display()))?;
     io::copy(&mut kept, &mut io::stdout().lock())?;
     if !quiet {
         let DedupReport { documents, kept, rejected, filtered, .. } = &report;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::corpus::{dedup, files, search};
+use crate::corpus::{dedup, files, import, search};
 use crate::frontier::duplicate_feed;
 use crate::neardup;
 use crate::text::features;
@@ -65,6 +65,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || matches!(cause.downcast_ref(), Some(search::Error::Foreign(_)))
             || is_feed(cause)
             || is_input(cause.downcast_ref::<files::Error>())
+            || is_import(cause)
             || is_setting(cause)
     });
     if input { Exit::Usage } else { Exit::Failed }
@@ -99,6 +100,15 @@ fn is_input(error: Option<&files::Error>) -> bool {
             false
         }
         Some(_) => true,
+    }
+}
+
+/// Tells whether what was to be imported is at fault, and not the store.
+fn is_import(cause: &(dyn std::error::Error + 'static)) -> bool {
+    match cause.downcast_ref() {
+        Some(import::Error::Files(error)) => is_input(Some(error)),
+        Some(import::Error::Dedup(error)) => matches!(error, dedup::Error::Settings(_)),
+        _ => false,
     }
 }
 

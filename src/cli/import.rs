@@ -44,13 +44,16 @@ pub(super) fn import(args: &ImportArgs, json: bool, quiet: bool) -> Result<Exit>
 
 fn show(report: &ImportReport, args: &ImportArgs) -> Result<Exit> {
     println!(
-        "{} documents from {} files in {:.1} s ({:.0} documents/s)",
-        number(report.documents),
-        number(report.inputs),
+        "{} documents read in {:.1} s ({:.0} documents/s)",
+        number(report.came),
         report.seconds,
         report.documents_per_second
     );
-    let mut facts = vec![("new documents".to_owned(), number(report.new))];
+    let mut facts = vec![
+        ("files".to_owned(), number(report.inputs)),
+        ("documents of all runs".to_owned(), number(report.documents)),
+        ("new documents".to_owned(), number(report.new)),
+    ];
     facts.push(("duplicates".to_owned(), number(report.documents - report.new)));
     facts.extend(report.duplicates.iter().map(|(key, count)| (key.clone(), number(*count))));
     for (name, count) in [

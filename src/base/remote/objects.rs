@@ -95,8 +95,8 @@ impl Objects {
             "s3" | "s3a" => amazon(bucket, given),
             _ => azure(bucket, given),
         };
-        let store = store
-            .map_err(|error| Error::usage(text, without_queries(&error.to_string())))?;
+        let store =
+            store.map_err(|error| Error::usage(text, without_queries(&error.to_string())))?;
         let url = text.trim_end_matches('/').into();
         Ok(Self { store, path, url })
     }

@@ -85,9 +85,8 @@ impl KeptFile {
     #[cfg(feature = "parquet")]
     pub(super) fn rows(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match self {
-            Self::Lines(file) => {
-                (0..batch.num_rows()).try_for_each(|row| bytes(file, line_of(batch, row).as_bytes()))
-            }
+            Self::Lines(file) => (0..batch.num_rows())
+                .try_for_each(|row| bytes(file, line_of(batch, row).as_bytes())),
             Self::Table(table) => match &mut **table {
                 KeptTable::Rows { writer, .. } => writer.write(batch).map_err(failed),
                 KeptTable::Empty(_) => Ok(()),

@@ -46,9 +46,8 @@ pub(crate) fn ordered<T: Send, R, E: From<Error>>(
         let reader = scope.spawn(move || {
             let mut turns = hands.iter().cycle();
             // Whoever takes the results may have given up, and knows why.
-            sources.read(from, &mut |chunk| {
-                turns.next().is_some_and(|hand| hand.send(chunk).is_ok())
-            })
+            sources
+                .read(from, &mut |chunk| turns.next().is_some_and(|hand| hand.send(chunk).is_ok()))
         });
         let mut results = backs.iter().cycle().map_while(|back| back.recv().ok());
         let taken = take(&mut results);

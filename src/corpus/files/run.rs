@@ -287,12 +287,7 @@ impl<'s> FirstPass<'s> {
         line(&mut self.rejected, &RejectedLine::of(source, number, fault))
     }
 
-    fn document(
-        &mut self,
-        file: usize,
-        line: u64,
-        read: FingerprintedLine,
-    ) -> Result<(), Error> {
+    fn document(&mut self, file: usize, line: u64, read: FingerprintedLine) -> Result<(), Error> {
         if self.report.documents >= u64::from(u32::MAX - 1) {
             return Err(Error::TooMany);
         }

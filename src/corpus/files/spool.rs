@@ -29,9 +29,10 @@ impl Spool {
 
     pub(crate) fn read(self) -> Result<SpoolReader, Error> {
         let Self { path, file } = self;
-        let reopened = file.finish().and_then(|mut file| file.flush()).and_then(|()| {
-            zstd::Decoder::new(File::open(&path)?)
-        });
+        let reopened = file
+            .finish()
+            .and_then(|mut file| file.flush())
+            .and_then(|()| zstd::Decoder::new(File::open(&path)?));
         let reader = BufReader::new(reopened.map_err(Error::io(&path))?);
         Ok(SpoolReader { path, reader, line: Vec::new() })
     }

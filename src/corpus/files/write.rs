@@ -170,8 +170,7 @@ impl<'s> Copying<'s> {
 
     fn lines(&mut self, at: usize, source: &Source) -> Result<(), Error> {
         let failed = |error| Error::Read { file: source.name.clone(), source: error };
-        let mut lines =
-            Lines::open_counted(&source.location, Arc::default()).map_err(failed)?;
+        let mut lines = Lines::open_counted(&source.location, Arc::default()).map_err(failed)?;
         let (mut bytes, mut number, mut next) = (Vec::new(), 0, self.next(at)?);
         let mut records = 0;
         loop {
@@ -209,8 +208,6 @@ impl<'s> Copying<'s> {
 
     #[cfg(feature = "parquet")]
     fn rows(&mut self, at: usize, source: &Source) -> Result<(), Error> {
-        use parquet::arrow::arrow_reader::RowSelector;
-
         use super::input::parquet::{Table, TableError, TableFault};
         let fault = |fault: TableFault| match fault {
             TableFault::Io(error) => Error::Read { file: source.name.clone(), source: error },
@@ -223,13 +220,10 @@ impl<'s> Copying<'s> {
         let mut first = 1;
         for (group, rows) in table.groups().into_iter().enumerate() {
             let end = first + rows as u64;
-            let (mut chosen, mut row) = (Vec::new(), first);
-            let mut more = true;
+            let (mut chosen, mut more) = (Vec::new(), true);
             while more && next.number < end {
                 if self.settle(&next.id)? {
-                    chosen.push(RowSelector::skip((next.number - row) as usize));
-                    chosen.push(RowSelector::select(1));
-                    row = next.number + 1;
+                    chosen.push((next.number - first) as usize);
                 }
                 match self.next(at)? {
                     Some(found) => next = found,
@@ -238,11 +232,11 @@ impl<'s> Copying<'s> {
             }
             if !chosen.is_empty() {
                 let kept = &mut self.kept;
-                table.selected(group, chosen, |batch| kept.rows(batch)).map_err(|error| {
-                    match error {
-                        TableError::Table(table) => fault(table),
-                        TableError::Error(error) => error,
-                    }
+                let copied =
+                    table.selected(group, &chosen, source.fields.all(), |batch| kept.rows(batch));
+                copied.map_err(|error| match error {
+                    TableError::Table(table) => fault(table),
+                    TableError::Error(error) => error,
                 })?;
             }
             first = end;

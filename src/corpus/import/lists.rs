@@ -26,12 +26,12 @@ impl List {
         name: &'static str,
         view: &impl View,
     ) -> Result<Self, super::Error> {
-        let bad = BadRow { kind: "meta", detail: "the length of a list has not 8 bytes" };
+        let bad = BadRow { kind: "meta", detail: "the length of a list is no number" };
         let row = view.get(META, name).map_err(super::Error::Store)?;
         let committed = match row {
             Some(row) => {
-                let bytes = row.try_into().map_err(|_| store::Error::from(bad))?;
-                u64::from_be_bytes(bytes)
+                let text = std::str::from_utf8(&row).ok().and_then(|text| text.parse().ok());
+                text.ok_or(store::Error::from(bad))?
             }
             None => 0,
         };
@@ -53,8 +53,7 @@ impl List {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let opened =
-                    OpenOptions::new().create(true).truncate(false).write(true).open(path);
+                let opened = OpenOptions::new().create(true).truncate(false).write(true).open(path);
                 let opened = opened.and_then(|mut file| {
                     file.seek(SeekFrom::Start(self.bytes))?;
                     Ok(file)
@@ -76,7 +75,7 @@ impl List {
             let synced = file.flush().and_then(|()| file.get_ref().sync_data());
             synced.map_err(Error::io(&self.path))?;
         }
-        batch.put(META, self.name, &self.bytes.to_be_bytes().to_vec())?;
+        batch.put(META, self.name, &self.bytes.to_string().into_bytes())?;
         self.committed = self.bytes;
         Ok(())
     }

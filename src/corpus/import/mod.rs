@@ -26,9 +26,7 @@ use crate::base::clock::Clock;
 use crate::corpus::clusters::Article;
 use crate::corpus::dedup;
 use crate::corpus::documents::Facts;
-use crate::corpus::files::input::{
-    Columns, DocumentReader, Fault, InputOptions, Sources,
-};
+use crate::corpus::files::input::{Columns, DocumentReader, Fault, InputOptions, Sources};
 use crate::corpus::files::pipeline::{ordered, threads};
 use crate::corpus::files::prepare::{Passed, prepare};
 use crate::corpus::files::spool::named;
@@ -101,6 +99,8 @@ pub struct ImportReport {
     pub repaired: u64,
     /// Bytes that were read, unpacked.
     pub bytes: u64,
+    /// Documents that this run has read.
+    pub came: u64,
     /// Time of this run in seconds.
     pub seconds: f64,
     /// Documents a second of this run.
@@ -168,8 +168,7 @@ pub fn import(
     let input = InputOptions { columns: Columns::Needed, ..options.input.clone() };
     let sources = Sources::open(&named, input, vec!["category".to_owned()])?;
     let index = Arc::new(Mutex::new(Index::open(store, &options.dedup)?));
-    let mut importer =
-        Importer::open(store, folder, &sources, options, Arc::clone(&index), clock)?;
+    let mut importer = Importer::open(store, folder, &sources, options, Arc::clone(&index), clock)?;
     let reader = DocumentReader::new(&sources, vec!["category"]);
     let work = |chunk| {
         prepare(&sources, &reader, &filters, chunk, |passed| {
@@ -185,7 +184,7 @@ pub fn import(
     let mut report = importer.end()?;
     dedup::settle(store, &index, &options.dedup)?;
     report.seconds = began.elapsed().as_secs_f64();
-    report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
+    report.documents_per_second = report.came as f64 / report.seconds.max(1e-9);
     Ok(report)
 }
 

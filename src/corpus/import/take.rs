@@ -269,7 +269,8 @@ impl<'i> Importer<'i> {
             }
         }
         self.commit()?;
-        Ok(ImportReport { inputs_before: self.before, ..self.total() })
+        let (came, inputs_before) = (self.came, self.before);
+        Ok(ImportReport { came, inputs_before, ..self.total() })
     }
 
     /// What all inputs have given, over all runs.

@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::corpus::dedup::{
-    self, Corpus as _, Looks, Placer, Popularity, known_content, sent_as,
-};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placer, Popularity, known_content, sent_as};
 use crate::corpus::documents::note_again;
 use crate::corpus::index::Index;
 use crate::corpus::tables::{CONTENTS, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};

@@ -47,7 +47,7 @@ pub enum Rule {
     GopherQuality,
     /// C4's rules; lines that are no sentences go.
     C4,
-    /// `FineWeb`'s rules.
+    /// FineWeb's rules.
     Fineweb,
 }
 
@@ -137,16 +137,14 @@ impl Config {
                 return Err(format!("`filters.{name}` is a share from 0 to 1, not {share}"));
             }
         }
-        let is_code = |code: &&String| {
-            code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_lowercase())
-        };
+        let is_code =
+            |code: &&String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_lowercase());
         if let Some(wrong) = self.languages.iter().find(|code| !is_code(code)) {
             return Err(format!("`{wrong}` is no language: it has two letters, such as en or zh"));
         }
-        for (min, max, name) in [
-            (self.words_min, self.words_max, "words"),
-            (self.chars_min, self.chars_max, "chars"),
-        ] {
+        for (min, max, name) in
+            [(self.words_min, self.words_max, "words"), (self.chars_min, self.chars_max, "chars")]
+        {
             if max > 0 && min > max {
                 return Err(format!("no text has {min} {name} and more and {max} at most"));
             }

@@ -59,13 +59,13 @@ pub enum Reason {
     C4CurlyBracket,
     /// C4: too few sentences.
     C4FewSentences,
-    /// `FineWeb`: too few lines end as sentences do.
+    /// FineWeb: too few lines end as sentences do.
     FinewebFewWholeLines,
-    /// `FineWeb`: too many lines are short.
+    /// FineWeb: too many lines are short.
     FinewebShortLines,
-    /// `FineWeb`: too many characters in lines that stood there before.
+    /// FineWeb: too many characters in lines that stood there before.
     FinewebRepeatedLines,
-    /// `FineWeb`: too many line breaks for its words.
+    /// FineWeb: too many line breaks for its words.
     FinewebLineBreaks,
 }
 

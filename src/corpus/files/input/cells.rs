@@ -42,9 +42,7 @@ impl<'a> Cell<'a> {
         match array.data_type() {
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             DataType::Binary => Self::Bytes(array.as_binary::<i32>().value(row)),
-            DataType::FixedSizeBinary(_) => {
-                Self::Bytes(array.as_fixed_size_binary().value(row))
-            }
+            DataType::FixedSizeBinary(_) => Self::Bytes(array.as_fixed_size_binary().value(row)),
             DataType::Boolean => Self::Truth(array.as_boolean().value(row)),
             DataType::Int8 => whole::<Int8Type>(array, row),
             DataType::Int16 => whole::<Int16Type>(array, row),

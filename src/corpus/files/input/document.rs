@@ -97,9 +97,7 @@ impl Document<'_> {
         match &self.origin {
             Origin::Line(line) => with_text(line, &source.fields.text, text),
             #[cfg(feature = "parquet")]
-            Origin::Row(batch, row) => {
-                with_text(&row_json(batch, *row), &source.fields.text, text)
-            }
+            Origin::Row(batch, row) => with_text(&row_json(batch, *row), &source.fields.text, text),
             Origin::File => {
                 let Self { url, title, language, date, .. } = self;
                 let id = &self.id_or(number);
@@ -149,9 +147,7 @@ impl<'s> DocumentReader<'s> {
         };
         match line {
             Cow::Borrowed(line) => match Record::read(line, &source.fields) {
-                Ok(record) => {
-                    Made::Document(Box::new(self.of_record(record, Cow::Borrowed(line))))
-                }
+                Ok(record) => Made::Document(Box::new(self.of_record(record, Cow::Borrowed(line)))),
                 Err(fault) => Made::Fault(fault),
             },
             Cow::Owned(line) => match Record::read(&line, &source.fields) {
@@ -191,7 +187,9 @@ impl<'s> DocumentReader<'s> {
             name.as_deref().and_then(|name| cell(name).text()).unwrap_or_default()
         };
         let text = match cell(&fields.text) {
-            Cell::Null => return Made::Fault(Fault::new("no_text", format!("`{}` is null", fields.text))),
+            Cell::Null => {
+                return Made::Fault(Fault::new("no_text", format!("`{}` is null", fields.text)));
+            }
             Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Cow::Borrowed(text),
                 Err(_) if self.sources.options().repair_utf8 => String::from_utf8_lossy(bytes),
@@ -331,9 +329,8 @@ fn text_of(bytes: &[u8], repair: bool) -> Result<String, Fault> {
 }
 
 fn not_utf8(at: usize) -> Fault {
-    let detail = format!(
-        "byte {at} is not UTF-8; --repair-utf8 reads it with replacement characters"
-    );
+    let detail =
+        format!("byte {at} is not UTF-8; --repair-utf8 reads it with replacement characters");
     Fault::new("invalid_utf8", detail)
 }
 

@@ -170,8 +170,11 @@ pub(super) fn find(file: &str, all: &[Field], given: &FieldNames) -> Result<Fiel
 }
 
 fn find_text(file: &str, all: &[Field], given: Option<&str>) -> Result<String, Error> {
-    let error = |detail: String| {
-        Error::Field { file: file.to_owned(), detail, names: names(all), option: "text" }
+    let error = |detail: String| Error::Field {
+        file: file.to_owned(),
+        detail,
+        names: names(all),
+        option: "text",
     };
     if let Some(name) = given {
         let Some(found) = all.iter().find(|field| field.name == name) else {
@@ -189,16 +192,16 @@ fn find_text(file: &str, all: &[Field], given: Option<&str>) -> Result<String, E
     let known: Vec<&Field> =
         texts().filter(|field| TEXTS.iter().any(|name| field.is(name))).collect();
     let long: Vec<&Field> = texts().filter(|field| field.mean_chars >= LONG_CHARS).collect();
+    let wrong = all.iter().find(|field| TEXTS.iter().any(|name| field.is(name)));
+    if known.is_empty()
+        && let Some(field) = wrong
+    {
+        return Err(error(format!("`{}` is {}, and not text", field.name, field.kind)));
+    }
     let candidates = if known.is_empty() { long } else { known };
     match candidates.as_slice() {
         [one] => Ok(one.name.clone()),
-        [] => {
-            let wrong = all.iter().find(|field| TEXTS.iter().any(|name| field.is(name)));
-            Err(error(match wrong {
-                Some(field) => format!("`{}` is {}, and not text", field.name, field.kind),
-                None => "no field is the text for sure".to_owned(),
-            }))
-        }
+        [] => Err(error("no field is the text for sure".to_owned())),
         [first, second, ..] => {
             Err(error(format!("both `{}` and `{}` may be the text", first.name, second.name)))
         }
@@ -239,6 +242,8 @@ mod tests {
         let error = text_of(&[text("a", 9.0), text("b", 9.0)]).unwrap_err();
         assert!(error.contains("it has: a, b"), "{error}");
         let error = text_of(&[field("text", Values::Plain, 0.0)]).unwrap_err();
+        assert!(error.contains("`text` is a number"), "{error}");
+        let error = text_of(&[field("text", Values::Nested, 0.0), text("b", 300.0)]).unwrap_err();
         assert!(error.contains("`text` is a number"), "{error}");
     }
 

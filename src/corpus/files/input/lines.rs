@@ -36,10 +36,7 @@ impl Lines {
         Self::open_counted(&local, Arc::default()).map_err(Error::io(path))
     }
 
-    pub(crate) fn open_counted(
-        location: &Location,
-        read: Arc<AtomicU64>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn open_counted(location: &Location, read: Arc<AtomicU64>) -> std::io::Result<Self> {
         let reader = unpacked(Counted::open(location, read)?)?;
         Ok(Self { path: location.to_string().into(), reader, line: 0 })
     }

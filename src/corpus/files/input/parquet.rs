@@ -171,10 +171,12 @@ impl Table {
             return fields;
         }
         let mask = self.roots(texts.iter().copied());
-        let limit = RowSelection::from(vec![RowSelector::select(SAMPLE_ROWS.min(self.groups()[0]))]);
-        let Ok(Some(batch)) = self.group(0, mask, SAMPLE_ROWS, Some(limit)).and_then(|mut rows| {
-            caught(|| rows.next().transpose())
-        }) else {
+        let limit =
+            RowSelection::from(vec![RowSelector::select(SAMPLE_ROWS.min(self.groups()[0]))]);
+        let Ok(Some(batch)) = self
+            .group(0, mask, SAMPLE_ROWS, Some(limit))
+            .and_then(|mut rows| caught(|| rows.next().transpose()))
+        else {
             return fields;
         };
         for (at, array) in texts.into_iter().zip(batch.columns()) {
@@ -220,18 +222,36 @@ impl Table {
         })
     }
 
-    /// Reads some rows of a group with all columns.
-    pub(crate) fn selected(
+    /// Reads some rows of a group with all columns. Where one of these is damaged that no document
+    /// needs, rows come with the columns `names`.
+    pub(crate) fn selected<'n>(
         &self,
         group: usize,
-        selection: Vec<RowSelector>,
+        rows: &[usize],
+        names: impl Iterator<Item = &'n str>,
         mut each: impl FnMut(&RecordBatch) -> Result<(), Error>,
     ) -> Result<(), TableError> {
-        let rows = self.batch_rows(group);
-        let mut reader =
-            self.group(group, ProjectionMask::all(), rows, Some(selection.into()))?;
-        while let Some(batch) = caught(|| reader.next().transpose())? {
-            each(&batch).map_err(TableError::Error)?;
+        let mut given = 0;
+        let step = self.batch_rows(group);
+        let reader = self.group(group, ProjectionMask::all(), step, Some(selection(rows)));
+        if let Ok(mut reader) = reader {
+            while let Ok(Some(batch)) = caught(|| reader.next().transpose()) {
+                given += batch.num_rows();
+                each(&batch).map_err(TableError::Error)?;
+            }
+        }
+        let needed = self.mask(names);
+        for row in &rows[given..] {
+            let one = |mask: ProjectionMask| {
+                let mut reader = self.group(group, mask, 1, Some(selection(&[*row])))?;
+                caught(|| reader.next().transpose())
+            };
+            let read = match one(ProjectionMask::all()) {
+                Ok(Some(batch)) => Ok(Some(batch)),
+                _ => one(needed.clone()),
+            };
+            let missing = || TableFault::Damage(format!("row {row} of group {group} is missing"));
+            each(&read?.ok_or_else(missing)?).map_err(TableError::Error)?;
         }
         Ok(())
     }
@@ -243,6 +263,18 @@ impl Table {
         let bytes = usize::try_from(group.total_byte_size()).unwrap_or(0);
         (CHUNK_BYTES * rows / bytes.max(1)).clamp(1, CHUNK_RECORDS)
     }
+}
+
+/// Chosen rows, in their order.
+fn selection(rows: &[usize]) -> RowSelection {
+    let mut selectors = Vec::new();
+    let mut next = 0;
+    for row in rows {
+        selectors.push(RowSelector::skip(row - next));
+        selectors.push(RowSelector::select(1));
+        next = row + 1;
+    }
+    selectors.into()
 }
 
 /// What stops the copying of rows.
@@ -352,8 +384,7 @@ impl Reading<'_, '_> {
     ) -> usize {
         let mut read = 0;
         for row in from..until {
-            let only = vec![RowSelector::skip(row), RowSelector::select(1)];
-            let one = self.table.group(group, mask.clone(), 1, Some(only.into()));
+            let one = self.table.group(group, mask.clone(), 1, Some(selection(&[row])));
             let one = one.and_then(|mut reader| caught(|| reader.next().transpose()));
             match one {
                 Ok(Some(batch)) => {

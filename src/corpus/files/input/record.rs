@@ -9,8 +9,8 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::fields::{Field, Fields, Values};
 use super::Fault;
+use super::fields::{Field, Fields, Values};
 
 /// Bytes of what is said of a bad line.
 const DETAIL_BYTES_MAX: usize = 200;
@@ -290,9 +290,8 @@ pub(super) fn with_text(line: &str, name: &str, text: &str) -> String {
 /// Finds the value of a field of a line that is an object.
 fn value_span(line: &str, name: &str) -> Option<Range<usize>> {
     let bytes = line.as_bytes();
-    let blank = |at: usize| {
-        at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-    };
+    let blank =
+        |at: usize| at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let mut at = line.find('{')? + 1;
     loop {
         at = blank(at);

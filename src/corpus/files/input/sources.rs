@@ -156,7 +156,9 @@ impl Sources {
             #[cfg(feature = "object-store")]
             Location::Remote(_) => {
                 use std::io::Seek as _;
-                location.open().and_then(|mut file| file.seek(std::io::SeekFrom::End(0)))
+                location
+                    .open()
+                    .and_then(|mut file| file.seek(std::io::SeekFrom::End(0)))
                     .map_err(failed)?
             }
         };
@@ -219,8 +221,7 @@ impl Sources {
         use super::parquet::{Table, TableFault};
         match Table::open(&source.location, Arc::default(), true) {
             Ok(table) => {
-                source.fields =
-                    fields::find(&source.name, &table.fields(), &self.options.fields)?;
+                source.fields = fields::find(&source.name, &table.fields(), &self.options.fields)?;
             }
             Err(TableFault::Io(error)) => {
                 return Err(Error::Read { file: source.name.clone(), source: error });
