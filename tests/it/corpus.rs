@@ -162,7 +162,7 @@ fn an_input_is_not_overwritten() {
     assert_eq!(names, ["clusters.jsonl", "duplicates.jsonl", "kept.jsonl", "rejected.jsonl"]);
     names.extend(["report.json", "manifest.json"].map(str::to_owned));
     names.extend(names.clone().iter().map(|name| format!("{name}.partial")));
-    names.push("input.zst.partial".to_owned());
+    names.extend(["input.zst.partial", "documents.zst.partial"].map(str::to_owned));
     for name in names {
         let folder = tempfile::tempdir().unwrap();
         let other = write(folder.path(), "other.jsonl", &documents());
