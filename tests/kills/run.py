@@ -4,12 +4,13 @@
   tests/kills/run.py [--crawl target/release/crawl] [--rounds 100] [--seed 1]
 
 A web of three hosts runs on loopback. In each round one command is started and killed with SIGKILL after a random
-time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire. After each round:
+time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire, import. After each round:
 
-  crawl, serve, expire   `crawl check` finds nothing wrong; each article that was acknowledged has its document
-  dedup, export          the files of the output are all old, or all new, or there are none
+  crawl, serve, expire, import   `crawl check` finds nothing wrong; each article that was acknowledged has its document
+  dedup, export                  the files of the output are all old, or all new, or there are none
 
-A crawl that was killed until it came to its end has the same documents as one that was never killed. stdlib only;
+A crawl or an import that was killed until it came to its end has the same documents as one that was never killed; so
+has a dedup the same files. stdlib only;
 exits with 1 at the first fault, and leaves its folder.
 """
 
@@ -70,6 +71,8 @@ class Loop:
             for n in range(4000):
                 line = {"id": str(n), "title": "", "text": text(n // 2 + 5000, n % 2 * 3)}
                 file.write(json.dumps(line) + "\n")
+                if n % 500 == 499:
+                    file.write("no document\n")
 
     def command(self, *args):
         return [self.crawl, *map(str, args)]
@@ -149,6 +152,18 @@ class Loop:
             fail(f"{self.folder}: the crawl that was killed has {len(found)} documents, the other one {len(whole)}")
         return 1
 
+    def importing(self, store):
+        return self.command("import", "--store", store, "--quiet", self.lines)
+
+    def imported(self, store):
+        """What an import leaves: documents with all copies, and the list of what is no document."""
+        self.check(store)
+        return self.documents(store), (store / "import-rejected.jsonl").read_text()
+
+    def sets(self, out):
+        """The files of a dedup, but for the report with its times."""
+        return {path.name: path.read_bytes() for path in out.glob("*.jsonl")}
+
     def follow(self, store):
         """Each acknowledged article is in the corpus."""
         out = self.folder / "acknowledged"
@@ -198,10 +213,17 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kills-"))
     loop = Loop(os.path.abspath(args.crawl), folder, args.seed)
     crawled, served, dedup, exported = (folder / name for name in ("crawled", "served", "dedup", "exported"))
-    counts, mixed, crawls = {}, 0, 0
+    counts, mixed, crawls, imports, dedups = {}, 0, 0, 0, 0
     whole = loop.whole(folder / "whole")
+    importing, imported = folder / "imported", folder / "whole-import"
+    start = time.monotonic()
+    subprocess.run(loop.importing(imported), check=True, stdout=subprocess.DEVNULL)
+    loop.times["import"] = time.monotonic() - start
+    imported = loop.imported(imported)
+    loop.run("dedup", loop.lines, "--out", folder / "whole-dedup", "--quiet")
+    deduped = loop.sets(folder / "whole-dedup")
     for round in range(args.rounds):
-        kind = ("crawl", "serve", "dedup", "export", "expire")[round % 5]
+        kind = ("crawl", "serve", "dedup", "export", "expire", "import")[round % 6]
         killed, fault = True, None
         if kind == "crawl":
             killed = loop.killed(kind, loop.crawling(crawled))
@@ -216,6 +238,17 @@ def main():
             before = files(dedup)
             killed = loop.killed(kind, loop.command("dedup", loop.lines, "--out", dedup))
             fault = look_at_set(dedup, before)
+            if not killed:
+                dedups += 1
+                fault = fault or (None if loop.sets(dedup) == deduped else "dedup: other files than without a kill")
+        elif kind == "import":
+            killed = loop.killed(kind, loop.importing(importing))
+            loop.check(importing)
+            if not killed:
+                if loop.imported(importing) != imported:
+                    fail(f"{folder}: the import that was killed is not as the other one")
+                imports += 1
+                shutil.rmtree(importing)
         elif kind == "export":
             before = files(exported)
             killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
@@ -234,10 +267,15 @@ def main():
     loop.follow(served)
     loop.whole(crawled)
     crawls += loop.same(whole, crawled)
+    subprocess.run(loop.importing(importing), check=True, stdout=subprocess.DEVNULL)
+    if loop.imported(importing) != imported:
+        fail(f"{folder}: the import that was killed is not as the other one")
+    imports += 1
     for kind, (killed, ended) in counts.items():
         print(f"{kind:8} {killed} killed, {ended} ended before")
     print(f"{len(loop.acknowledged)} articles acknowledged, none lost; {crawls} crawls with the same {len(whole)} "
-          f"documents as one without a kill; {mixed} outputs of two runs")
+          f"documents as one without a kill; {imports} imports and {dedups} dedups like one without; {mixed} outputs of "
+          "two runs")
     if mixed:
         sys.exit(1)
     shutil.rmtree(folder)

@@ -87,6 +87,9 @@ pub(super) fn quality(
 /// Says which lines or paragraphs are too many times in a text.
 pub(super) fn lines(text: &str, limits: &Limits) -> Result<(), Reason> {
     let all = chars(text);
+    if all == 0 {
+        return Err(Reason::Empty);
+    }
     let paragraphs = Repeated::among(pieces(trim(text), 2));
     if share(paragraphs.elements, paragraphs.of) > limits.repeated_paragraphs_max {
         return Err(Reason::RepeatedParagraphs);

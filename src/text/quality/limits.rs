@@ -88,12 +88,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits for Chinese: of words that the dictionary cuts, which are half as long.
+    /// Limits for Chinese: of words that the dictionary cuts, which are shorter, and of signs, each a
+    /// word. Set by the percentiles of 11,265 news texts (`benches/quality/chinese_limits.py`).
     #[must_use]
     pub fn chinese() -> Self {
         Self {
-            gopher_word_length_min: 1.2,
+            gopher_words_min: 40,
+            gopher_word_length_min: 1.4,
+            gopher_letter_words_min: 0.5,
             gopher_word_length_max: 3.0,
+            gopher_usual_words_min: 1,
+            frequent_runs_max: vec![0.2, 0.2, 0.22],
+            c4_line_words_min: 5,
+            c4_sentences_min: 3,
             fineweb_short_line_chars: 15,
             ..Self::default()
         }

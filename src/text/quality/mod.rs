@@ -254,9 +254,6 @@ impl Filters {
         if config.rules.is_empty() {
             return Ok(Cow::Borrowed(text));
         }
-        if text.is_empty() {
-            return Err(Reason::Empty);
-        }
         let limits = if script == Script::Chinese { &config.chinese } else { &config.limits };
         if is_on(Rule::RepeatedLines) || is_on(Rule::GopherRepetition) {
             gopher::lines(text, limits)?;

@@ -88,7 +88,7 @@ impl Fields {
     }
 
     /// All names.
-    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         let Self { text, title, id, url, popularity, date, languages } = self;
         let optional = [title, id, url, popularity, date, &languages[0], &languages[1]];
         std::iter::once(text.as_str()).chain(optional.into_iter().filter_map(Option::as_deref))
