@@ -1,7 +1,7 @@
 //! `crawl import`.
 
 use crate::base::clock::Clock;
-use crate::corpus::import::{self, ImportOptions, ImportProgress, ImportReport};
+use crate::corpus::import::{self, ImportOptions, ImportProgress, ImportReport, Target};
 use crate::crawl;
 use anyhow::Result;
 
@@ -32,8 +32,8 @@ pub(super) fn import(args: &ImportArgs, json: bool, quiet: bool) -> Result<Exit>
         let ImportProgress { documents, new, position } = *progress;
         bar.show(position, &format!("{} documents, {} new", number(documents), number(new)));
     };
-    let (folder, files) = (&args.store.store, &args.input.files);
-    let report = import::import(&store, folder, files, &options, &Clock::System, show_progress);
+    let target = Target { store: &store, folder: &args.store.store, clock: &Clock::System };
+    let report = import::import(target, &args.input.files, &options, show_progress);
     bar.end();
     let report = report?;
     if json {

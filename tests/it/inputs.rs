@@ -406,7 +406,8 @@ fn filters_keep_documents_out_with_a_counted_reason_and_change_only_texts() {
         json!({"id": "good", "z": [1, {"text": "as it is"}], "text": format!("Menu | Home\n{sentences}"), "a": null}),
         json!({"id": "lorem", "text": format!("Lorem ipsum dolor sit amet. {sentences}")}),
     ];
-    fs::write(path.join("in.jsonl"), all.map(|line| format!("{line}\n")).concat()).unwrap();
+    let text: String = all.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(path.join("in.jsonl"), text).unwrap();
     assert_eq!(report(path, &["in.jsonl"])["documents"], 3);
     assert!(!path.join("out/filtered.jsonl").exists(), "off by default");
     let flags = ["in.jsonl", "--filter", "c4", "--mask", "mail"];

@@ -51,6 +51,17 @@ const URN: &str = "urn:uniqcrawl:";
 /// Bytes of a URL or an identifier at most.
 const NAME_BYTES_MAX: usize = 2_048;
 
+/// Where documents go.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'t> {
+    /// The store.
+    pub store: &'t Store,
+    /// Its folder, in which the lists of what is no document lie as well.
+    pub folder: &'t Path,
+    /// The time.
+    pub clock: &'t Clock,
+}
+
 /// What is imported, and how.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImportOptions {
@@ -143,7 +154,7 @@ struct Incoming {
     repaired: bool,
 }
 
-/// Takes the documents of `inputs` (`-` is standard input) into the store in `folder`, beside which
+/// Takes the documents of `inputs` (`-` is standard input) into a store, beside which
 /// `import-rejected.jsonl` and `import-filtered.jsonl` list what is no document. `progress` is told
 /// now and then how far it has come.
 ///
@@ -151,11 +162,9 @@ struct Incoming {
 ///
 /// If a file, a setting or the store is at fault, or nothing can be used.
 pub fn import(
-    store: &Store,
-    folder: &Path,
+    target: Target<'_>,
     inputs: &[PathBuf],
     options: &ImportOptions,
-    clock: &Clock,
     progress: &mut dyn FnMut(&ImportProgress),
 ) -> Result<ImportReport, Error> {
     let began = Instant::now();
@@ -163,6 +172,7 @@ pub fn import(
     let fingerprinter = Fingerprinter::for_articles(options.dedup.features.clone());
     let fingerprinter =
         fingerprinter.map_err(|error| dedup::Error::Settings(neardup::Error::from(error)))?;
+    let Target { store, folder, .. } = target;
     let copy = Copied(folder.join(INPUT));
     let named = named(inputs, &copy.0)?;
     let input = InputOptions { columns: Columns::Needed, ..options.input.clone() };

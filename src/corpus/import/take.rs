@@ -1,9 +1,7 @@
 //! The one thread that stores what was read, in the order of the input.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::base::clock::Clock;
 use crate::corpus::clusters::Place;
 use crate::corpus::dedup::{self, Corpus as _, Placer, Popularity, known_content, sent_as};
 use crate::corpus::documents::{nid_name, note_again};
@@ -12,11 +10,11 @@ use crate::corpus::files::input::Sources;
 use crate::corpus::files::prepare::{Fate, FilteredLine, Prepared, RejectedLine, count};
 use crate::corpus::index::Index;
 use crate::corpus::tables::{REVIEWS, SENT, SENT_URLS};
-use crate::store::{Batch, Store, Update as _, View as _};
+use crate::store::{Batch, Update as _, View as _};
 
 use super::lists::List;
 use super::progress::{self, Identity, InputRow};
-use super::{Error, ImportOptions, ImportProgress, ImportReport, Incoming, digest_of};
+use super::{Error, ImportOptions, ImportProgress, ImportReport, Incoming, Target, digest_of};
 
 /// Records between two commits at least: a batch ends with the chunk that has this one.
 const BATCH_RECORDS: u64 = 1_024;
@@ -27,11 +25,10 @@ const FILTERED: &str = "import-filtered.jsonl";
 
 /// Stores what comes.
 pub(super) struct Importer<'i> {
-    store: &'i Store,
+    target: Target<'i>,
     sources: &'i Sources,
     options: &'i ImportOptions,
     index: Arc<Mutex<Index>>,
-    clock: &'i Clock,
     keys: Vec<String>,
     rows: Vec<InputRow>,
     rejected: List,
@@ -52,13 +49,12 @@ pub(super) struct Importer<'i> {
 impl<'i> Importer<'i> {
     /// Looks how far each input was read.
     pub(super) fn open(
-        store: &'i Store,
-        folder: &Path,
+        target: Target<'i>,
         sources: &'i Sources,
         options: &'i ImportOptions,
         index: Arc<Mutex<Index>>,
-        clock: &'i Clock,
     ) -> Result<Self, Error> {
+        let Target { store, folder, .. } = target;
         let digest = digest_of(options);
         let snapshot = store.snapshot()?;
         let (mut keys, mut rows) = (Vec::new(), Vec::new());
@@ -79,11 +75,10 @@ impl<'i> Importer<'i> {
         }
         let before = rows.iter().filter(|row| row.done).count() as u64;
         Ok(Self {
-            store,
+            target,
             sources,
             options,
             index,
-            clock,
             keys,
             rows,
             rejected: List::open(folder, REJECTED, &snapshot)?,
@@ -145,7 +140,7 @@ impl<'i> Importer<'i> {
     /// Begins a batch, if none is open.
     fn begin(&mut self) -> Result<(), Error> {
         if self.batch.is_none() {
-            self.batch = Some(dedup::begin(self.store, &self.index, &self.options.dedup)?);
+            self.batch = Some(dedup::begin(self.target.store, &self.index, &self.options.dedup)?);
         }
         Ok(())
     }
@@ -191,7 +186,7 @@ impl<'i> Importer<'i> {
 
     /// The way of a document: is it known by its URL, by its title or content?
     fn document(&mut self, at: usize, incoming: &Incoming) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.target.clock.now();
         let batch = self.batch.as_mut().expect("a batch is open where records are taken");
         let report = &mut self.rows[at].report;
         let Incoming { article, id, bad_url, masked, repaired } = incoming;
@@ -237,7 +232,7 @@ impl<'i> Importer<'i> {
     /// Stores what came, with how far each input was read.
     fn commit(&mut self) -> Result<(), Error> {
         let Some(mut batch) = self.batch.take() else { return Ok(()) };
-        let (now, config) = (self.clock.now(), &self.options.dedup);
+        let (now, config) = (self.target.clock.now(), &self.options.dedup);
         Placer { batch: &mut batch, index: &self.index, config, now }.look_due(false)?;
         self.rejected.commit(&mut batch)?;
         self.filtered.commit(&mut batch)?;
@@ -261,7 +256,7 @@ impl<'i> Importer<'i> {
         self.finish(0..self.rows.len())?;
         self.begin()?;
         if let Some(batch) = &mut self.batch {
-            let (now, config) = (self.clock.now(), &self.options.dedup);
+            let (now, config) = (self.target.clock.now(), &self.options.dedup);
             let mut placer = Placer { batch, index: &self.index, config, now };
             placer.look_due(true)?;
             while placer.batch.rows(REVIEWS)?.next().is_some() {

@@ -1,6 +1,7 @@
 //! Rows of a Parquet file, one row group after the other; columns that are not needed are not read.
 
 use std::io::{self, Read, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,6 +194,21 @@ impl Table {
         ProjectionMask::roots(self.metadata.parquet_schema(), columns)
     }
 
+    /// The columns that documents of a source need, and others that are asked for.
+    pub(super) fn mask_of(
+        &self,
+        source: &Source,
+        extra: &[String],
+        columns: Columns,
+    ) -> ProjectionMask {
+        match columns {
+            Columns::Needed => {
+                self.mask(source.fields.all().chain(extra.iter().map(String::as_str)))
+            }
+            Columns::All => ProjectionMask::all(),
+        }
+    }
+
     fn mask<'n>(&self, names: impl Iterator<Item = &'n str>) -> ProjectionMask {
         let names: Vec<&str> = names.collect();
         let columns = self.schema().fields().iter().enumerate();
@@ -296,23 +312,17 @@ pub(crate) fn line_of(batch: &RecordBatch, row: usize) -> String {
     row_json(batch, row)
 }
 
-/// Reads all rows of a source.
+/// Reads all rows of a source with the columns of a mask.
 pub(super) fn read(
     at: usize,
     source: &Source,
     table: &Table,
-    extra: &[String],
-    columns: Columns,
+    mask: &ProjectionMask,
     take: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut reading = Reading { at, source, table, take, first: 1, goes_on: true };
-    let names = source.fields.all().chain(extra.iter().map(String::as_str));
-    let mask = match columns {
-        Columns::Needed => table.mask(names),
-        Columns::All => ProjectionMask::all(),
-    };
     for (group, rows) in table.groups().into_iter().enumerate() {
-        reading.group(group, rows, &mask)?;
+        reading.group(group, rows, mask)?;
         if !reading.goes_on {
             break;
         }
@@ -361,11 +371,8 @@ impl Reading<'_, '_> {
                     return Err(Error::Read { file: self.source.name.clone(), source: error });
                 }
                 Err(TableFault::Damage(detail)) => {
-                    row = self.one_by_one(group, row, (row + step).min(rows), mask, &detail);
-                    if row == 0 {
-                        self.lost(0, rows, &detail);
-                        row = rows;
-                    }
+                    let some = row..(row + step).min(rows);
+                    row = self.one_by_one(group, some, mask, &detail);
                 }
             }
         }
@@ -377,13 +384,12 @@ impl Reading<'_, '_> {
     fn one_by_one(
         &mut self,
         group: usize,
-        from: usize,
-        until: usize,
+        some: Range<usize>,
         mask: &ProjectionMask,
         detail: &str,
     ) -> usize {
-        let mut read = 0;
-        for row in from..until {
+        let (mut read, until) = (0, some.end);
+        for row in some {
             let one = self.table.group(group, mask.clone(), 1, Some(selection(&[row])));
             let one = one.and_then(|mut reader| caught(|| reader.next().transpose()));
             match one {

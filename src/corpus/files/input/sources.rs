@@ -287,7 +287,10 @@ impl Sources {
         use super::parquet::{Table, TableFault, read};
         let table = Table::open(&source.location, Arc::clone(&self.read), true);
         match table {
-            Ok(table) => read(at, source, &table, &self.extra, self.options.columns, take),
+            Ok(table) => {
+                let mask = table.mask_of(source, &self.extra, self.options.columns);
+                read(at, source, &table, &mask, take)
+            }
             Err(TableFault::Io(error)) => {
                 Err(Error::Read { file: source.name.clone(), source: error })
             }
