@@ -178,7 +178,7 @@ pub fn import(
     let input = InputOptions { columns: Columns::Needed, ..options.input.clone() };
     let sources = Sources::open(&named, input, vec!["category".to_owned()])?;
     let index = Arc::new(Mutex::new(Index::open(store, &options.dedup)?));
-    let mut importer = Importer::open(store, folder, &sources, options, Arc::clone(&index), clock)?;
+    let mut importer = Importer::open(target, &sources, options, Arc::clone(&index))?;
     let reader = DocumentReader::new(&sources, vec!["category"]);
     let work = |chunk| {
         prepare(&sources, &reader, &filters, chunk, |passed| {
