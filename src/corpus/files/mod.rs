@@ -1,5 +1,5 @@
-//! Duplicates in files of documents: JSON lines, Parquet, WARC, pages and texts in, the kept ones and
-//! the list of the others out.
+//! Duplicates in files of documents: JSON lines, Parquet, WARC, pages and texts in, the kept ones
+//! and the list of the others out.
 //!
 //! ```text
 //! read -> filter, fingerprint (all cores) -> judge (in the order of the input) -> write

@@ -1,5 +1,5 @@
-//! Files of documents into a store: each becomes a copy of a document, as an article that is sent to
-//! the service does.
+//! Files of documents into a store: each becomes a copy of a document, as an article that is sent
+//! to the service does.
 //!
 //! ```text
 //! read -> filter, fingerprint (all cores) -> judge, join, keep -> note how far -> commit
@@ -269,8 +269,8 @@ fn incoming(
     })
 }
 
-/// The address of a document without a URL: a hash of the name of its file, of its identifier, or of
-/// its number where it has none, and of what it says.
+/// The address of a document without a URL: a hash of the name of its file, of its identifier, or
+/// of its number where it has none, and of what it says.
 fn name_of(passed: &Passed<'_>) -> String {
     let Passed { source, number, document, .. } = passed;
     let mut hash = Xxh3::new();

@@ -88,8 +88,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits for Chinese: of words that the dictionary cuts, which are shorter, and of signs, each a
-    /// word. Set by the percentiles of 11,265 news texts (`benches/quality/chinese_limits.py`).
+    /// Limits for Chinese: of words that the dictionary cuts, which are shorter, and of signs, each
+    /// a word. Set by the percentiles of 11,265 news texts (`benches/quality/chinese_limits.py`).
     #[must_use]
     pub fn chinese() -> Self {
         Self {

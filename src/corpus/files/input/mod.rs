@@ -1,8 +1,8 @@
 //! What is read: JSON lines, Parquet, WARC, pages and texts, each told by its content; of files, of
 //! folders with all below them, of standard input, and of object storage.
 //!
-//! In: names. Out: records in their order, in [`Chunk`]s that any thread makes documents of, and for
-//! all that is no record a [`Fault`].
+//! In: names. Out: records in their order, in [`Chunk`]s that any thread makes documents of, and
+//! for all that is no record a [`Fault`].
 
 #[cfg(feature = "parquet")]
 mod cells;
