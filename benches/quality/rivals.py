@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Clusters of near-duplicates by other projects, on the same file.
 
-  rivals.py NAME IN.jsonl OUT-clusters.jsonl
+  rivals.py NAME IN.jsonl|FOLDER OUT-clusters.jsonl     (FOLDER of Parquet files with id and text)
 
 datatrove          its pipeline: signature, buckets, cluster; 14 bands of 8, word 5-grams by its
                    tokenizer of the language
@@ -219,6 +219,17 @@ METHODS = {
 IMPORTS = {"text-dedup": "text_dedup.minhash", "datatrove": "datatrove.pipeline.dedup"}
 
 
+def read(path):
+    """Documents of a file of lines, or of a folder of Parquet files in the order of their names."""
+    if not os.path.isdir(path):
+        return [json.loads(line) for line in open(path, encoding="utf-8")]
+    import pyarrow.parquet
+
+    names = sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
+    tables = [pyarrow.parquet.read_table(f"{path}/{n}", columns=["id", "text"]) for n in names]
+    return [row for table in tables for row in table.to_pylist()]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -231,10 +242,10 @@ def main():
     importlib.import_module(IMPORTS.get(name, name.split("-")[0]))
 
     start, cpu = time.time(), time.process_time()
-    docs = [json.loads(line) for line in open(args.input, encoding="utf-8")]
+    docs = read(args.input)
     texts = [HAN.sub(r" \1 ", d["text"]) if chars else d["text"] for d in docs]
     union = Union(len(docs))
-    METHODS[name](texts, docs[0]["language"], union.join)
+    METHODS[name](texts, docs[0].get("language", "en"), union.join)
     clusters = collections.defaultdict(list)
     for i, doc in enumerate(docs):
         clusters[union.find(i)].append(doc["id"])

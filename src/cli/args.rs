@@ -13,6 +13,7 @@ use crate::urls::{Pattern, ScopeKind};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::corpora::{FilterArgs, ImportArgs, InputArgs, KeptArg};
 use super::duplicate_feed::DuplicateFeedCommand;
 use super::export::ExportArgs;
 use super::follow::FollowArgs;
@@ -175,8 +176,10 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Explain why two texts are duplicates or not: every key, distance and differing word
     Compare(CompareArgs),
-    /// Remove duplicates from files of JSON lines
+    /// Remove duplicates from files of documents: JSON lines, Parquet, WARC, HTML, texts
     Dedup(DedupArgs),
+    /// Take files of documents into a store: JSON lines, Parquet, WARC, HTML, texts
+    Import(ImportArgs),
     /// Write the deduplicated corpus, and the list of dropped copies beside it
     Export(ExportArgs),
     /// Explain why a URL was crawled or not
@@ -250,18 +253,19 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DedupArgs {
-    /// Files of lines `{"id","title","text",...}`, plain, gzip or zstd; `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Folder for kept.jsonl, duplicates.jsonl, clusters.jsonl, rejected.jsonl and report.json
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Folder for kept.jsonl, duplicates.jsonl, clusters.jsonl, rejected.jsonl and report.json, and
+    /// filtered.jsonl if there are filters; `-` writes what is kept to standard output
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// What is kept: `jsonl`, or of Parquet files `parquet`, with all their columns
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "jsonl")]
+    pub format: KeptArg,
+    #[command(flatten)]
+    pub filters: FilterArgs,
     #[command(flatten)]
     pub rule: RuleArgs,
-    /// Threads that fingerprint documents; 0 for one per core. The result is the same for any
-    /// number
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub threads: usize,
     /// Memory to take: `512 MiB`, `2 GB`; 0 for a quarter of the machine's. Beyond it, the run goes
     /// on more slowly
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]

@@ -1,45 +1,111 @@
 //! `crawl dedup`.
 
-use std::io::IsTerminal as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config;
-use crate::corpus::files::{self, DedupReport, Resources};
+use crate::corpus::files::{self, DedupReport, Options, Progress, Resources};
 use crate::neardup::Config;
 use anyhow::{Context as _, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{DedupArgs, RuleArgs};
-use super::exit::Exit;
+use super::corpora::{KeptArg, ReadingBar, reasons};
+use super::exit::{Exit, Usage};
 use super::screen::{self, bytes, number};
 use super::settings;
 
-/// `crawl dedup FILE... --out DIR`.
+/// `crawl dedup INPUT... --out DIR`.
 pub(super) fn dedup(args: &DedupArgs, json: bool, quiet: bool) -> Result<Exit> {
     let mut config = all_settings(&args.rule)?;
     if let Some(memory) = args.memory {
         config.memory = memory;
     }
-    let resources = Resources { threads: args.threads, memory: config.memory_for_files() };
-    let bar = if quiet || !std::io::stderr().is_terminal() {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::new_spinner()
+    args.filters.over(&mut config.filters)?;
+    let options = Options {
+        resources: Resources { threads: args.input.threads, memory: config.memory_for_files() },
+        input: args.input.options(),
+        filters: config.filters.clone(),
+        format: args.format.into(),
     };
-    bar.set_style(ProgressStyle::with_template("{spinner} {elapsed} {msg}")?);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let show_progress = &mut |all, copies| {
-        bar.set_message(format!("{} documents, {} duplicates", number(all), number(copies)));
-    };
-    let report = files::run(&args.files, &args.out, &config.dedup, resources, show_progress);
-    bar.finish_and_clear();
-    let report = report?;
+    if args.out.as_os_str() == "-" {
+        return to_standard_output(args, &config, &options, quiet);
+    }
+    let report = run(args, &args.out, &config.dedup, &options, quiet)?;
     if json {
         screen::json(&report)?;
     } else {
         show(&report, args).context("cannot print the report")?;
     }
     Ok(Exit::Done)
+}
+
+fn run(
+    args: &DedupArgs,
+    out: &Path,
+    config: &Config,
+    options: &Options,
+    quiet: bool,
+) -> Result<DedupReport> {
+    let bar = ReadingBar::start(quiet)?;
+    let show_progress = &mut |progress: &Progress| {
+        let Progress { documents, duplicates, position } = *progress;
+        let found = format!("{} documents, {} duplicates", number(documents), number(duplicates));
+        bar.show(position, &found);
+    };
+    let report = files::run(&args.input.files, out, config, options, show_progress);
+    bar.end();
+    Ok(report?)
+}
+
+/// Writes what is kept to standard output, and nothing else. It is known only in the end, so that
+/// it waits in a folder of its own.
+fn to_standard_output(
+    args: &DedupArgs,
+    config: &config::Config,
+    options: &Options,
+    quiet: bool,
+) -> Result<Exit> {
+    if args.format == KeptArg::Parquet {
+        let detail = "a table does not go to standard output: name a folder with --out";
+        return Err(Usage(detail.to_owned()).into());
+    }
+    let folder = Waiting::new()?;
+    let report = run(args, &folder.0, &config.dedup, options, quiet)?;
+    let kept = folder.0.join("kept.jsonl");
+    let mut kept =
+        fs::File::open(&kept).with_context(|| format!("cannot read {}", kept.display()))?;
+    io::copy(&mut kept, &mut io::stdout().lock())?;
+    if !quiet {
+        let DedupReport { documents, kept, rejected, filtered, .. } = &report;
+        eprintln!(
+            "{} documents, {} kept, {} filtered, {} rejected",
+            number(*documents),
+            number(*kept),
+            number(*filtered),
+            number(*rejected)
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// A folder that is there as long as this is.
+struct Waiting(PathBuf);
+
+impl Waiting {
+    fn new() -> Result<Self> {
+        let name = format!("crawl-dedup-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).with_context(|| format!("cannot use {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
 }
 
 /// The preset, or the section `dedup` of the settings file, and the flags.
@@ -87,13 +153,17 @@ fn show(report: &DedupReport, args: &DedupArgs) -> Result<()> {
         ("moved at the second look", report.moved),
         ("without text", report.empty),
         ("with an id that another has", report.equal_ids),
-        ("lines that are no document", report.rejected),
-        ("lines that were not UTF-8", report.repaired),
+        ("filtered", report.filtered),
+        ("records that are no document", report.rejected),
+        ("personal data masked", report.masked),
+        ("read with replacement characters", report.repaired),
     ] {
         if count > 0 {
             facts.push((name, number(count)));
         }
     }
+    let reasons = reasons(&report.reasons);
+    facts.extend(reasons.iter().map(|(name, count)| (name.as_str(), count.clone())));
     facts.push(("index", bytes(report.index_bytes)));
     if let Some(peak) = screen::peak_memory() {
         facts.push(("peak memory", bytes(peak)));

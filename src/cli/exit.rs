@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::base::remote;
 use crate::corpus::changes::ChangesError;
 use crate::corpus::merge::MergeError;
-use crate::corpus::{dedup, export, files, search};
+use crate::corpus::{dedup, export, files, import, search};
 use crate::frontier::duplicate_feed;
 use crate::neardup;
 use crate::text::features;
@@ -61,6 +61,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.downcast_ref().is_some_and(export::Error::is_usage)
             || cause.downcast_ref().is_some_and(|error: &remote::Error| error.is_usage)
             || is_input(cause.downcast_ref::<files::Error>())
+            || is_import(cause)
             || is_setting(cause)
     });
     if input { Exit::Usage } else { Exit::Failed }
@@ -121,9 +122,23 @@ fn is_feed(cause: &(dyn std::error::Error + 'static)) -> bool {
 /// Tells whether a file that was named is at fault.
 fn is_input(error: Option<&files::Error>) -> bool {
     match error {
-        Some(files::Error::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
-        Some(files::Error::Output(_) | files::Error::Work(_)) | None => false,
+        Some(files::Error::Io { source, .. } | files::Error::Read { source, .. }) => {
+            source.kind() == std::io::ErrorKind::NotFound
+        }
+        Some(files::Error::Remote(error)) => error.is_usage,
+        Some(files::Error::Output(_) | files::Error::Work(_) | files::Error::Write(_)) | None => {
+            false
+        }
         Some(_) => true,
+    }
+}
+
+/// Tells whether what was to be imported is at fault, and not the store.
+fn is_import(cause: &(dyn std::error::Error + 'static)) -> bool {
+    match cause.downcast_ref() {
+        Some(import::Error::Files(error)) => is_input(Some(error)),
+        Some(import::Error::Dedup(error)) => matches!(error, dedup::Error::Settings(_)),
+        _ => false,
     }
 }
 

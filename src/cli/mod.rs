@@ -17,6 +17,7 @@ macro_rules! eprintln {
 mod args;
 mod batch;
 mod compare;
+mod corpora;
 mod crash;
 mod crawl;
 mod damage;
@@ -26,6 +27,7 @@ mod duplicate_feed;
 mod exit;
 mod export;
 mod follow;
+mod import;
 mod inspect;
 mod jobs;
 mod listener;
@@ -130,6 +132,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),
         Some(Command::Compare(compare)) => compare::compare(&compare, json),
         Some(Command::Dedup(dedup)) => dedup::dedup(&dedup, json, args.quiet),
+        Some(Command::Import(import)) => import::import(&import, json, args.quiet),
         Some(Command::Export(export)) => export::export(&export, json, args.quiet),
         Some(Command::Explain(explain)) => inspect::explain(&explain, json),
         Some(Command::Inspect(inspect)) => inspect::inspect(&inspect, json),

@@ -22,6 +22,7 @@ use crate::corpus::{boilerplate, export};
 use crate::crawl::{BackupConfig, RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
+use crate::text::quality;
 use crate::urls::{FilterConfig, Normalize, ScopeKind};
 use crate::warc;
 use crate::web::fetch;
@@ -54,6 +55,8 @@ pub struct Config {
     pub extract: Extract,
     /// Duplicates.
     pub dedup: neardup::Config,
+    /// Which texts are kept out of a corpus.
+    pub filters: quality::Config,
     /// Similar texts.
     #[cfg(feature = "search")]
     pub search: search::Config,

@@ -12,6 +12,7 @@ pub mod documents;
 pub mod explain;
 pub mod export;
 pub mod files;
+pub mod import;
 pub mod index;
 pub mod merge;
 pub mod migrate;

@@ -7,7 +7,6 @@ mod batch;
 mod charset;
 mod declared;
 mod head;
-mod language;
 mod links;
 mod main_text;
 mod memory;
@@ -307,7 +306,7 @@ fn read<T>(
     ended("text");
     let queries = charset::of_queries(&charset, bytes, input.content_type);
     let base = Base::of(&head, input.url, queries);
-    let language = language::of(&main, head.language.as_deref());
+    let language = crate::text::language_of(&main, head.language.as_deref());
     ended("language");
     let metadata = metadata::read(
         &tree,
@@ -367,7 +366,7 @@ fn parsed(
 /// Returns the language of a text (ISO 639-1), if it can be told.
 #[must_use]
 pub(crate) fn language_of(text: &str) -> Option<String> {
-    language::of(text, None)
+    crate::text::language_of(text, None)
 }
 
 /// Returns the names of the features of a block, in the order of `BlockVerdict::features`.
@@ -387,7 +386,7 @@ fn plain(text: &str, charset: Charset, cut_at: Option<Cut>, limits: &Limits) -> 
     Page {
         title: text.lines().next().unwrap_or_default().chars().take(200).collect(),
         metadata: Metadata::default(),
-        language: language::of(&text, None),
+        language: crate::text::language_of(&text, None),
         binary: None,
         kind: PageKind::default(),
         quality: 1.0,

@@ -5,11 +5,13 @@
 //! dictionaries that settings name, which are read once.
 
 pub mod features;
+pub mod quality;
 pub mod simhash;
 pub mod sketch;
 
 mod distinct;
 mod idf;
+mod language;
 mod normal;
 mod segmenter;
 mod tokens;
@@ -20,6 +22,7 @@ mod words;
 pub(crate) use distinct::HashCounts;
 pub(crate) use idf::InDictionary;
 pub use idf::{BadIdf, DocumentFrequencies, Idf, Rarity};
+pub(crate) use language::{guess_language, language_of};
 pub(crate) use normal::tidy_prefix;
 pub use normal::{Normal, normalize, normalize_as, simplified};
 pub use segmenter::{BadDictionary, Segmenter};

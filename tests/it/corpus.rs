@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use uniqcrawl::corpus::files::{self, DedupReport, Resources};
+use uniqcrawl::corpus::files::{self, DedupReport, Options, Progress, Resources};
 use uniqcrawl::neardup::{Config, Preset};
 
 use crate::support::prose;
@@ -20,12 +20,14 @@ fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
 
 fn run(inputs: &[PathBuf], out: &Path, threads: usize) -> DedupReport {
     let resources = Resources { threads, ..Resources::default() };
-    files::run(inputs, out, &Config::default(), resources, &mut |_, _| {}).unwrap()
+    let options = Options { resources, ..Options::default() };
+    files::run(inputs, out, &Config::default(), &options, &mut |_| {}).unwrap()
 }
 
 /// One thread, and memory enough.
-fn one_thread() -> Resources {
-    Resources { threads: 1, ..Resources::default() }
+fn one_thread() -> Options {
+    let resources = Resources { threads: 1, ..Resources::default() };
+    Options { resources, ..Options::default() }
 }
 
 fn rows(out: &Path, name: &str) -> Vec<Value> {
@@ -160,7 +162,7 @@ fn an_input_is_not_overwritten() {
     assert_eq!(names, ["clusters.jsonl", "duplicates.jsonl", "kept.jsonl", "rejected.jsonl"]);
     names.extend(["report.json", "manifest.json"].map(str::to_owned));
     names.extend(names.clone().iter().map(|name| format!("{name}.partial")));
-    names.push("input.zst.partial".to_owned());
+    names.extend(["input.zst.partial", "documents.zst.partial"].map(str::to_owned));
     for name in names {
         let folder = tempfile::tempdir().unwrap();
         let other = write(folder.path(), "other.jsonl", &documents());
@@ -169,7 +171,7 @@ fn an_input_is_not_overwritten() {
         let inputs = [other, folder.path().join(".").join(&name)];
         let config = Config::default();
         let error =
-            files::run(&inputs, folder.path(), &config, one_thread(), &mut |_, _| {}).unwrap_err();
+            files::run(&inputs, folder.path(), &config, &one_thread(), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains("would be overwritten"), "{error}");
         assert_eq!(fs::read(&input).unwrap(), before, "{name}");
     }
@@ -213,9 +215,10 @@ fn what_has_no_room_in_memory_goes_to_the_disk_and_nothing_else_changes() {
             // A run that was killed has left something behind.
             fs::create_dir_all(out.join("work.partial/store.redb")).unwrap();
             let resources = Resources { threads: 2, memory };
+            let options = Options { resources, ..Options::default() };
             let config = preset.config();
             let inputs = std::slice::from_ref(&input);
-            let report = files::run(inputs, &out, &config, resources, &mut |_, _| {}).unwrap();
+            let report = files::run(inputs, &out, &config, &options, &mut |_| {}).unwrap();
             (files(&out), report)
         };
         let (in_memory, expected) = run(1 << 30, "memory");
@@ -241,9 +244,9 @@ fn an_input_that_changes_while_it_is_read_is_an_error() {
     let more = [&lines[..], &lines[..1]].concat();
     for changed in [other, fewer, more] {
         let input = write(folder.path(), "in.jsonl", &lines);
-        let mut change = |_: u64, _: u64| drop(write(folder.path(), "in.jsonl", &changed));
+        let mut change = |_: &Progress| drop(write(folder.path(), "in.jsonl", &changed));
         let error =
-            files::run(&[input], &out, &Config::default(), one_thread(), &mut change).unwrap_err();
+            files::run(&[input], &out, &Config::default(), &one_thread(), &mut change).unwrap_err();
         assert!(error.to_string().contains("in.jsonl was changed"), "{error}");
         assert!(!out.join("kept.jsonl").exists());
     }
@@ -308,11 +311,14 @@ fn bad_lines_are_named_and_lose_nothing_else() {
     fs::write(&input, bytes).unwrap();
     let out = folder.path().join("out");
     let report = run(&[input], &out, 2);
-    assert_eq!((report.documents, report.rejected, report.repaired), (6, 6, 1));
-    assert_eq!((report.empty, report.equal_ids, report.kept), (3, 1, 6));
+    assert_eq!((report.documents, report.rejected, report.repaired), (5, 7, 0));
+    assert_eq!((report.empty, report.equal_ids, report.kept), (3, 1, 5));
     let lines: Vec<u64> =
         rows(&out, "rejected.jsonl").iter().map(|row| row["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(lines, [1, 2, 3, 4, 5, 6, 7]);
+    let reasons: Vec<(&str, u64)> =
+        report.reasons.rejected.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
+    assert_eq!(reasons, [("bad_field", 3), ("bad_json", 2), ("invalid_utf8", 1), ("no_text", 1)]);
     let detail = rows(&out, "rejected.jsonl")[1]["error"].as_str().unwrap().to_owned();
     assert!(detail.contains("missing field `text`"), "{detail}");
     let size = fs::metadata(out.join("rejected.jsonl")).unwrap().len();
@@ -366,7 +372,7 @@ fn what_is_wrong_with_files_and_settings_is_named() {
     let missing = folder.path().join("missing.jsonl");
     let config = Config::default();
     let fails = |inputs: &[PathBuf], out: &Path, config: &Config| {
-        files::run(inputs, out, config, one_thread(), &mut |_, _| {}).unwrap_err().to_string()
+        files::run(inputs, out, config, &one_thread(), &mut |_| {}).unwrap_err().to_string()
     };
     assert!(fails(std::slice::from_ref(&missing), &out, &config).contains("missing.jsonl"));
     let input = write(folder.path(), "in.jsonl", &documents());
@@ -455,7 +461,7 @@ fn the_presets_join_more_and_more() {
     let kept = |preset: Preset| {
         let out = folder.path().join(preset.to_string());
         let inputs = std::slice::from_ref(&input);
-        files::run(inputs, &out, &preset.config(), one_thread(), &mut |_, _| {}).unwrap();
+        files::run(inputs, &out, &preset.config(), &one_thread(), &mut |_| {}).unwrap();
         ids(&rows(&out, "kept.jsonl")).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(kept(Preset::Strict).len(), 3);

@@ -224,8 +224,8 @@ fn any_field_of_a_line_may_be_declared() {
     let config = by_fields("colour", &["7", "true"]);
     let inputs = [folder.path().join("in.jsonl")];
     let out = folder.path().join("out");
-    let resources = files::Resources::default();
-    files::run(&inputs, &out, &config, resources, &mut |_, _| {}).unwrap();
+    let options = files::Options::default();
+    files::run(&inputs, &out, &config, &options, &mut |_| {}).unwrap();
     let clusters = fs::read_to_string(out.join("duplicates.jsonl")).unwrap();
     let pairs: Vec<(String, String)> = clusters
         .lines()

@@ -4,17 +4,18 @@
   tests/kills/run.py [--crawl target/release/crawl] [--rounds 100] [--seed 1]
 
 A web of three hosts runs on loopback. In each round one command is started and killed with SIGKILL after a random
-time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire, store backup, compact and merge.
-After each round:
+time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire, import, store backup, compact
+and merge. After each round:
 
-  crawl, serve, expire   `crawl check` finds nothing wrong; each article that was acknowledged has its document
+  crawl, serve, expire, import   `crawl check` finds nothing wrong; each article that was acknowledged has its document
   dedup, export          the files of the output are all old, or all new, or there are none
   export in shards       is killed and run again until it ends, and then is that of one that was not killed, byte for byte
   backup                 the newest backup is whole, and is restored to a sound store
   compact                the store is sound and has the same documents, and no more bytes
   merge                  the store is sound; the one that comes to its end is that of a merge that was never killed
 
-A crawl that was killed until it came to its end has the same documents as one that was never killed. stdlib only;
+A crawl or an import that was killed until it came to its end has the same documents as one that was never killed; so
+has a dedup the same files. stdlib only;
 exits with 1 at the first fault, and leaves its folder.
 """
 
@@ -22,6 +23,7 @@ import argparse, contextlib, hashlib, http.client, http.server, json, os, pathli
 import sys, tempfile, threading, time, urllib.parse
 
 HOSTS, PAGES = 3, 150
+KINDS = ("crawl", "serve", "dedup", "export", "expire", "import", "backup", "compact", "merge")
 WORDS = [hashlib.md5(str(n).encode()).hexdigest()[: 4 + n % 6] for n in range(900)]
 
 
@@ -76,6 +78,8 @@ class Loop:
             for n in range(4000):
                 line = {"id": str(n), "title": "", "text": text(n // 2 + 5000, n % 2 * 3)}
                 file.write(json.dumps(line) + "\n")
+                if n % 500 == 499:
+                    file.write("no document\n")
 
     def command(self, *args):
         return [self.crawl, *map(str, args)]
@@ -212,6 +216,18 @@ class Loop:
             shutil.rmtree(into)
         return killed
 
+    def importing(self, store):
+        return self.command("import", "--store", store, "--quiet", self.lines)
+
+    def imported(self, store):
+        """What an import leaves: documents with all copies, and the list of what is no document."""
+        self.check(store)
+        return self.documents(store), (store / "import-rejected.jsonl").read_text()
+
+    def sets(self, out):
+        """The files of a dedup, but for the report with its times."""
+        return {path.name: path.read_bytes() for path in out.glob("*.jsonl")}
+
     def follow(self, store):
         """Each acknowledged article is in the corpus."""
         out = self.folder / "acknowledged"
@@ -262,9 +278,18 @@ def main():
     loop = Loop(os.path.abspath(args.crawl), folder, args.seed)
     crawled, served, dedup, exported = (folder / name for name in ("crawled", "served", "dedup", "exported"))
     counts, mixed, crawls, resumed = {}, 0, 0, 0
+
+    counts, mixed, crawls, imports, dedups = {}, 0, 0, 0, 0
     whole = loop.whole(folder / "whole")
+    importing, imported = folder / "imported", folder / "whole-import"
+    start = time.monotonic()
+    subprocess.run(loop.importing(imported), check=True, stdout=subprocess.DEVNULL)
+    loop.times["import"] = time.monotonic() - start
+    imported = loop.imported(imported)
+    loop.run("dedup", loop.lines, "--out", folder / "whole-dedup", "--quiet")
+    deduped = loop.sets(folder / "whole-dedup")
     for round in range(args.rounds):
-        kind = ("crawl", "serve", "dedup", "export", "expire", "backup", "compact", "merge")[round % 8]
+        kind = KINDS[round % len(KINDS)]
         killed, fault = True, None
         if kind == "crawl":
             killed = loop.killed(kind, loop.crawling(crawled))
@@ -279,11 +304,22 @@ def main():
             before = files(dedup)
             killed = loop.killed(kind, loop.command("dedup", loop.lines, "--out", dedup))
             fault = look_at_set(dedup, before)
+            if not killed:
+                dedups += 1
+                fault = fault or (None if loop.sets(dedup) == deduped else "dedup: other files than without a kill")
+        elif kind == "import":
+            killed = loop.killed(kind, loop.importing(importing))
+            loop.check(importing)
+            if not killed:
+                if loop.imported(importing) != imported:
+                    fail(f"{folder}: the import that was killed is not as the other one")
+                imports += 1
+                shutil.rmtree(importing)
         elif kind == "export":
             before = files(exported)
             killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
             fault = look_at_set(exported, before)
-            form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // 8 % 3]
+            form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // len(KINDS) % 3]
             resumed += loop.resumed(served, form)
         elif kind == "backup":
             killed, lists = loop.backup(served, folder / "backups")
@@ -307,10 +343,15 @@ def main():
         pass
     loop.whole(crawled)
     crawls += loop.same(whole, crawled)
+    subprocess.run(loop.importing(importing), check=True, stdout=subprocess.DEVNULL)
+    if loop.imported(importing) != imported:
+        fail(f"{folder}: the import that was killed is not as the other one")
+    imports += 1
     for kind, (killed, ended) in counts.items():
         print(f"{kind:8} {killed} killed, {ended} ended before")
     print(f"{len(loop.acknowledged)} articles acknowledged, none lost; {crawls} crawls with the same {len(whole)} "
-          f"documents as one without a kill; {mixed} outputs of two runs; {resumed} kills of exports that went on")
+          f"documents as one without a kill; {imports} imports and {dedups} dedups like one without; {mixed} outputs of "
+          f"two runs; {resumed} kills of exports that went on")
     if mixed:
         sys.exit(1)
     shutil.rmtree(folder)

@@ -91,24 +91,11 @@ impl Looks {
     /// look-ups if there is nothing to do.
     pub fn step(&mut self, placer: &mut Placer<'_>) -> Result<Looked, Error> {
         let late = self.last.elapsed() >= TIME_MAX;
-        self.step_if(placer, late)
-    }
-
-    /// Does the same whatever the time is.
-    pub fn step_by_count(&mut self, placer: &mut Placer<'_>) -> Result<Looked, Error> {
-        self.step_if(placer, false)
-    }
-
-    fn step_if(&mut self, placer: &mut Placer<'_>, late: bool) -> Result<Looked, Error> {
-        let (settled, newest) = (settled(placer.batch)?, newest(placer.batch)?);
-        if newest < settled + PAGES_MAX && !late {
-            return Ok(Looked::default());
+        let looked = placer.look_due(late)?;
+        if looked.is_some() {
+            self.last = Instant::now();
         }
-        self.last = Instant::now();
-        let until = if late { newest } else { newest - PAGES_LEFT };
-        let mut looked = placer.look(Range { after: settled, until, apart: true }, || true)?.0;
-        looked.merged += placer.review()?;
-        Ok(looked)
+        Ok(looked.unwrap_or_default())
     }
 
     /// How long it may be until the next step.
@@ -119,6 +106,19 @@ impl Looks {
 }
 
 impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
+    /// Looks at the matches whose time has come by how much has come since; with `late`, at all.
+    /// None if there is nothing to do.
+    pub fn look_due(&mut self, late: bool) -> Result<Option<Looked>, Error> {
+        let (settled, newest) = (settled(self.batch)?, newest(self.batch)?);
+        if newest < settled + PAGES_MAX && !late {
+            return Ok(None);
+        }
+        let until = if late { newest } else { newest - PAGES_LEFT };
+        let mut looked = self.look(Range { after: settled, until, apart: true }, || true)?.0;
+        looked.merged += self.review()?;
+        Ok(Some(looked))
+    }
+
     /// Looks at matches, in the order of their texts, as long as `goes_on` says so; at least at
     /// one. Returns what has changed, and up to which text it came.
     pub fn look(

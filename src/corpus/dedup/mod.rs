@@ -6,6 +6,7 @@ mod expiry;
 mod looks;
 mod lookup;
 mod place;
+mod sent;
 mod stored;
 
 pub use super::index::Error;
@@ -14,4 +15,5 @@ pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
 pub use lookup::{Keep, Lookup};
 pub use place::{Corpus, Placed, Popularity};
+pub use sent::{known_content, sent_as};
 pub use stored::{Judged, begin, equal_contents, judge_stored, keys_at, settle};

@@ -32,7 +32,7 @@ pub use pages::{
     remove_page, write_page,
 };
 pub use rows::{Content, Copy, Document};
-pub use sent::{Found, Sent, sent_content};
+pub use sent::{Found, Sent, nid_name, sent_content};
 pub use tallies::{
     Arrivals, CopiesPlace, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival,
     take_back_arrival,

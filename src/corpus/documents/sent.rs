@@ -51,6 +51,16 @@ row! {
     }
 }
 
+/// What stands before an identifier that could be taken for a URL.
+const NID: &str = "nid:";
+
+/// Returns the name of an article that has an identifier, which is never the URL of another one.
+#[must_use]
+pub fn nid_name(nid: &str) -> String {
+    let is_address = ["http:", "https:", NID].iter().any(|start| nid.starts_with(start));
+    if is_address { format!("{NID}{nid}") } else { nid.to_owned() }
+}
+
 /// Returns the content that an article of this URL brought, and its document; none if none was
 /// sent, or its document has been removed since.
 pub fn sent_content(view: &impl View, url: &str) -> Result<Option<(u64, u64)>, Error> {

@@ -1,7 +1,8 @@
-//! Duplicates in files of documents: JSON lines in, the kept ones and the list of the others out.
+//! Duplicates in files of documents: JSON lines, Parquet, WARC, pages and texts in, the kept ones
+//! and the list of the others out.
 //!
 //! ```text
-//! read -> fingerprint (all cores) -> judge (in the order of the input) -> write
+//! read -> filter, fingerprint (all cores) -> judge (in the order of the input) -> write
 //! ```
 //!
 //! The input is read twice, first to judge, then to copy the kept lines as they stand. What must be
@@ -9,10 +10,13 @@
 //! not grow with the input, but for four bytes for each text whose match is unsure. The result does
 //! not depend on the number of threads, nor on the memory.
 
-mod lines;
-mod record;
+pub(crate) mod input;
+mod kept;
+pub(crate) mod pipeline;
+pub(crate) mod prepare;
 mod rows;
 mod run;
+pub(crate) mod spool;
 mod storage;
 mod work;
 mod write;
@@ -22,11 +26,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::base::outputs;
+use crate::base::{outputs, remote};
+use crate::text::quality;
 use crate::{neardup, store};
 
-pub use lines::Lines;
-pub use record::{Record, values_of};
+pub use input::{Columns, FieldNames, InputOptions, Lines, Position, Record, values_of};
+pub use prepare::Reasons;
 pub use rows::{StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree};
 pub use run::run;
 
@@ -43,6 +48,40 @@ impl Default for Resources {
     fn default() -> Self {
         Self { threads: 0, memory: 512 << 20 }
     }
+}
+
+/// In what form documents are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeptFormat {
+    /// Lines of JSON: `kept.jsonl`.
+    #[default]
+    Lines,
+    /// The rows of tables: `kept.parquet`.
+    Parquet,
+}
+
+/// How a run reads and writes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// What it may take.
+    pub resources: Resources,
+    /// How documents are read.
+    pub input: InputOptions,
+    /// Which are kept out, and how texts are changed.
+    pub filters: quality::Config,
+    /// In what form they are kept.
+    pub format: KeptFormat,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Documents that were judged.
+    pub documents: u64,
+    /// Duplicates among them.
+    pub duplicates: u64,
+    /// Bytes that were read.
+    pub position: Position,
 }
 
 /// What a run found.
@@ -67,9 +106,16 @@ pub struct DedupReport {
     pub empty: u64,
     /// Documents whose identifier another one has already; they are told apart by their lines.
     pub equal_ids: u64,
-    /// Lines that are no document: see `rejected.jsonl`.
+    /// Records that are no document: see `rejected.jsonl`.
     pub rejected: u64,
-    /// Lines that were not UTF-8 and were read with replacement characters.
+    /// Documents that filters keep out: see `filtered.jsonl`.
+    pub filtered: u64,
+    /// Records that are no document, by reason.
+    #[serde(flatten)]
+    pub reasons: Reasons,
+    /// Pieces of personal data that were masked.
+    pub masked: u64,
+    /// Documents that were not UTF-8 and were read with replacement characters.
     pub repaired: u64,
     /// Bytes of the input, unpacked.
     pub bytes: u64,
@@ -95,14 +141,62 @@ pub enum Error {
         /// What the operating system says.
         source: std::io::Error,
     },
-    /// A line is longer than any document may be.
-    #[error("{}, line {line}: longer than {} MiB", path.display(), lines::LINE_BYTES_MAX >> 20)]
-    LongLine {
+    /// A source cannot be read.
+    #[error("cannot read {file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the operating system or the server says.
+        source: std::io::Error,
+    },
+    /// A line cannot be read.
+    #[error("{}, line {line}: {detail}", path.display())]
+    Line {
         /// The file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: u64,
+        /// What is wrong.
+        detail: String,
     },
+    /// It is not known which field is which.
+    #[error("{file}: {detail}; it has: {names}. Name the field with --{option}-field")]
+    Field {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        detail: String,
+        /// The fields that are there.
+        names: String,
+        /// What is looked for.
+        option: &'static str,
+    },
+    /// A file is one list of documents.
+    #[error("{0} is one JSON list: write one document a line, as `jq -c '.[]' {0}` does")]
+    List(String),
+    /// Nothing of the input is a document.
+    #[error("nothing can be used: {rejected} records are no documents. The first: {first}")]
+    Nothing {
+        /// How many records there are.
+        rejected: u64,
+        /// What is wrong with the first.
+        first: String,
+    },
+    /// Documents cannot be kept in the form that was asked for.
+    #[error("--format parquet is for Parquet files with the same columns: {detail}")]
+    Format {
+        /// Why not.
+        detail: String,
+    },
+    /// A table cannot be written.
+    #[error("cannot write the table: {0}")]
+    Write(String),
+    /// Object storage cannot be used.
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    /// The list of words of a filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] quality::BadWordList),
     /// Two of the inputs can be read only once.
     #[error("{} is the second input that can be read only once", .0.display())]
     TwoPipes(PathBuf),
@@ -127,7 +221,11 @@ pub enum Error {
 }
 
 impl Error {
-    fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
+    pub(crate) fn remote(error: remote::Error) -> Self {
+        Self::Remote(error)
+    }
+
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 }

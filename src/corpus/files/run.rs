@@ -1,30 +1,32 @@
 //! The run: read and fingerprint on all cores, judge in the order of the input.
 
-use std::borrow::Cow;
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::Instant;
 
 use crate::base::outputs::{MANIFEST, Output, Outputs};
+use crate::base::remote::Location;
 use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
+use crate::text::quality::Filters;
 
-use super::lines::{Lines, spool};
+use super::input::{Columns, DocumentReader, Fault, InputOptions, Kind, Sources};
+use super::pipeline::{ordered, threads};
+use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};
+use super::spool::{Spool, SpoolReader, named};
 use super::storage::RunStorage;
 use super::work::LineSource;
-use super::write::{CLUSTERS, DUPLICATES, KEPT, REJECTED, RejectedLine, line, write};
-use super::{DedupReport, Error, Record, Resources, values_of};
-
-/// Bytes of lines that a thread fingerprints at a time.
-const CHUNK_BYTES: usize = 256 << 10;
-
-/// Lines that a thread fingerprints at a time at most.
-const CHUNK_LINES: usize = 256;
+use super::write::{
+    CLUSTERS, DUPLICATES, FILTERED, KEPT, KEPT_TABLE, REJECTED, check_format, line, write,
+};
+use super::{DedupReport, Error, KeptFormat, Options, Progress, Resources};
 
 /// Where standard input is kept until the end of a run.
-const SPOOL: &str = "input.zst";
+const INPUT: &str = "input.zst";
+
+/// Lines that were made of documents, until it is known which are kept.
+const MADE: &str = "documents.zst";
 
 /// Folder of what is remembered until the end of a run.
 const WORK: &str = "work";
@@ -33,23 +35,36 @@ const WORK: &str = "work";
 const REPORT: &str = "report.json";
 
 /// All files that a run leaves behind.
-const OUTPUTS: [&str; 6] = [KEPT, DUPLICATES, CLUSTERS, REJECTED, REPORT, MANIFEST];
+const OUTPUTS: [&str; 8] =
+    [KEPT, KEPT_TABLE, DUPLICATES, CLUSTERS, REJECTED, FILTERED, REPORT, MANIFEST];
 
 /// All that the first reading found.
-pub(super) struct FirstPass {
-    pub clusterer: Clusterer<RunStorage>,
-    pub report: DedupReport,
+struct FirstPass<'s> {
+    clusterer: Clusterer<RunStorage>,
+    report: DedupReport,
+    sources: &'s Sources,
     duplicates: u64,
     rejected: Output,
+    /// The first record that was rejected, with its file and number.
+    first_fault: Option<String>,
+    filtered: Option<Output>,
+    made: Spool,
+    /// Records of each source.
+    records: Vec<u64>,
 }
 
-/// Lines of one file, in order.
-struct Chunk {
-    file: usize,
-    /// Number of the first line, from 1.
-    first: u64,
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+/// What is left of it when its lists are written.
+pub(super) struct Judged<'s> {
+    pub(super) clusterer: Clusterer<RunStorage>,
+    pub(super) report: DedupReport,
+    pub(super) sources: &'s Sources,
+    /// The lines of documents that are not kept as they were read.
+    pub(super) made: SpoolReader,
+    /// Lines are kept in another form than that in which they were read.
+    pub(super) is_changed: bool,
+    pub(super) format: KeptFormat,
+    /// Records of each source.
+    pub(super) records: Vec<u64>,
 }
 
 /// A document ready to be judged.
@@ -57,49 +72,61 @@ struct FingerprintedLine {
     id: String,
     keys: ArticleKeys,
     popularity: u64,
+    /// The line in which it is kept, where that is not the one that was read.
+    made: Option<String>,
+    masked: u64,
+    repaired: bool,
 }
 
-/// A chunk that was fingerprinted.
-struct FingerprintedChunk {
-    file: usize,
-    first: u64,
-    bytes: u64,
-    repaired: u64,
-    /// Or what is wrong with the line.
-    documents: Vec<Result<FingerprintedLine, String>>,
+/// Tells whether the lines of a source are made, and not copied.
+pub(super) fn is_made(kind: Kind, is_changed: bool) -> bool {
+    is_changed || matches!(kind, Kind::Warc | Kind::Page | Kind::Text)
 }
 
 /// Finds the duplicates among the documents of `inputs` (`-` is standard input) and writes
-/// `kept.jsonl`, `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and `report.json` into the
-/// folder `out`. `progress` is told now and then how many documents were judged and how many of
-/// them are duplicates.
+/// `kept.jsonl` (or `kept.parquet`), `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and
+/// `report.json` into the folder `out`, and `filtered.jsonl` if there are filters. `progress` is
+/// told now and then how far it has come.
 ///
 /// # Errors
 ///
-/// Only where a file or a setting is at fault; a bad line is written to `rejected.jsonl`.
+/// Only where a file or a setting is at fault, or nothing can be used; a bad line is written to
+/// `rejected.jsonl`.
 pub fn run(
     inputs: &[PathBuf],
     out: &Path,
     config: &Config,
-    resources: Resources,
-    progress: &mut dyn FnMut(u64, u64),
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress),
 ) -> Result<DedupReport, Error> {
     let clock = Instant::now();
     let mut outputs = Outputs::begin(out)?;
-    refuse_own_files(inputs, out)?;
-    let mut files = inputs.to_vec();
-    let mut piped = files.iter_mut().filter(|file| !file.is_file() && !file.is_dir());
-    if let Some(file) = piped.next() {
-        if let Some(second) = piped.next() {
-            return Err(Error::TwoPipes(second.clone()));
-        }
-        let spooled = outputs.temporary(SPOOL);
-        spool(file, &spooled)?;
-        *file = spooled;
-    }
-    let mut judged = judge(&files, &mut outputs, config, resources, progress)?;
-    judged.report.moved = judged.clusterer.settle()? as u64;
-    let mut report = write(&files, &mut outputs, judged)?;
+    refuse_own_files(inputs.iter().map(PathBuf::as_path), out)?;
+    let filters = Filters::new(options.filters.clone())?;
+    let fingerprinter =
+        Fingerprinter::new(config.features.clone()).map_err(neardup::Error::from)?;
+    let named = named(inputs, &outputs.temporary(INPUT))?;
+    let is_changed = filters.changes_texts() || options.input.repair_utf8;
+    let columns = if is_changed { Columns::All } else { Columns::Needed };
+    let input = InputOptions { columns, ..options.input.clone() };
+    let extra = fingerprinter.fields().map(str::to_owned).collect();
+    let sources = Sources::open(&named, input, extra)?;
+    refuse_own_sources(&sources, inputs, out)?;
+    check_format(&sources, options.format, is_changed)?;
+    let first = FirstPass::begin(&sources, &mut outputs, config, options, &filters)?;
+    let threads = threads(options.resources.threads);
+    let reader = DocumentReader::new(&sources, fingerprinter.fields().collect());
+    let work = |chunk| {
+        prepare(&sources, &reader, &filters, chunk, |passed| {
+            Ok(fingerprint(&fingerprinter, passed, is_changed))
+        })
+    };
+    let mut first = ordered(&sources, 0, threads, work, |chunks| first.judge(chunks, progress))?;
+    first.refuse_nothing()?;
+    first.report.moved = first.clusterer.settle()? as u64;
+    first.report.features = fingerprinter.name();
+    let judged = first.close(&mut outputs, is_changed, options.format)?;
+    let mut report = write(&mut outputs, judged)?;
     report.seconds = clock.elapsed().as_secs_f64();
     report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
     let text = serde_json::to_string_pretty(&report).expect("a report has a form in JSON");
@@ -107,182 +134,172 @@ pub fn run(
     file.write_all((text + "\n").as_bytes()).map_err(Error::io(file.path()))?;
     outputs.add(file)?;
     outputs.publish()?;
+    remove_stale(out, options.format, &filters);
     Ok(report)
 }
 
-/// Refuses an input that the run itself would write: reading it again would be too late.
-fn refuse_own_files(inputs: &[PathBuf], out: &Path) -> Result<(), Error> {
-    let partial = OUTPUTS.map(|name| format!("{name}.partial"));
-    let spooled = format!("{SPOOL}.partial");
-    let names = partial.iter().map(String::as_str).chain([spooled.as_str()]);
-    let names = OUTPUTS.into_iter().chain(names);
-    let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
-    let overwritten = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| ours.contains(&file));
-    inputs.iter().find(overwritten).map_or(Ok(()), |file| Err(Error::Overwrites(file.clone())))
+/// Removes what a run before has left that this one does not write.
+fn remove_stale(out: &Path, format: KeptFormat, filters: &Filters) {
+    let other = if format == KeptFormat::Parquet { KEPT } else { KEPT_TABLE };
+    let unfiltered = (!filters.is_on()).then_some(FILTERED);
+    for name in [Some(other), unfiltered].into_iter().flatten() {
+        drop(fs::remove_file(out.join(name)));
+    }
 }
 
-fn judge(
-    files: &[PathBuf],
-    outputs: &mut Outputs,
-    config: &Config,
-    resources: Resources,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<FirstPass, Error> {
-    let fingerprinter =
-        Fingerprinter::new(config.features.clone()).map_err(neardup::Error::from)?;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = if resources.threads == 0 { cores } else { resources.threads };
-    let resources = Resources { threads, ..resources };
-    let storage = RunStorage::new(outputs.folder(WORK), config, resources)?;
-    let clusterer = Clusterer::new(storage, config.clone())?;
-    let report = DedupReport { features: fingerprinter.name(), ..DedupReport::default() };
-    let rejected = outputs.create(REJECTED)?;
-    let mut judged = FirstPass { clusterer, report, duplicates: 0, rejected };
-    thread::scope(|scope| {
-        // Each thread has its own pair of channels and gets every n-th chunk, so that the chunks
-        // are taken back in the order in which they were read.
-        let mut hands = Vec::new();
-        let mut backs = Vec::new();
-        for _ in 0..threads {
-            let (hand, chunks) = sync_channel::<Chunk>(2);
-            let (done, back) = sync_channel::<FingerprintedChunk>(2);
-            let fingerprinter = &fingerprinter;
-            scope.spawn(move || fingerprint(fingerprinter, &chunks, &done));
-            hands.push(hand);
-            backs.push(back);
-        }
-        let reader = scope.spawn(move || read(files, &hands));
-        let together = judged.clusterer.storage().together();
-        let mut chunks = backs.iter().cycle().map_while(|back| back.recv().ok());
+/// Refuses an input that the run itself would write: reading it again would be too late.
+fn refuse_own_files<'p>(inputs: impl Iterator<Item = &'p Path>, out: &Path) -> Result<(), Error> {
+    let partial = [&OUTPUTS[..], &[INPUT, MADE]].concat();
+    let partial = partial.into_iter().map(|name| format!("{name}.partial"));
+    let names = OUTPUTS.into_iter().map(str::to_owned).chain(partial);
+    let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
+    let overwritten = |file: &&Path| file.canonicalize().is_ok_and(|file| ours.contains(&file));
+    let mut inputs = inputs;
+    let found = inputs.find(overwritten);
+    found.map_or(Ok(()), |file| Err(Error::Overwrites(file.to_owned())))
+}
+
+/// The same of the files in folders. Standard input, which was copied there, is none of them.
+fn refuse_own_sources(sources: &Sources, inputs: &[PathBuf], out: &Path) -> Result<(), Error> {
+    let local = sources.all().iter().filter_map(|source| match &source.location {
+        Location::Local(path) => Some((source, path.as_path())),
+        #[cfg(feature = "object-store")]
+        Location::Remote(_) => None,
+    });
+    let named = |name: &str| inputs.iter().any(|input| input.display().to_string() == name);
+    refuse_own_files(local.filter(|(source, _)| !named(&source.name)).map(|(_, path)| path), out)
+}
+
+fn fingerprint(
+    fingerprinter: &Fingerprinter,
+    passed: &Passed<'_>,
+    is_changed: bool,
+) -> FingerprintedLine {
+    let Passed { source, number, document, masked, .. } = passed;
+    let (text, values) = (passed.text(), &document.values);
+    let fields: Vec<ArticleField<'_>> = (fingerprinter.fields().zip(values))
+        .map(|(name, value)| ArticleField { name, value })
+        .collect();
+    let (title, language, url) = (&*document.title, &*document.language, &*document.url);
+    let keys = neardup::article_keys(
+        fingerprinter,
+        &Input { title, text, language, url, fields: &fields },
+    );
+    let made = is_made(source.kind, is_changed);
+    FingerprintedLine {
+        id: document.id_or(*number),
+        keys,
+        popularity: document.popularity.unwrap_or_default(),
+        made: made.then(|| document.line_with(source, *number, text)),
+        masked: *masked,
+        repaired: document.repaired,
+    }
+}
+
+/// Documents are judged in the order of the input.
+impl<'s> FirstPass<'s> {
+    fn begin(
+        sources: &'s Sources,
+        outputs: &mut Outputs,
+        config: &Config,
+        options: &Options,
+        filters: &Filters,
+    ) -> Result<Self, Error> {
+        let threads = threads(options.resources.threads);
+        let resources = Resources { threads, ..options.resources };
+        let storage = RunStorage::new(outputs.folder(WORK), config, resources)?;
+        let filtered = if filters.is_on() { Some(outputs.create(FILTERED)?) } else { None };
+        Ok(Self {
+            clusterer: Clusterer::new(storage, config.clone())?,
+            report: DedupReport::default(),
+            sources,
+            duplicates: 0,
+            rejected: outputs.create(REJECTED)?,
+            first_fault: None,
+            filtered,
+            made: Spool::new(outputs.temporary(MADE))?,
+            records: vec![0; sources.all().len()],
+        })
+    }
+
+    fn judge(
+        mut self,
+        chunks: &mut dyn Iterator<Item = Prepared<FingerprintedLine>>,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Self, Error> {
+        let together = self.clusterer.storage().together();
         loop {
             let (mut some, mut documents) = (Vec::new(), 0);
             while documents < together
                 && let Some(chunk) = chunks.next()
             {
-                documents += chunk.documents.len();
+                documents += chunk.fates.len();
                 some.push(chunk);
             }
             if some.is_empty() {
-                break;
+                return Ok(self);
             }
-            judged.take(files, some)?;
-            progress(judged.report.documents, judged.duplicates);
-        }
-        reader.join().expect("the reader does not panic")
-    })?;
-    Ok(judged)
-}
-
-fn read(files: &[PathBuf], hands: &[SyncSender<Chunk>]) -> Result<(), Error> {
-    let mut turns = hands.iter().cycle();
-    let mut line = Vec::new();
-    for (file, path) in files.iter().enumerate() {
-        let mut lines = Lines::open(path)?;
-        let mut number = 0;
-        let mut more = true;
-        while more {
-            let first = number + 1;
-            let mut chunk = Chunk { file, first, bytes: Vec::new(), ends: Vec::new() };
-            while chunk.bytes.len() < CHUNK_BYTES && chunk.ends.len() < CHUNK_LINES {
-                more = lines.next(&mut line)?;
-                if !more {
-                    break;
-                }
-                number += 1;
-                chunk.bytes.extend_from_slice(&line);
-                chunk.ends.push(chunk.bytes.len());
-            }
-            if chunk.ends.is_empty() {
-                break;
-            }
-            let hand = turns.next().expect("there is at least one thread");
-            if hand.send(chunk).is_err() {
-                // The judge has given up; it knows why.
-                return Ok(());
-            }
+            self.take(some)?;
+            progress(&Progress {
+                documents: self.report.documents,
+                duplicates: self.duplicates,
+                position: self.sources.position(),
+            });
         }
     }
-    Ok(())
-}
 
-fn fingerprint(
-    fingerprinter: &Fingerprinter,
-    chunks: &Receiver<Chunk>,
-    done: &SyncSender<FingerprintedChunk>,
-) {
-    let names: Vec<&str> = fingerprinter.fields().collect();
-    while let Ok(chunk) = chunks.recv() {
-        let mut documents = Vec::with_capacity(chunk.ends.len());
-        let mut repaired = 0;
-        let mut start = 0;
-        for (at, end) in chunk.ends.iter().enumerate() {
-            let line = text_of(&chunk.bytes[start..*end]);
-            repaired += u64::from(matches!(line, Cow::Owned(_)));
-            documents.push(Record::parse(&line).map(|record| {
-                let id = record.id(chunk.first + at as u64);
-                let values = values_of(&line, &names);
-                let fields: Vec<ArticleField<'_>> = (names.iter().zip(&values))
-                    .map(|(name, value)| ArticleField { name, value })
-                    .collect();
-                let Record { title, text, language, url, .. } = &record;
-                let keys = neardup::article_keys(
-                    fingerprinter,
-                    &Input { title, text, language, url, fields: &fields },
-                );
-                FingerprintedLine { id, keys, popularity: record.popularity }
-            }));
-            start = *end;
-        }
-        let bytes = chunk.bytes.len() as u64;
-        let answer =
-            FingerprintedChunk { file: chunk.file, first: chunk.first, bytes, repaired, documents };
-        if done.send(answer).is_err() {
-            return;
-        }
-    }
-}
-
-/// A line as text. Whole lines are checked at once, which is faster than looking for the fault.
-fn text_of(line: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
-}
-
-/// Documents are judged in the order of the input.
-impl FirstPass {
-    fn take(&mut self, files: &[PathBuf], chunks: Vec<FingerprintedChunk>) -> Result<(), Error> {
+    fn take(&mut self, chunks: Vec<Prepared<FingerprintedLine>>) -> Result<(), Error> {
         if self.clusterer.looks_up() {
-            let documents = chunks.iter().flat_map(|chunk| &chunk.documents).flatten();
+            let documents = chunks.iter().flat_map(Prepared::documents);
             let coming: Vec<&ArticleKeys> = documents.map(|read| &read.keys).collect();
             self.clusterer.storage_mut().look_ahead(&coming)?;
         }
-        chunks.into_iter().try_for_each(|chunk| self.take_chunk(files, chunk))
+        chunks.into_iter().try_for_each(|chunk| self.take_chunk(chunk))
     }
 
-    fn take_chunk(&mut self, files: &[PathBuf], chunk: FingerprintedChunk) -> Result<(), Error> {
+    fn take_chunk(&mut self, chunk: Prepared<FingerprintedLine>) -> Result<(), Error> {
         self.report.bytes += chunk.bytes;
-        self.report.repaired += chunk.repaired;
-        for (at, document) in chunk.documents.into_iter().enumerate() {
-            let number = chunk.first + at as u64;
-            match document {
-                Ok(document) => self.judge(chunk.file, number, document)?,
-                Err(detail) => {
-                    self.report.rejected += 1;
-                    let file = files[chunk.file].display().to_string();
-                    let row = RejectedLine { file, line: number, error: &detail };
-                    line(&mut self.rejected, &row)?;
+        self.records[chunk.source] += chunk.fates.len() as u64;
+        for (fate, number) in chunk.fates.into_iter().zip(chunk.first..) {
+            match fate {
+                Fate::Document(document) => self.document(chunk.source, number, document)?,
+                Fate::Rejected(fault) => self.reject(chunk.source, number, &fault)?,
+                Fate::Filtered { id, reason } => {
+                    self.report.filtered += 1;
+                    count(&mut self.report.reasons.filtered, reason);
+                    let source = &self.sources.all()[chunk.source];
+                    if let Some(file) = &mut self.filtered {
+                        line(file, &FilteredLine::of(source, number, &id, reason))?;
+                    }
                 }
+                Fate::Skipped(reason) => count(&mut self.report.reasons.skipped, reason),
             }
         }
         Ok(())
     }
 
-    fn judge(&mut self, file: usize, line: u64, read: FingerprintedLine) -> Result<(), Error> {
+    fn reject(&mut self, source: usize, number: u64, fault: &Fault) -> Result<(), Error> {
+        let source = &self.sources.all()[source];
+        self.report.rejected += 1;
+        count(&mut self.report.reasons.rejected, fault.reason);
+        let told = || format!("{}, record {number}: {}", source.name, fault.detail);
+        self.first_fault.get_or_insert_with(told);
+        line(&mut self.rejected, &RejectedLine::of(source, number, fault))
+    }
+
+    fn document(&mut self, file: usize, line: u64, read: FingerprintedLine) -> Result<(), Error> {
         if self.report.documents >= u64::from(u32::MAX - 1) {
             return Err(Error::TooMany);
         }
-        let FingerprintedLine { id, keys, popularity } = read;
-        self.report.documents += 1;
-        self.report.empty += u64::from(keys.text.words == 0);
+        let FingerprintedLine { id, keys, popularity, made, masked, repaired } = read;
+        let report = &mut self.report;
+        report.documents += 1;
+        report.empty += u64::from(keys.text.words == 0);
+        report.masked += masked;
+        report.repaired += u64::from(repaired);
+        if let Some(made) = made {
+            self.made.push(&made)?;
+        }
         let storage = self.clusterer.storage_mut();
         storage.coming(LineSource { file: file as u32, line, id })?;
         let verdict = self.clusterer.judge(keys, popularity)?;
@@ -290,12 +307,30 @@ impl FirstPass {
         Ok(())
     }
 
-    /// Ends the list of lines that are no documents. Returns the rest.
-    pub(super) fn close(
+    /// Refuses input of which nothing can be used.
+    fn refuse_nothing(&self) -> Result<(), Error> {
+        let DedupReport { documents, filtered, rejected, .. } = &self.report;
+        match &self.first_fault {
+            Some(first) if documents + filtered == 0 => {
+                Err(Error::Nothing { rejected: *rejected, first: first.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the lists of the first reading.
+    fn close(
         self,
         outputs: &mut Outputs,
-    ) -> Result<(Clusterer<RunStorage>, DedupReport), Error> {
+        is_changed: bool,
+        format: KeptFormat,
+    ) -> Result<Judged<'s>, Error> {
         outputs.add(self.rejected)?;
-        Ok((self.clusterer, self.report))
+        if let Some(filtered) = self.filtered {
+            outputs.add(filtered)?;
+        }
+        let Self { clusterer, report, sources, made, records, .. } = self;
+        let made = made.read()?;
+        Ok(Judged { clusterer, report, sources, made, is_changed, format, records })
     }
 }

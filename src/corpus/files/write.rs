@@ -1,20 +1,25 @@
 //! The files that a run writes.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+#[cfg(feature = "parquet")]
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::base::outputs::{Output, Outputs};
 use crate::neardup::{Cluster, Clusterer, Key, Membership};
 
-use super::lines::Lines;
-use super::run::FirstPass;
+use super::input::{Kind, LineRead, Lines, Record, Source, Sources};
+use super::kept::KeptFile;
+use super::run::{Judged, is_made};
 use super::storage::RunStorage;
-use super::{DedupReport, Error, Record};
+use super::{DedupReport, Error, KeptFormat};
 
 /// The lines that are kept.
 pub(super) const KEPT: &str = "kept.jsonl";
+
+/// The rows that are kept.
+pub(super) const KEPT_TABLE: &str = "kept.parquet";
 
 /// The others, each with the one that is kept in its place.
 pub(super) const DUPLICATES: &str = "duplicates.jsonl";
@@ -24,6 +29,9 @@ pub(super) const CLUSTERS: &str = "clusters.jsonl";
 
 /// Lines that are no documents.
 pub(super) const REJECTED: &str = "rejected.jsonl";
+
+/// Documents that filters keep out.
+pub(super) const FILTERED: &str = "filtered.jsonl";
 
 /// A line of `duplicates.jsonl`.
 #[derive(Serialize)]
@@ -47,78 +55,203 @@ struct ClusterLine {
     members: Vec<String>,
 }
 
-/// A line of `rejected.jsonl`.
-#[derive(Serialize)]
-pub(super) struct RejectedLine<'a> {
-    pub file: String,
-    pub line: u64,
-    pub error: &'a str,
+/// Refuses a table of documents that do not all come out of tables of one kind, unchanged.
+pub(super) fn check_format(
+    sources: &Sources,
+    format: KeptFormat,
+    is_changed: bool,
+) -> Result<(), Error> {
+    if format == KeptFormat::Lines {
+        return Ok(());
+    }
+    let other = sources.all().iter().find(|source| source.kind != Kind::Parquet);
+    if let Some(other) = other {
+        let detail = format!("{} is none", other.name);
+        return Err(Error::Format { detail });
+    }
+    if is_changed {
+        let detail = "filters that change texts, and --repair-utf8, write lines".to_owned();
+        return Err(Error::Format { detail });
+    }
+    Ok(())
 }
 
 /// Writes what was found, and counts it.
-pub(super) fn write(
-    files: &[PathBuf],
-    outputs: &mut Outputs,
-    judged: FirstPass,
-) -> Result<DedupReport, Error> {
-    let (clusterer, mut report) = judged.close(outputs)?;
-    documents(files, outputs, &clusterer, &mut report)?;
+pub(super) fn write(outputs: &mut Outputs, judged: Judged<'_>) -> Result<DedupReport, Error> {
+    let mut copying = Copying::begin(outputs, judged)?;
+    for at in 0..copying.judged.sources.all().len() {
+        copying.source(at)?;
+    }
+    let Copying { kept, dropped, document, judged } = copying;
+    let Judged { clusterer, mut report, sources, .. } = judged;
+    if let Some(source) = sources.all().last().filter(|_| document != clusterer.documents()) {
+        return Err(changed(source));
+    }
+    kept.close(outputs)?;
+    outputs.add(dropped)?;
     clusters(outputs, &clusterer, &mut report)?;
     report.equal_ids = clusterer.storage().equal_ids()?;
     report.index_bytes = (clusterer.storage().index_bytes() + clusterer.class_bytes()) as u64;
     Ok(report)
 }
 
-/// Copies the lines of the canonical documents as they stand, and lists the others.
-fn documents(
-    files: &[PathBuf],
-    outputs: &mut Outputs,
-    clusterer: &Clusterer<RunStorage>,
-    report: &mut DedupReport,
-) -> Result<(), Error> {
-    let (mut kept, mut dropped) = (outputs.create(KEPT)?, outputs.create(DUPLICATES)?);
-    let changed = |path: &PathBuf| Error::Changed(path.clone());
-    let (mut document, mut lines_read) = (0, 0);
-    let mut line_bytes = Vec::new();
-    for (at, path) in files.iter().enumerate() {
-        let mut lines = Lines::open(path)?;
-        let mut number = 0;
-        while lines.next(&mut line_bytes)? {
-            number += 1;
-            lines_read += 1;
-            if document == clusterer.documents() {
-                continue;
-            }
-            let known = clusterer.storage().line(document)?;
-            if (known.file as usize, known.line) != (at, number) {
-                continue;
-            }
-            let fate = clusterer.fate(document)?;
-            if fate.key != Key::First {
-                *report.duplicates.entry(fate.key.as_str()).or_default() += 1;
-            }
-            let cluster = clusterer.cluster(fate.cluster)?;
-            if cluster.canonical == document {
-                let is_same = Record::parse(&String::from_utf8_lossy(&line_bytes))
-                    .is_ok_and(|record| *record.id(number) == known.id);
-                if !is_same {
-                    return Err(changed(path));
-                }
-                bytes(&mut kept, &line_bytes)?;
-            } else {
-                let of = clusterer.storage().line(cluster.canonical)?;
-                line(&mut dropped, &DuplicateLine::of(&known.id, &of.id, fate))?;
-            }
-            document += 1;
+fn changed(source: &Source) -> Error {
+    Error::Changed(source.name.clone().into())
+}
+
+/// Copies the canonical documents as they stand, and lists the others.
+struct Copying<'s> {
+    kept: KeptFile,
+    dropped: Output,
+    /// The next document.
+    document: u32,
+    judged: Judged<'s>,
+}
+
+impl<'s> Copying<'s> {
+    fn begin(outputs: &mut Outputs, judged: Judged<'s>) -> Result<Self, Error> {
+        let kept = match judged.format {
+            KeptFormat::Lines => KeptFile::Lines(outputs.create(KEPT)?),
+            KeptFormat::Parquet => KeptFile::table(outputs.create(KEPT_TABLE)?),
+        };
+        Ok(Self { kept, dropped: outputs.create(DUPLICATES)?, document: 0, judged })
+    }
+
+    fn source(&mut self, at: usize) -> Result<(), Error> {
+        let source = &self.judged.sources.all()[at];
+        if is_made(source.kind, self.judged.is_changed) {
+            return self.made(at);
+        }
+        match source.kind {
+            Kind::Lines => self.lines(at, source),
+            #[cfg(feature = "parquet")]
+            Kind::Parquet => self.rows(at, source),
+            _ => Ok(()),
         }
     }
-    let is_whole =
-        document == clusterer.documents() && lines_read == report.documents + report.rejected;
-    if let Some(path) = files.last().filter(|_| !is_whole) {
-        return Err(changed(path));
+
+    /// The number of the record of the next document, if that is of a source, with its identifier.
+    fn next(&self, at: usize) -> Result<Option<NextDocument>, Error> {
+        if self.document == self.judged.clusterer.documents() {
+            return Ok(None);
+        }
+        let known = self.judged.clusterer.storage().line(self.document)?;
+        let is_here = known.file as usize == at;
+        Ok(is_here.then_some(NextDocument { number: known.line, id: known.id }))
     }
-    outputs.add(kept)?;
-    Ok(outputs.add(dropped)?)
+
+    /// Settles the next document: lists it, or tells that it is to be kept.
+    fn settle(&mut self, id: &str) -> Result<bool, Error> {
+        let clusterer = &self.judged.clusterer;
+        let fate = clusterer.fate(self.document)?;
+        if fate.key != Key::First {
+            *self.judged.report.duplicates.entry(fate.key.as_str()).or_default() += 1;
+        }
+        let cluster = clusterer.cluster(fate.cluster)?;
+        let is_kept = cluster.canonical == self.document;
+        if !is_kept {
+            let of = clusterer.storage().line(cluster.canonical)?;
+            line(&mut self.dropped, &DuplicateLine::of(id, &of.id, fate))?;
+        }
+        self.document += 1;
+        Ok(is_kept)
+    }
+
+    fn made(&mut self, at: usize) -> Result<(), Error> {
+        while let Some(next) = self.next(at)? {
+            let is_kept = self.settle(&next.id)?;
+            let line = self.judged.made.next()?;
+            if is_kept {
+                self.kept.line(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, at: usize, source: &Source) -> Result<(), Error> {
+        let failed = |error| Error::Read { file: source.name.clone(), source: error };
+        let mut lines = Lines::open_counted(&source.location, Arc::default()).map_err(failed)?;
+        let (mut bytes, mut number, mut next) = (Vec::new(), 0, self.next(at)?);
+        let mut records = 0;
+        loop {
+            let is_line = match lines.read(&mut bytes)? {
+                LineRead::Line => true,
+                LineRead::Fault(fault) if fault.reason != "damaged" => false,
+                LineRead::Fault(_) => {
+                    records += 1;
+                    break;
+                }
+                LineRead::End => break,
+            };
+            number += 1;
+            records += 1;
+            let Some(known) = next.take_if(|next| is_line && next.number == number) else {
+                continue;
+            };
+            if self.settle(&known.id)? {
+                let is_same = std::str::from_utf8(&bytes).is_ok_and(|line| {
+                    Record::read(line, &source.fields)
+                        .is_ok_and(|record| record.id(number) == known.id)
+                });
+                if !is_same {
+                    return Err(changed(source));
+                }
+                self.kept.line(&bytes)?;
+            }
+            next = self.next(at)?;
+        }
+        if next.is_some() || records != self.judged.records[at] {
+            return Err(changed(source));
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "parquet")]
+    fn rows(&mut self, at: usize, source: &Source) -> Result<(), Error> {
+        use super::input::parquet::{Table, TableError, TableFault};
+        let fault = |fault: TableFault| match fault {
+            TableFault::Io(error) => Error::Read { file: source.name.clone(), source: error },
+            TableFault::Damage(_) => changed(source),
+        };
+        let Some(mut next) = self.next(at)? else { return Ok(()) };
+        let plain = self.judged.format == KeptFormat::Lines;
+        let table = Table::open(&source.location, Arc::default(), plain).map_err(fault)?;
+        self.kept.begin(&source.name, table.schema())?;
+        let mut first = 1;
+        for (group, rows) in table.groups().into_iter().enumerate() {
+            let end = first + rows as u64;
+            let (mut chosen, mut more) = (Vec::new(), true);
+            while more && next.number < end {
+                if self.settle(&next.id)? {
+                    chosen.push((next.number - first) as usize);
+                }
+                match self.next(at)? {
+                    Some(found) => next = found,
+                    None => more = false,
+                }
+            }
+            if !chosen.is_empty() {
+                let kept = &mut self.kept;
+                let copied =
+                    table.selected(group, &chosen, source.fields.all(), |batch| kept.rows(batch));
+                copied.map_err(|error| match error {
+                    TableError::Table(table) => fault(table),
+                    TableError::Error(error) => error,
+                })?;
+            }
+            first = end;
+            if !more {
+                return Ok(());
+            }
+        }
+        Err(changed(source))
+    }
+}
+
+/// A document of a source.
+struct NextDocument {
+    number: u64,
+    id: String,
 }
 
 impl<'a> DuplicateLine<'a> {
@@ -160,7 +293,7 @@ pub(super) fn line(file: &mut Output, value: &impl Serialize) -> Result<(), Erro
     bytes(file, &line)
 }
 
-fn bytes(file: &mut Output, line: &[u8]) -> Result<(), Error> {
+pub(super) fn bytes(file: &mut Output, line: &[u8]) -> Result<(), Error> {
     let written = file.write_all(line).and_then(|()| file.write_all(b"\n"));
     written.map_err(Error::io(file.path()))
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
 use crate::corpus::dedup;
-use crate::corpus::documents::DocId;
+use crate::corpus::documents::{DocId, nid_name};
 use crate::corpus::index::Index;
 use crate::corpus::tables::SENT;
 use crate::neardup;
@@ -110,7 +110,7 @@ pub fn standing(
     rules: &Normalize,
 ) -> Result<WriterStanding, store::Error> {
     let address = PageUrl::parse_with(nid, rules).ok().map(|url| url.to_string());
-    for name in [Some(submission::name_of(nid)), address].into_iter().flatten() {
+    for name in [Some(nid_name(nid)), address].into_iter().flatten() {
         if let Some(sent) = view.get(SENT, &name)? {
             let found = writer::receipt(view, nid, &sent)?;
             return Ok(found

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Receipt;
 use crate::base::units::Size;
 use crate::corpus::clusters::Article;
-use crate::corpus::documents::Facts;
+use crate::corpus::documents::{Facts, nid_name};
 use crate::neardup;
 use crate::page::language_of;
 use crate::text::features::{ArticleField, Fingerprinter, Input};
@@ -15,9 +15,6 @@ use crate::web::robots::meta::Terms;
 
 /// Most bytes of an `nid`, a URL or a short field.
 const NAME_BYTES_MAX: usize = 2_048;
-
-/// What stands before an `nid` that could be taken for a URL.
-const NID: &str = "nid:";
 
 /// Most bytes of a title.
 const TITLE_BYTES_MAX: usize = 8_192;
@@ -170,16 +167,10 @@ impl Submission {
             "" => (url.clone(), url.clone()),
             // It is named by its URL, as without a name.
             nid if nid == self.url || nid == url => (nid.to_owned(), url.clone()),
-            nid => (nid.to_owned(), name_of(nid)),
+            nid => (nid.to_owned(), nid_name(nid)),
         };
         Ok(Checked { nid, name, url, submission: self })
     }
-}
-
-/// The name of an article that has a `nid`, which is never the URL of another one.
-pub(super) fn name_of(nid: &str) -> String {
-    let is_address = ["http:", "https:", NID].iter().any(|start| nid.starts_with(start));
-    if is_address { format!("{NID}{nid}") } else { nid.to_owned() }
 }
 
 impl Checked {

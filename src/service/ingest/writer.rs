@@ -6,12 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::corpus::clusters::Place;
-use crate::corpus::dedup::{self, Corpus as _, Looks, Placer, Popularity};
-use crate::corpus::documents::{note_again, sent_content};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placer, Popularity, known_content, sent_as};
+use crate::corpus::documents::note_again;
 use crate::corpus::index::Index;
-use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
-use crate::frontier::{ADDRESSES, Address, State};
+use crate::corpus::tables::{CONTENTS, DOC_IDS, DOCUMENTS, SENT, SENT_URLS};
 use crate::neardup::Config;
 use crate::store::{self, Batch, Store, Update as _, View};
 
@@ -168,43 +166,12 @@ impl Writer {
             return write(batch, nid, name, &sent);
         }
         let placed = self.placer(batch, now).place(article, 0)?;
-        let (place, joined) = (&placed.judged.place, &placed.joined);
-        let content = match (joined.content, place) {
-            (Some(content), _) => content,
-            (None, Place::Tree(matched)) => matched.same.unwrap_or_default(),
-            (None, Place::New) => 0,
-        };
+        let sent = sent_as(article, &placed, now);
         if !url.is_empty() {
-            batch.put(SENT_URLS, url, &content)?;
+            batch.put(SENT_URLS, url, &sent.content)?;
         }
-        let (found, distance, similarity) = match place {
-            Place::New => (Found::New, 0, 1.0),
-            Place::Tree(matched) => (Found::Key(matched.key), matched.distance, matched.similarity),
-        };
-        let sent = Sent {
-            content,
-            copy: article.address.clone(),
-            found,
-            distance: distance as u8,
-            similarity: thousandths(similarity),
-            arrival: now,
-        };
         write(batch, nid, name, &sent)
     }
-}
-
-/// Returns the content that a URL carries, and its document, if it was crawled or sent.
-fn known_content(batch: &Batch, url: &str) -> Result<Option<(u64, u64)>, store::Error> {
-    let address = batch.get(ADDRESSES, url)?;
-    if let Some(Address { state: State::Stored(document), .. }) = address {
-        let copy = batch.get(COPIES, (document, url))?;
-        return Ok(copy.map(|copy| (copy.content, document)));
-    }
-    let sent = sent_content(batch, url)?;
-    let Some((content, document)) = sent else { return Ok(None) };
-    // The copy may have left since, because its page was gone.
-    let copy = batch.get(COPIES, (document, url))?;
-    Ok(copy.map(|_| (content, document)))
 }
 
 fn write(batch: &mut Batch, nid: &str, name: &str, sent: &Sent) -> Result<Receipt, store::Error> {
@@ -240,10 +207,4 @@ pub(super) fn receipt(
         arrival: sent.arrival,
     };
     Ok(Some((receipt, document.last_arrival)))
-}
-
-fn thousandths(similarity: f32) -> u16 {
-    #[expect(clippy::cast_sign_loss, reason = "clamped to zero and above")]
-    let thousandths = (similarity.clamp(0.0, 1.0) * 1000.0).round() as u16;
-    thousandths
 }

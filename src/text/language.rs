@@ -3,7 +3,7 @@
 use std::str::SplitWhitespace;
 use std::sync::LazyLock;
 
-use crate::text::{USUAL_WORDS, is_han};
+use super::{USUAL_WORDS, is_han};
 
 /// Characters that are looked at.
 const CHARS_MAX: usize = 300;
@@ -13,28 +13,11 @@ const LETTERS_MIN: usize = 40;
 
 /// Returns the language of a text (ISO 639-1): by its script where that tells, by statistics
 /// elsewhere, and as the page declares it if the text is too short for either.
-pub(super) fn of(text: &str, declared: Option<&str>) -> Option<String> {
-    let sample = text.char_indices().nth(CHARS_MAX).map_or(text, |(end, _)| &text[..end]);
-    let (mut letters, mut han, mut kana, mut hangul) = (0, 0, 0, 0);
-    for c in sample.chars() {
-        letters += usize::from(c.is_alphabetic());
-        han += usize::from(is_han(c));
-        kana += usize::from(matches!(c, '\u{3040}'..='\u{30FF}'));
-        hangul += usize::from(matches!(c, '\u{AC00}'..='\u{D7AF}'));
-    }
-    let share = |part: usize, of: usize| part * 10 >= of && part > 0;
-    let by_script = if letters == 0 {
-        None
-    } else if share(hangul, letters * 3) {
-        Some("ko")
-    } else if share(kana, letters) {
-        Some("ja")
-    } else if share(han, letters * 3) {
-        Some("zh")
-    } else {
-        None
-    };
-    if let Some(language) = by_script {
+pub(crate) fn language_of(text: &str, declared: Option<&str>) -> Option<String> {
+    let sample = start(text, CHARS_MAX);
+    let scripts = Scripts::of(sample);
+    let letters = scripts.letters;
+    if let Some((language, _)) = scripts.language() {
         return Some(language.to_owned());
     }
     if let Some(language) = by_usual_words(text) {
@@ -48,6 +31,74 @@ pub(super) fn of(text: &str, declared: Option<&str>) -> Option<String> {
     }
     let declared = declared?.trim().get(..2)?.to_ascii_lowercase();
     declared.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(declared)
+}
+
+/// Characters that are looked at where certainty counts.
+const SURE_CHARS_MAX: usize = 4_000;
+
+/// A language, and how certain it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Guess {
+    /// The language (ISO 639-1).
+    pub(crate) language: String,
+    /// From 0 to 1: the share of the letters that its script has, or what the statistics say.
+    pub(crate) certainty: f32,
+}
+
+/// Guesses the language of a text, with the certainty of that; none of a text without letters.
+pub(crate) fn guess_language(text: &str) -> Option<Guess> {
+    let sample = start(text, SURE_CHARS_MAX);
+    let scripts = Scripts::of(sample);
+    if let Some((language, letters)) = scripts.language() {
+        let certainty = letters as f32 / scripts.letters as f32;
+        return Some(Guess { language: language.to_owned(), certainty });
+    }
+    let found = whatlang::detect(sample)?;
+    let language = two_letters(found.lang().code()).to_owned();
+    Some(Guess { language, certainty: found.confidence() as f32 })
+}
+
+/// The first characters of a text.
+fn start(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Letters of a text by scripts that tell the language.
+struct Scripts {
+    letters: usize,
+    han: usize,
+    kana: usize,
+    hangul: usize,
+}
+
+impl Scripts {
+    fn of(text: &str) -> Self {
+        let mut scripts = Self { letters: 0, han: 0, kana: 0, hangul: 0 };
+        for c in text.chars() {
+            scripts.letters += usize::from(c.is_alphabetic());
+            scripts.han += usize::from(is_han(c));
+            scripts.kana += usize::from(matches!(c, '\u{3040}'..='\u{30FF}'));
+            scripts.hangul += usize::from(matches!(c, '\u{AC00}'..='\u{D7AF}'));
+        }
+        scripts
+    }
+
+    /// The language that is told by its script, and the letters of that.
+    fn language(&self) -> Option<(&'static str, usize)> {
+        let Self { letters, han, kana, hangul } = *self;
+        let share = |part: usize, of: usize| part * 10 >= of && part > 0;
+        if letters == 0 {
+            None
+        } else if share(hangul, letters * 3) {
+            Some(("ko", hangul))
+        } else if share(kana, letters) {
+            Some(("ja", (kana + han).min(letters)))
+        } else if share(han, letters * 3) {
+            Some(("zh", han.min(letters)))
+        } else {
+            None
+        }
+    }
 }
 
 /// Words that are looked at for usual ones.

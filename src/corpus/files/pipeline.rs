@@ -1,0 +1,62 @@
+//! Records on all cores, and what is made of them in the order in which they were read.
+
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use super::Error;
+use super::input::{Chunk, Sources};
+
+/// Chunks that wait for a thread, and for whoever takes what it made of them.
+const WAITING: usize = 2;
+
+/// Returns how many threads work; 0 asks for one for each core.
+pub(crate) fn threads(asked: usize) -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    if asked == 0 { cores } else { asked }
+}
+
+/// Reads all sources from one on, has `threads` threads work on the chunks, and hands what they
+/// make of them to `take` in their order.
+///
+/// Each thread has its own pair of channels and gets every n-th chunk, so that the results are
+/// taken back in the order in which the chunks were read.
+pub(crate) fn ordered<T: Send, R, E: From<Error>>(
+    sources: &Sources,
+    from: usize,
+    threads: usize,
+    work: impl Fn(Chunk) -> T + Sync,
+    take: impl FnOnce(&mut dyn Iterator<Item = T>) -> Result<R, E>,
+) -> Result<R, E> {
+    thread::scope(|scope| {
+        let (mut hands, mut backs) = (Vec::new(), Vec::new());
+        for _ in 0..threads {
+            let (hand, chunks) = sync_channel::<Chunk>(WAITING);
+            let (done, back) = sync_channel::<T>(WAITING);
+            let work = &work;
+            scope.spawn(move || {
+                while let Ok(chunk) = chunks.recv() {
+                    if done.send(work(chunk)).is_err() {
+                        return;
+                    }
+                }
+            });
+            hands.push(hand);
+            backs.push(back);
+        }
+        let reader = scope.spawn(move || {
+            let mut turns = hands.iter().cycle();
+            // Whoever takes the results may have given up, and knows why.
+            sources
+                .read(from, &mut |chunk| turns.next().is_some_and(|hand| hand.send(chunk).is_ok()))
+        });
+        let mut results = backs.iter().cycle().map_while(|back| back.recv().ok());
+        let taken = take(&mut results);
+        drop(results);
+        drop(backs);
+        let read = reader.join().expect("the reader does not panic");
+        // What went wrong first is told.
+        let taken = taken?;
+        read?;
+        Ok(taken)
+    })
+}

@@ -1,0 +1,299 @@
+//! The one thread that stores what was read, in the order of the input.
+
+use std::sync::{Arc, Mutex};
+
+use crate::corpus::clusters::Place;
+use crate::corpus::dedup::{self, Corpus as _, Placer, Popularity, known_content, sent_as};
+use crate::corpus::documents::{nid_name, note_again};
+use crate::corpus::files::Error as FilesError;
+use crate::corpus::files::input::Sources;
+use crate::corpus::files::prepare::{Fate, FilteredLine, Prepared, RejectedLine, count};
+use crate::corpus::index::Index;
+use crate::corpus::tables::{REVIEWS, SENT, SENT_URLS};
+use crate::store::{Batch, Update as _, View as _};
+
+use super::lists::List;
+use super::progress::{self, Identity, InputRow};
+use super::{Error, ImportOptions, ImportProgress, ImportReport, Incoming, Target, digest_of};
+
+/// Records between two commits at least: a batch ends with the chunk that has this one.
+const BATCH_RECORDS: u64 = 1_024;
+
+/// Names of the lists.
+const REJECTED: &str = "import-rejected.jsonl";
+const FILTERED: &str = "import-filtered.jsonl";
+
+/// Stores what comes.
+pub(super) struct Importer<'i> {
+    target: Target<'i>,
+    sources: &'i Sources,
+    options: &'i ImportOptions,
+    index: Arc<Mutex<Index>>,
+    keys: Vec<String>,
+    rows: Vec<InputRow>,
+    rejected: List,
+    filtered: List,
+    /// Inputs that were read before.
+    before: u64,
+    /// Records since the last commit.
+    pending: u64,
+    batch: Option<Batch>,
+    /// Inputs whose rows have changed since the last commit.
+    changed: Vec<usize>,
+    /// What came in this run.
+    came: u64,
+    new: u64,
+    first_fault: Option<String>,
+}
+
+impl<'i> Importer<'i> {
+    /// Looks how far each input was read.
+    pub(super) fn open(
+        target: Target<'i>,
+        sources: &'i Sources,
+        options: &'i ImportOptions,
+        index: Arc<Mutex<Index>>,
+    ) -> Result<Self, Error> {
+        let Target { store, folder, .. } = target;
+        let digest = digest_of(options);
+        let snapshot = store.snapshot()?;
+        let (mut keys, mut rows) = (Vec::new(), Vec::new());
+        for source in sources.all() {
+            let identity = Identity::of(source, digest).map_err(|error| {
+                Error::Files(FilesError::Read { file: source.name.clone(), source: error })
+            })?;
+            let key = progress::key_of(source);
+            let known = progress::read(&snapshot, &key)?;
+            let known = known.filter(|row| row.identity == identity);
+            rows.push(known.unwrap_or_else(|| InputRow {
+                identity,
+                records: 0,
+                done: false,
+                report: ImportReport::default(),
+            }));
+            keys.push(key);
+        }
+        let before = rows.iter().filter(|row| row.done).count() as u64;
+        Ok(Self {
+            target,
+            sources,
+            options,
+            index,
+            keys,
+            rows,
+            rejected: List::open(folder, REJECTED, &snapshot)?,
+            filtered: List::open(folder, FILTERED, &snapshot)?,
+            before,
+            pending: 0,
+            batch: None,
+            changed: Vec::new(),
+            came: 0,
+            new: 0,
+            first_fault: None,
+        })
+    }
+
+    /// The first input that was not read to its end.
+    pub(super) fn first(&self) -> usize {
+        self.rows.iter().position(|row| !row.done).unwrap_or(self.rows.len())
+    }
+
+    /// Stores all that comes.
+    pub(super) fn take(
+        &mut self,
+        chunks: &mut dyn Iterator<Item = Prepared<Incoming>>,
+        progress: &mut dyn FnMut(&ImportProgress),
+    ) -> Result<(), Error> {
+        let mut at = self.first();
+        for chunk in chunks {
+            if chunk.source != at {
+                self.finish(at..chunk.source)?;
+                at = chunk.source;
+            }
+            self.chunk(chunk)?;
+            if self.pending >= BATCH_RECORDS {
+                self.commit()?;
+            }
+            let position = self.sources.position();
+            progress(&ImportProgress { documents: self.came, new: self.new, position });
+        }
+        Ok(())
+    }
+
+    /// Notes that inputs were read to their ends.
+    fn finish(&mut self, inputs: std::ops::Range<usize>) -> Result<(), Error> {
+        for at in inputs.filter(|at| !self.rows[*at].done).collect::<Vec<_>>() {
+            self.rows[at].done = true;
+            self.change(at)?;
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, at: usize) -> Result<(), Error> {
+        self.begin()?;
+        if self.changed.last() != Some(&at) {
+            self.changed.push(at);
+        }
+        Ok(())
+    }
+
+    /// Begins a batch, if none is open.
+    fn begin(&mut self) -> Result<(), Error> {
+        if self.batch.is_none() {
+            self.batch = Some(dedup::begin(self.target.store, &self.index, &self.options.dedup)?);
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, chunk: Prepared<Incoming>) -> Result<(), Error> {
+        let source = &self.sources.all()[chunk.source];
+        if self.rows[chunk.source].done {
+            return Ok(());
+        }
+        let last = chunk.first + (chunk.fates.len() as u64).saturating_sub(1);
+        let done = self.rows[chunk.source].records;
+        if last <= done {
+            return Ok(());
+        }
+        self.change(chunk.source)?;
+        self.rows[chunk.source].report.bytes += chunk.bytes;
+        for (fate, number) in chunk.fates.into_iter().zip(chunk.first..) {
+            if number <= done {
+                continue;
+            }
+            self.pending += 1;
+            let report = &mut self.rows[chunk.source].report;
+            match fate {
+                Fate::Document(document) => self.document(chunk.source, &document)?,
+                Fate::Rejected(fault) => {
+                    report.rejected += 1;
+                    count(&mut report.reasons.rejected, fault.reason);
+                    let told = || format!("{}, record {number}: {}", source.name, fault.detail);
+                    self.first_fault.get_or_insert_with(told);
+                    self.rejected.push(&RejectedLine::of(source, number, &fault))?;
+                }
+                Fate::Filtered { id, reason } => {
+                    report.filtered += 1;
+                    count(&mut report.reasons.filtered, reason);
+                    self.filtered.push(&FilteredLine::of(source, number, &id, reason))?;
+                }
+                Fate::Skipped(reason) => count(&mut report.reasons.skipped, reason),
+            }
+        }
+        self.rows[chunk.source].records = last;
+        Ok(())
+    }
+
+    /// The way of a document: is it known by its URL, by its title or content?
+    fn document(&mut self, at: usize, incoming: &Incoming) -> Result<(), Error> {
+        let now = self.target.clock.now();
+        let batch = self.batch.as_mut().expect("a batch is open where records are taken");
+        let report = &mut self.rows[at].report;
+        let Incoming { article, id, bad_url, masked, repaired } = incoming;
+        self.came += 1;
+        let address = &article.address;
+        if let Some((_, document)) = known_content(batch, address)? {
+            if let Some(score) = article.score {
+                let (index, config) = (&*self.index, &self.options.dedup);
+                let mut placer = Placer { batch: &mut *batch, index, config, now };
+                placer.set_popularity(document, address, Popularity::Score(score))?;
+            }
+            note_again(batch, document, now)?;
+            report.known += 1;
+            return Ok(());
+        }
+        let (index, config) = (&*self.index, &self.options.dedup);
+        let mut placer = Placer { batch: &mut *batch, index, config, now };
+        let placed = placer.place(article, 0)?;
+        let sent = sent_as(article, &placed, now);
+        batch.put(SENT_URLS, address, &sent.content)?;
+        if let Some(id) = id {
+            let name = nid_name(id);
+            if batch.has(SENT, &name)? {
+                report.equal_ids += 1;
+            } else {
+                batch.put(SENT, &name, &sent)?;
+            }
+        }
+        report.documents += 1;
+        report.bad_urls += u64::from(*bad_url);
+        report.masked += masked;
+        report.repaired += u64::from(*repaired);
+        match placed.judged.place {
+            Place::New => {
+                report.new += 1;
+                self.new += 1;
+            }
+            Place::Tree(matched) => count(&mut report.duplicates, matched.key.as_str()),
+        }
+        Ok(())
+    }
+
+    /// Stores what came, with how far each input was read.
+    fn commit(&mut self) -> Result<(), Error> {
+        let Some(mut batch) = self.batch.take() else { return Ok(()) };
+        let (now, config) = (self.target.clock.now(), &self.options.dedup);
+        Placer { batch: &mut batch, index: &*self.index, config, now }.look_due(false)?;
+        self.rejected.commit(&mut batch)?;
+        self.filtered.commit(&mut batch)?;
+        for at in self.changed.drain(..) {
+            progress::write(&mut batch, &self.keys[at], &self.rows[at])?;
+        }
+        batch.commit()?;
+        self.pending = 0;
+        Ok(())
+    }
+
+    /// Notes that all was read, and looks at all matches that are unsure, in one batch.
+    pub(super) fn end(mut self) -> Result<ImportReport, Error> {
+        let total = self.total();
+        if let Some(first) = &self.first_fault
+            && total.documents + total.known + total.filtered == 0
+        {
+            let (rejected, first) = (total.rejected, first.clone());
+            return Err(FilesError::Nothing { rejected, first }.into());
+        }
+        self.finish(0..self.rows.len())?;
+        self.begin()?;
+        if let Some(batch) = &mut self.batch {
+            let (now, config) = (self.target.clock.now(), &self.options.dedup);
+            let mut placer = Placer { batch, index: &*self.index, config, now };
+            placer.look_due(true)?;
+            while placer.batch.rows(REVIEWS)?.next().is_some() {
+                placer.review()?;
+            }
+        }
+        self.commit()?;
+        let (came, inputs_before) = (self.came, self.before);
+        Ok(ImportReport { came, inputs_before, ..self.total() })
+    }
+
+    /// What all inputs have given, over all runs.
+    fn total(&self) -> ImportReport {
+        let mut total = ImportReport { inputs: self.rows.len() as u64, ..ImportReport::default() };
+        for row in &self.rows {
+            let report = &row.report;
+            total.documents += report.documents;
+            total.new += report.new;
+            total.known += report.known;
+            total.equal_ids += report.equal_ids;
+            total.bad_urls += report.bad_urls;
+            total.rejected += report.rejected;
+            total.filtered += report.filtered;
+            total.masked += report.masked;
+            total.repaired += report.repaired;
+            total.bytes += report.bytes;
+            for (sum, counts) in [
+                (&mut total.duplicates, &report.duplicates),
+                (&mut total.reasons.rejected, &report.reasons.rejected),
+                (&mut total.reasons.filtered, &report.reasons.filtered),
+                (&mut total.reasons.skipped, &report.reasons.skipped),
+            ] {
+                for (name, count) in counts {
+                    *sum.entry(name.clone()).or_default() += count;
+                }
+            }
+        }
+        total
+    }
+}
