@@ -124,7 +124,7 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
 
 /// Says that what is whole is kept, if that is so.
 fn resumable(error: export::Error, plan: &ExportPlan, location: &Location) -> anyhow::Error {
-    let is_kept = plan.shard.is_some() && matches!(location, Location::Local(_));
+    let is_kept = plan.shard.is_some() && location.local().is_some();
     match error {
         export::Error::Output(error) if is_kept => {
             anyhow!("{error}. Files that are whole are kept: the same command goes on behind them")
@@ -192,7 +192,10 @@ fn show(summary: &Summary, plan: &ExportPlan) {
         println!("  {} others are not taken by --where", number(summary.filtered));
     }
     let path = summary.duplicates_path.display();
-    println!("{} dropped copies in {path}", number(summary.duplicates));
+    let is_there = summary.files.iter().any(|file| file.starts_with(List::Duplicates.as_str()));
+    // Of shards, those without a dropped copy have no list of them.
+    let place = if is_there { format!(" in {path}") } else { String::new() };
+    println!("{} dropped copies{place}", number(summary.duplicates));
     if summary.skipped > 0 {
         println!("  {} of them not fetched, by a rule", number(summary.skipped));
     }
