@@ -124,7 +124,7 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
 
 /// Says that what is whole is kept, if that is so.
 fn resumable(error: export::Error, plan: &ExportPlan, location: &Location) -> anyhow::Error {
-    let is_kept = plan.shard.is_some() && matches!(location, Location::Local(_));
+    let is_kept = plan.shard.is_some() && location.local().is_some();
     match error {
         export::Error::Output(error) if is_kept => {
             anyhow!("{error}. Files that are whole are kept: the same command goes on behind them")

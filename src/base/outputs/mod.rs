@@ -5,7 +5,7 @@
 //! removed first. So a full disk or a kill leaves the files as they were; a kill between two of the
 //! last steps leaves a folder without a manifest, and the next run makes it whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -215,8 +215,7 @@ impl Outputs {
             .map_err(std::io::Error::from)
             .and_then(|()| manifest.write_all(b"\n"))
             .map_err(Error::of(&path))?;
-        if let Folder::Local(folder) = &self.folder {
-            let folder = folder.clone();
+        if let Some(folder) = self.local().map(Path::to_owned) {
             self.add(manifest)?;
             self.rename(&folder, &path)?;
             self.whole.clear();
@@ -226,6 +225,15 @@ impl Outputs {
         self.add(manifest)?;
         self.whole.clear();
         Ok(())
+    }
+
+    /// Returns the folder, if it is one of this machine.
+    fn local(&self) -> Option<&Path> {
+        match &self.folder {
+            Folder::Local(folder) => Some(folder),
+            #[cfg(feature = "object-store")]
+            Folder::Remote(_) => None,
+        }
     }
 
     /// Gives the files of a folder of this machine their names.
@@ -248,8 +256,8 @@ impl Outputs {
 
     /// Removes files of the set before that are not part of this one.
     fn remove_older(&self) -> Result<(), Error> {
-        let is_part = |name: &&String| self.whole.iter().any(|entry| entry.name == **name);
-        for name in self.before.iter().filter(|name| !is_part(name)) {
+        let whole: HashSet<&str> = self.whole.iter().map(|entry| entry.name.as_str()).collect();
+        for name in self.before.iter().filter(|name| !whole.contains(name.as_str())) {
             let path = self.path_of(name);
             let removed = match &self.folder {
                 Folder::Local(_) => fs::remove_file(&path),

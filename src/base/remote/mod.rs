@@ -118,6 +118,16 @@ impl Location {
         Err(Error::usage(text, "this program was built without the feature `object-store`"))
     }
 
+    /// Returns the path, if it is one of this machine.
+    #[must_use]
+    pub fn local(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::Local(path) => Some(path),
+            #[cfg(feature = "object-store")]
+            Self::Remote(_) => None,
+        }
+    }
+
     /// Opens a file to read it.
     ///
     /// # Errors

@@ -221,8 +221,8 @@ const OF_AZURE: [&str; 8] = [
     "SKIP_SIGNATURE",
 ];
 
-/// Tells whether credentials were given. Without them, the clients would ask a server of the network
-/// that they are in, which nobody has named.
+/// Tells whether credentials were given. Without them, the clients would ask a server of the
+/// network that they are in, which nobody has named.
 fn has_credentials(scheme: &str, given: &[(String, String)]) -> Result<(), &'static str> {
     let (start, parts, detail) = match scheme {
         "s3" | "s3a" => (

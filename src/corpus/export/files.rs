@@ -139,7 +139,7 @@ impl<'a> Files<'a> {
             after: None,
             now: now.unwrap_or_default(),
         };
-        if let Location::Local(folder) = location {
+        if let Some(folder) = location.local() {
             let kept = match (plan.shard, now) {
                 (Some(_), Some(_)) => files.resume(folder)?,
                 _ => Vec::new(),
@@ -308,7 +308,7 @@ impl<'a> Files<'a> {
         let summary = Summary::new(self.location, self.plan, &self.total, names);
         let journal = self.journal.take();
         self.outputs.publish_with(Some(&about))?;
-        if let (Some(journal), Location::Local(folder)) = (journal, self.location) {
+        if let (Some(journal), Some(folder)) = (journal, self.location.local()) {
             drop(journal);
             let path = folder.join(format!("{}{PARTIAL}", names::JOURNAL));
             fs::remove_file(&path).map_err(Error::io(&path))?;
