@@ -419,8 +419,8 @@ pub(crate) struct ExtractArgs {
     /// Read lines `{"id","url","html"}` or `{"id","html_base64"}`; print one for each, in order
     #[arg(long, group = "many", conflicts_with = "file")]
     pub jsonl: bool,
-    /// Read the pages of these WARC files, or of folders of them, `-` for standard input; print a line
-    /// of JSON for each
+    /// Read the pages of these WARC files, or of folders of them, `-` for standard input; print a
+    /// line of JSON for each
     #[arg(
         long,
         value_name = "PATH",

@@ -1,7 +1,7 @@
 //! A store made anew from WARC files: what was exchanged goes the way of a page once more.
 //!
-//! Files of this program say what a crawl knew when it read a page (its seeds and settings, the rank
-//! of each URL, what was left out of its text, where its commits were), so that the documents are
+//! Files of this program say what a crawl knew when it read a page (its seeds and settings, the
+//! rank of each URL, what was left out of its text, where its commits were), so that the documents are
 //! the same. Files of others have pages alone.
 
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ pub(super) struct Progress {
     run: Option<Place>,
     /// The last visit that was recorded.
     pub at: Place,
-    commit: Option<u64>,
+    last_commit: Option<u64>,
     pub visits: u64,
     counts: Counts,
     /// Visits that were not recorded, by reason.
@@ -136,6 +136,14 @@ impl Progress {
         batch.put(META, REBUILD, &json)
     }
 
+    /// Writes it in a transaction of its own.
+    fn commit(&self, store: &Store) -> Result<(), store::Error> {
+        let _turn = store.turn();
+        let mut batch = store.begin()?;
+        self.write(&mut batch)?;
+        batch.commit()
+    }
+
     /// Counts a visit that is not recorded.
     pub(super) fn unused(&mut self, reason: &str) {
         *self.unused.entry(reason.to_owned()).or_default() += 1;
@@ -147,7 +155,7 @@ impl Progress {
 
     /// Tells whether the crawl made a commit before a visit.
     pub(super) fn is_other_commit(&mut self, commit: u64) -> bool {
-        self.commit.replace(commit).is_some_and(|before| before != commit)
+        self.last_commit.replace(commit).is_some_and(|before| before != commit)
     }
 }
 
@@ -189,6 +197,8 @@ pub fn rebuild(
     drop(snapshot);
     fix_rules(store, &settings.normalize)?;
     let mut progress = resumed.unwrap_or_default();
+    // From here on, the store is one that is made of files.
+    progress.commit(store)?;
     let mut source = Source::new(files, settings, &progress);
     let mut step = match progress.run.clone() {
         Some(place) => Step::Run(run_at(files, &place, settings)?),
@@ -219,11 +229,7 @@ pub fn rebuild(
         return Err(RebuildError::Nothing);
     }
     progress.done = true;
-    let turn = store.turn();
-    let mut batch = store.begin()?;
-    progress.write(&mut batch)?;
-    batch.commit()?;
-    drop(turn);
+    progress.commit(store)?;
     let snapshot = store.snapshot()?;
     let mut unused = progress.unused;
     for (reason, count) in progress.counts.unused {
@@ -289,7 +295,7 @@ impl<'a> Common<'a> {
             settings.scope = ScopeKind::Any;
         }
         if progress.run != run.place {
-            progress.commit = None;
+            progress.last_commit = None;
         }
         progress.run.clone_from(&run.place);
         let context = Context { clock: Clock::hand(run.date), ..Context::default() };

@@ -2,8 +2,8 @@
 //!
 //! A file is called `NAME.open` while it is written. What was written is tied to the commits of a
 //! store: [`Archive::sync`] brings it to the disk and tells how far it is, the store commits that
-//! with its pages, and [`Archive::committed`] lets full files have their names, each with its index.
-//! After a crash, [`recover`] cuts what no commit tells of.
+//! with its pages, and [`Archive::committed`] lets full files have their names, each with its
+//! index. After a crash, [`recover`] cuts what no commit tells of.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};

@@ -140,7 +140,7 @@ impl PackedExchange {
             date: self.date,
             media: media.to_owned(),
             status: Some(self.status),
-            digest: Some(self.digest),
+            digest: (self.status != 304).then_some(self.digest),
         };
         let response = if is_revisit { self.revisit(original)? } else { self.response };
         let concurrent = ("WARC-Concurrent-To", format!("<{}>", self.request_id));

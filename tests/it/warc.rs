@@ -5,11 +5,14 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::localweb::{Body, Page, Site, demo};
-use uniqcrawl::store::Store;
+use uniqcrawl::store::{Store, View as _};
 
 use crate::python::venv;
 use crate::support::{Web, check_clean, clusters, crawl, page, prose};
@@ -153,7 +156,7 @@ fn the_tools_of_the_field_read_what_a_crawl_keeps() {
         "user-agent: uniqcrawl/",
         "HTTP/1.1 301 Status\r\n",
         "x-crawler-transfer-encoding: chunked\r\n",
-        "WARC-IP-Address: 127.0.0.1\r\n",
+        "WARC-IP-Address: 127.77.0.1\r\n",
         "WARC-Truncated: disconnect\r\n",
         "WARC-Truncated: unspecified\r\n",
         "software: uniqcrawl/",
@@ -258,6 +261,68 @@ fn a_store_that_is_made_from_files_has_the_documents_of_the_crawl() {
     let on = run(folder, &[&usual[..], &["--store", "made", "--json"]].concat());
     let on: Value = serde_json::from_slice(&on.stdout).unwrap();
     assert_eq!(on["pages"], 0, "{on}");
+}
+
+/// Several runs, in which pages change, stay as they are by what their server says, and go.
+#[test]
+fn further_visits_are_kept_and_made_anew() {
+    let day = Arc::new(AtomicU64::new(0));
+    let today = Arc::clone(&day);
+    let links: Vec<String> = (0..12).map(|number| format!("/{number}")).collect();
+    let site = Site::new().handler(move |request| {
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        if request.target == "/" {
+            return Some(Page::html(page("Front", &prose(900, 80), &links)));
+        }
+        let number = request.target[1..].parse::<u64>().ok()?;
+        let day = today.load(Ordering::SeqCst);
+        if day > 0 && number == 1 {
+            return Some(Page::status(410));
+        }
+        let seed = if day > 0 && number % 3 == 0 { number + 500 } else { number };
+        let tag = format!("\"{seed}\"");
+        if request.header("If-None-Match") == Some(&tag) {
+            return Some(Page::body(Body::Bytes(Vec::new())).header("ETag", &tag))
+                .map(|page| Page { status: 304, ..page });
+        }
+        let text = page(&format!("Story {seed}"), &prose(seed, 100), &[]);
+        Some(Page::html(text).header("ETag", &tag))
+    });
+    let web = Web::one(site);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let text = "[recrawl]\ninterval_min = \"1s\"\ninterval_first = \"1s\"\ninterval_max = \"1s\"\n\
+                seed_interval_max = \"1s\"\n[crawl]\nprobe_error_page = false\n\
+                [frontier.discover]\nusual_place = false\n";
+    fs::write(folder.join("c.toml"), text).unwrap();
+    let seed = web.web.url(0);
+    let arguments = [&seed, "--config", "c.toml", "--recrawl", "--store", "s", "--warc", "kept"];
+    for run_of_day in 0..3 {
+        day.store(u64::from(run_of_day > 0), Ordering::SeqCst);
+        let done = run(folder, &arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        std::thread::sleep(Duration::from_millis(1_100));
+    }
+    fs::write(folder.join("expected.json"), "{\"payloads\": {}, \"warcinfo\": 3}").unwrap();
+    assert_eq!(reader(&["check", "kept", "expected.json"], folder)["files"], 3);
+    let mut text = Vec::new();
+    for file in warc_files(&folder.join("kept")) {
+        let file = fs::File::open(file).unwrap();
+        flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text).unwrap();
+    }
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.matches("revisit/server-not-modified").count() > 10);
+    assert!(text.contains("WARC-Refers-To-Date: "));
+    let made = succeed(folder, &["rebuild", "--warc", "kept", "--store", "made", "--json"]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    assert_eq!((&made["unused"], &made["faults"]), (&json!({}), &json!({})));
+    let read = |name: &str| {
+        let store = Store::open(&folder.join(name), 1 << 24).unwrap();
+        check_clean(&store);
+        store.snapshot().unwrap().len(DOCUMENTS).unwrap()
+    };
+    assert_eq!(read("s"), read("made"));
+    assert_eq!(exported(folder, "s"), exported(folder, "made"));
 }
 
 #[test]

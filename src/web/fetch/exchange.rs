@@ -1,7 +1,7 @@
 //! What was sent and what came, as far as the HTTP client tells it, for who keeps it.
 //!
-//! The client sends names of headers in small letters and gives those of the answer likewise, in the
-//! order in which it keeps them; it undoes chunks. Secrets are not kept.
+//! The client sends names of headers in small letters and gives those of the answer likewise, in
+//! the order in which it keeps them; it undoes chunks. Secrets are not kept.
 
 use std::net::IpAddr;
 
