@@ -88,6 +88,7 @@ fn what_the_tests_need_is_named_where_it_cannot_be_installed() {
         "google-chrome-stable",
         "valkey-server",
         "fc-list=a font",
+        "python3",
     ]);
     let told = String::from_utf8(out.stderr).unwrap();
     assert!(out.status.code() == Some(1) && told.contains("cargo, of Rust 1."), "{told}");
