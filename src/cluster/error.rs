@@ -22,8 +22,8 @@ pub enum Error {
     Unreachable(String),
     /// A node does not let us in.
     #[error(
-        "{node} refuses user `{user}`: {detail}: give user and password of an account that may run \
-         FCALL, FUNCTION, INFO, CLUSTER and the keys `{prefix}:*`"
+        "{node} refuses user `{user}`: {detail}: give user and password of an account that has \
+         `~{prefix}:* +@read +@write +@scripting +info +cluster +time +ping`"
     )]
     Refused {
         /// The node.

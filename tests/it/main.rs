@@ -18,6 +18,7 @@ mod cli;
 mod cluster;
 mod cluster_corpus;
 mod cluster_kill;
+mod cluster_tls;
 mod corpus;
 mod crawl;
 mod damage;

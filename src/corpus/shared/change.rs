@@ -12,6 +12,7 @@ use crate::store;
 
 use super::commit::{Outcome, Plan, makes};
 use super::keys::SharedKeys;
+use super::postings::id_of;
 use super::unit::Unit;
 use super::{Error, SharedCorpus};
 
@@ -84,13 +85,19 @@ impl SharedCorpus {
         let keys = self.announce(tasks, left)?;
         let number = |at: usize| tasks[at].announced.as_ref().map(|announced| announced.number);
         let mut units: Vec<Unit<'_>> = left.iter().map(|at| Unit::new(self, number(*at))).collect();
+        for ((at, unit), keys) in left.iter().zip(&mut units).zip(&keys) {
+            if let Some(article) = tasks[*at].article {
+                let id = id_of(article);
+                unit.know_id(id.0, keys.of_id(id.0));
+            }
+        }
         self.preload(tasks, left, &keys, &units)?;
         let (mut tried, mut done) = (Vec::new(), Vec::new());
         let (config, now) = (&self.config, self.now());
         for ((at, unit), keys) in left.iter().copied().zip(&mut units).zip(&keys) {
             let result = work(at, &mut Placer { batch: unit, index: keys, config, now })?;
             if !unit.waits() {
-                tried.push(Tried { at, plan: self.plan(unit)? });
+                tried.push(Tried { at, plan: self.plan(unit, number(at))? });
                 done.push((result, unit.counts()));
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cluster::{Change, Posting, Settled, Version, Write, Written};
+use crate::cluster::{Change, Posting, Settled, Table, Version, Write, Written};
 use crate::store::{Error, Name};
 
 use super::SharedCorpus;
@@ -35,10 +35,19 @@ pub(super) enum Outcome {
 }
 
 impl SharedCorpus {
-    /// Plans the writing of all that a transaction has changed.
-    pub(super) fn plan(&self, unit: &Unit<'_>) -> Result<Plan, Error> {
+    /// Plans the writing of all that a transaction has changed. `announced` is the number of an
+    /// article that is placed.
+    pub(super) fn plan(&self, unit: &Unit<'_>, announced: Option<u64>) -> Result<Plan, Error> {
         let mut plan = Plan::default();
-        for ChangedDocument { number, version, was, is } in unit.changed()? {
+        for ChangedDocument { number, version, was, mut is } in unit.changed()? {
+            if version == Version::NONE && Some(number) != announced {
+                // Nobody knew that it comes: whoever races did not see it, and it is looked at
+                // again.
+                let table = Name::Reviews;
+                let review = PartRow { table, key: Vec::new(), row: Vec::new() };
+                is.retain(|row| row.table != table);
+                is.push(review);
+            }
             let before = self.postings_of(number, &was)?;
             let after = self.postings_of(number, &is)?;
             plan.added.extend(after.difference(&before));
@@ -87,13 +96,14 @@ impl SharedCorpus {
         let mut taken = BTreeSet::new();
         for (at, (one, announced)) in tried.iter().zip(announced).enumerate() {
             let number = announced.map(|announced| announced.number);
+            let all = with_root(&one.plan, number);
             if one.plan.writes.iter().any(|write| taken.contains(&write.document)) {
                 // Another one of these was faster.
                 outcomes[at] = Outcome::Conflict;
                 continue;
             }
             taken.extend(one.plan.writes.iter().map(|write| write.document));
-            match one.plan.writes.as_slice() {
+            match all.as_slice() {
                 [] => {}
                 [write] if write.version == Version::NONE && Some(write.document) == number => {
                     settles.push((at, write.clone()));
@@ -153,6 +163,20 @@ impl SharedCorpus {
         }
         Ok(())
     }
+}
+
+/// What is written, and with it, where the article gives a document another root, that it is
+/// pending and not marked: who is older and has looked before must be looked for.
+fn with_root(plan: &Plan, announced: Option<u64>) -> Vec<Write> {
+    let mut writes = plan.writes.clone();
+    let moves_root = plan.added.iter().any(|posting| matches!(posting.table, Table::Near(_)));
+    if let Some(document) = announced
+        && moves_root
+        && !makes(plan, document)
+    {
+        writes.push(Write { document, version: Version::NONE, row: Vec::new() });
+    }
+    writes
 }
 
 /// Tells whether a document was made of an article that was announced under its number.

@@ -76,6 +76,11 @@ impl SharedKeys {
         Ok(documents)
     }
 
+    /// Documents that may have an identifier.
+    pub(super) fn of_id(&self, id: u128) -> Vec<u64> {
+        self.documents(&of_id(id, None))
+    }
+
     fn documents(&self, posting: &Posting) -> Vec<u64> {
         let found = self.found.borrow();
         let found = found.get(&(posting.table, posting.key));
@@ -176,10 +181,14 @@ impl SharedCorpus {
 
     /// The document of an identifier.
     pub(super) fn document_of_id(&self, unit: &Unit<'_>, id: u128) -> Result<Option<u64>, Error> {
-        let keys = SharedKeys::default();
-        let posting = of_id(id, None);
-        keys.ask(self, &[posting])?;
-        let documents = keys.documents(&posting);
+        let documents = match unit.known_id(id) {
+            Some(documents) => documents,
+            None => {
+                let keys = SharedKeys::default();
+                keys.ask(self, &[of_id(id, None)])?;
+                keys.of_id(id)
+            }
+        };
         unit.load(&documents)?;
         for number in documents {
             let document: Option<Document> = unit.get(DOCUMENTS, number)?;

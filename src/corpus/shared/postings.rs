@@ -41,6 +41,11 @@ pub(super) fn of_text(hash: u128, document: Option<u64>) -> Posting {
     Posting { table, key: exact_key(hash), each: 1, document }
 }
 
+/// The identifier of an article that becomes a document.
+pub(super) fn id_of(article: &Article) -> DocId {
+    DocId::of(&article.address, &article.title, article.keys.text.hash)
+}
+
 impl SharedCorpus {
     /// The postings by which near-duplicates are found.
     pub(super) fn near(&self, keys: &ArticleKeys, document: Option<u64>) -> Vec<Posting> {
@@ -63,8 +68,7 @@ impl SharedCorpus {
         if article.keys.text.words > 0 {
             postings.insert(of_text(article.keys.text.hash, document));
         }
-        let id = DocId::of(&article.address, &article.title, article.keys.text.hash);
-        postings.insert(of_id(id.0, document));
+        postings.insert(of_id(id_of(article).0, document));
         postings.insert(of_url(&article.address, document));
         postings
     }

@@ -20,6 +20,8 @@ pub(super) struct Unit<'a> {
     pub corpus: &'a SharedCorpus,
     /// The number of the article that is placed: what is pending and older is waited for.
     asker: Option<u64>,
+    /// Identifiers, and the documents that may have them, as far as they were asked for.
+    ids: HashMap<u128, Vec<u64>>,
     /// It is not used as the number of a document yet, and of a content.
     spare: [bool; 2],
     state: RefCell<State>,
@@ -64,7 +66,17 @@ pub(super) struct ChangedDocument {
 impl<'a> Unit<'a> {
     pub(super) fn new(corpus: &'a SharedCorpus, asker: Option<u64>) -> Self {
         let spare = [asker.is_some(); 2];
-        Self { corpus, asker, spare, state: RefCell::default() }
+        Self { corpus, asker, ids: HashMap::new(), spare, state: RefCell::default() }
+    }
+
+    /// Notes which documents may have an identifier.
+    pub(super) fn know_id(&mut self, id: u128, documents: Vec<u64>) {
+        self.ids.insert(id, documents);
+    }
+
+    /// Returns what was noted.
+    pub(super) fn known_id(&self, id: u128) -> Option<Vec<u64>> {
+        self.ids.get(&id).cloned()
     }
 
     /// Tells whether something pending was met that must be waited for.
