@@ -192,7 +192,10 @@ fn show(summary: &Summary, plan: &ExportPlan) {
         println!("  {} others are not taken by --where", number(summary.filtered));
     }
     let path = summary.duplicates_path.display();
-    println!("{} dropped copies in {path}", number(summary.duplicates));
+    let is_there = summary.files.iter().any(|file| file.starts_with(List::Duplicates.as_str()));
+    // Of shards, those without a dropped copy have no list of them.
+    let place = if is_there { format!(" in {path}") } else { String::new() };
+    println!("{} dropped copies{place}", number(summary.duplicates));
     if summary.skipped > 0 {
         println!("  {} of them not fetched, by a rule", number(summary.skipped));
     }

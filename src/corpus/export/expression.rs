@@ -518,7 +518,7 @@ mod tests {
             ("copies > many", 10, "`many` is no value of `copies`, which is a number"),
             ("published > soon", 13, "2026-11-21"),
             ("language in zh", 13, "`(` is expected"),
-            ("language in (zh; en)", 17, "`,` or `)` is expected"),
+            ("language in (zh; en)", 18, "`,` or `)` is expected"),
             ("(copies > 1", 12, "`)`, `and` or `or`"),
             ("copies > 1 copies < 5", 12, "`and`, `or` or the end"),
             ("copies not > 1", 12, "after `not`"),

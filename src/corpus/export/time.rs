@@ -32,7 +32,7 @@ impl Span {
         let civil = match text.len() {
             4 => Self::days(&format!("{text}-01-01"), 1.year()),
             7 => Self::days(&format!("{text}-01"), 1.month()),
-            10 => Self::days(text, 1.day()),
+            8 | 10 => Self::days(text, 1.day()),
             _ => None,
         };
         if civil.is_some() {
@@ -80,6 +80,7 @@ mod tests {
             ("2026", "2026-01-01T00:00:00Z", 365 * 24),
             ("2026-11", "2026-11-01T00:00:00Z", 30 * 24),
             ("2026-11-21", "2026-11-21T00:00:00Z", 24),
+            ("20261121", "2026-11-21T00:00:00Z", 24),
         ] {
             let span = Span::read(text).unwrap();
             assert_eq!(span.from.to_string(), from, "{text}");
@@ -90,8 +91,7 @@ mod tests {
             assert_eq!(span.from.to_string(), "2026-11-21T00:00:00Z", "{text}");
             assert_eq!(span.until.0 - span.from.0, 1000, "{text}");
         }
-        for text in ["", "soon", "20261121", "2026-13", "2026-02-30", "yesterday", "12345678901234"]
-        {
+        for text in ["", "soon", "2026-13", "2026-02-30", "yesterday", "12345678901234"] {
             assert_eq!(Span::read(text), None, "{text}");
         }
     }
