@@ -1,8 +1,8 @@
 //! A store made anew from WARC files: what was exchanged goes the way of a page once more.
 //!
 //! Files of this program say what a crawl knew when it read a page (its seeds and settings, the
-//! rank of each URL, what was left out of its text, where its commits were), so that the documents are
-//! the same. Files of others have pages alone.
+//! rank of each URL, what was left out of its text, where its commits were), so that the documents
+//! are the same. Files of others have pages alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

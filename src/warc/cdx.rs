@@ -217,7 +217,8 @@ mod tests {
             digest: Some(Digest::of(&[b""])),
         };
         let expected = "org,example)/a?b=\"c\" 20261124120000 \
-            {\"url\":\"http://Example.org/A?b=\\\"c\\\"\",\"mime\":\"text/html\",\"status\":\"200\",\
+            {\"url\":\"http://Example.org/A?b=\\\"c\\\"\",\
+            \"mime\":\"text/html\",\"status\":\"200\",\
             \"digest\":\"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\",\
             \"length\":\"7\",\"offset\":\"9\",\"filename\":\"x.warc.gz\"}\n";
         let made = line.line("x.warc.gz", 9, 7);
