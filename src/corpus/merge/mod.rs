@@ -168,7 +168,7 @@ pub fn merge(
         tell(placed, of);
     }
     let base = progress.base.clone();
-    work.settle(progress)?;
+    work.settle(&progress)?;
     drop(work);
     let summary = finish::verify(&store, &sources, &order, &base)?;
     drop(store);
@@ -360,7 +360,7 @@ impl Work<'_> {
 
     /// Looks at all matches that were less than certain, until none moves, and puts the index into
     /// the store.
-    fn settle(&self, progress: Progress) -> Result<(), MergeError> {
+    fn settle(&self, progress: &Progress) -> Result<(), MergeError> {
         if !progress.settled {
             let mut batch = self.begin()?;
             let until = clusters::newest(&batch)?;
