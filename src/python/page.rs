@@ -43,8 +43,8 @@ impl Extracted {
 /// Read a page: its title, main text, authors, date and links.
 ///
 /// `html` is a str, or bytes in any charset. `url` is where the page stands, to which its links are
-/// relative; a page without it has absolute links only. With `markdown`, the text is Markdown. No page
-/// is an error.
+/// relative; a page without it has absolute links only. With `markdown`, the text is Markdown. No
+/// page is an error.
 #[pyfunction]
 #[pyo3(signature = (html, url=None, *, markdown=false))]
 pub(super) fn extract(

@@ -94,9 +94,17 @@ fn stores_become_the_store_that_one_crawl_of_both_makes_and_a_kill_changes_nothi
     let found = crawl(&["inspect", part, "--store", "ab", "--json"], path);
     let found: Value = serde_json::from_slice(&found.stdout).unwrap();
     assert_eq!(found["document"]["docId"], list[0]["into"]);
-    // Once more changes nothing.
+    // Once more changes nothing, and brings what has come to a store since.
     merge(&["a", "b", "--into", "ab"], path);
-    assert_eq!(read(&path.join("ab")), merged);
+    assert_eq!((read(&path.join("ab")), ids("ab", path)), (merged.clone(), after.clone()));
+    let more = Web::one(Site::new().html("/", page("More", &prose(777, 90), &[])));
+    fs::create_dir(path.join("grown")).unwrap();
+    fs::copy(path.join("b/store.redb"), path.join("grown/store.redb")).unwrap();
+    crawl_into(&path.join("grown"), &more, &[0]);
+    fs::create_dir(path.join("all")).unwrap();
+    fs::copy(path.join("ab/store.redb"), path.join("all/store.redb")).unwrap();
+    let told = merge(&["b", "grown", "--into", "all"], path);
+    assert_eq!(told["merged"]["documents"], merged.len() + 1);
 
     for event in ["copied:9", "replaced:1", "merging:1", "merged part:1", "settling:1"] {
         crash(&["store", "merge", "a", "b", "--into", "killed"], path, event);

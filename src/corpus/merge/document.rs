@@ -17,6 +17,8 @@ use crate::store::{
 /// A store that becomes part of another one.
 pub(super) struct Source {
     pub folder: PathBuf,
+    /// By which a merge that goes on knows it.
+    pub key: String,
     pub number: u64,
     pub snapshot: Snapshot,
     pub documents: u64,
@@ -38,6 +40,7 @@ impl Source {
         }
         Ok(Self {
             folder: folder.to_owned(),
+            key: folder.canonicalize().unwrap_or_default().display().to_string(),
             number: number.transpose()?.unwrap_or(0),
             documents: snapshot.len(DOCUMENTS)?,
             features: store.setting("features")?,

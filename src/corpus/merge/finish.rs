@@ -53,7 +53,7 @@ pub(super) fn verify(
     store: &Store,
     sources: &[Source],
     order: &MergeOrder<'_>,
-    base: u64,
+    base: &str,
 ) -> Result<MergeSummary, MergeError> {
     let snapshot = store.snapshot()?;
     let mut told = Vec::new();
@@ -82,16 +82,16 @@ pub(super) fn verify(
             Ok(())
         })?
         .map_err(|_| crate::store::BadRow { kind: "document", detail: "it cannot be told" })?;
-        let base = source.number == base;
+        let is_base = source.key == base;
         told.push(MergedSource {
             folder: source.folder.clone(),
             store_number: source.number,
-            base,
+            base: is_base,
             documents: source.documents,
             became_part,
             gone,
             copies,
-            waiting: if base { 0 } else { waiting(&source.snapshot)? },
+            waiting: if is_base { 0 } else { waiting(&source.snapshot)? },
         });
     }
     let number = snapshot.bytes(META, STORE_NUMBER)?.map(|row| read_number(&row)).transpose()?;

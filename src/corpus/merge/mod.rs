@@ -116,12 +116,12 @@ pub struct MergeOrder<'a> {
 /// How far a merge has come.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Progress {
-    /// Number of the store of which this one began as a copy; 0 for none.
-    base: u64,
+    /// Folder of the store of which this one began as a copy; empty for none.
+    base: String,
     /// The last content before the first one that was placed.
     first: u64,
-    /// Where to go on, by the number of each store.
-    next: BTreeMap<u64, Step>,
+    /// Where to go on, by the folder of each store; empty when all is done.
+    next: BTreeMap<String, Step>,
     /// Nothing was placed since the last look at all matches.
     settled: bool,
 }
@@ -161,15 +161,16 @@ pub fn merge(
     let mut placed = 0;
     for source in &sources {
         let before = placed;
-        if source.number != progress.base {
+        if source.key != progress.base {
             work.take_over(source, &mut progress, |documents| tell(before + documents, of))?;
         }
         placed += source.documents;
         tell(placed, of);
     }
-    work.settle(&mut progress)?;
+    let base = progress.base.clone();
+    work.settle(&progress)?;
     drop(work);
-    let summary = finish::verify(&store, &sources, &order, progress.base)?;
+    let summary = finish::verify(&store, &sources, &order, &base)?;
     drop(store);
     Ok(summary)
 }
@@ -193,11 +194,7 @@ fn open_all(order: &MergeOrder<'_>) -> Result<Vec<Source>, MergeError> {
             return Err(MergeError::Twice(folder.clone()));
         }
         let store = Store::open_to_read(folder, SOURCE_CACHE_BYTES)?;
-        let source = Source::new(folder, store)?;
-        if let Some(twin) = sources.iter().find(|other| other.number == source.number) {
-            tracing::warn!(store = %twin.folder.display(), "a copy of this store is named, too");
-        }
-        sources.push(source);
+        sources.push(Source::new(folder, store)?);
     }
     Ok(sources)
 }
@@ -219,7 +216,7 @@ fn begin_with(sources: &[Source], order: &MergeOrder<'_>) -> Result<(), MergeErr
     batch.put(META, "next_content", &first)?;
     batch.put(META, CHANGES_EPOCH, &number.to_be_bytes().to_vec())?;
     batch.remove(META, CHANGES_FROM)?;
-    let base = Progress { base: base.number, ..Progress::default() };
+    let base = Progress { base: base.key.clone(), ..Progress::default() };
     write_progress(&mut batch, &base)?;
     batch.commit()?;
     work.finish()?;
@@ -292,7 +289,7 @@ impl Work<'_> {
         progress: &mut Progress,
         mut tell: impl FnMut(u64),
     ) -> Result<(), MergeError> {
-        let mut step = progress.next.get(&source.number).copied();
+        let mut step = progress.next.get(&source.key).copied();
         if step != Some(Step::Done) {
             if progress.settled || progress.next.is_empty() {
                 // Matches of what was there before have had their looks.
@@ -322,7 +319,7 @@ impl Work<'_> {
                 placed += 1;
             }
             Looks::default().step(&mut self.placer(&mut batch, source.latest))?;
-            progress.next.insert(source.number, next);
+            progress.next.insert(source.key.clone(), next);
             write_progress(&mut batch, progress)?;
             tracing::trace!("merging");
             batch.commit()?;
@@ -333,7 +330,7 @@ impl Work<'_> {
         if step == Some(Step::Sent) {
             self.take_sent(source)?;
             let mut batch = self.begin()?;
-            progress.next.insert(source.number, Step::Done);
+            progress.next.insert(source.key.clone(), Step::Done);
             write_progress(&mut batch, progress)?;
             batch.commit()?;
         }
@@ -363,7 +360,7 @@ impl Work<'_> {
 
     /// Looks at all matches that were less than certain, until none moves, and puts the index into
     /// the store.
-    fn settle(&self, progress: &mut Progress) -> Result<(), MergeError> {
+    fn settle(&self, progress: &Progress) -> Result<(), MergeError> {
         if !progress.settled {
             let mut batch = self.begin()?;
             let until = clusters::newest(&batch)?;
@@ -378,8 +375,8 @@ impl Work<'_> {
                     break;
                 }
             }
-            progress.settled = true;
-            write_progress(&mut batch, progress)?;
+            // The same order brings later what has come to its stores since.
+            write_progress(&mut batch, &Progress { settled: true, ..Progress::default() })?;
             tracing::trace!("settling");
             batch.commit()?;
         }
