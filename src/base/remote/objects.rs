@@ -236,8 +236,8 @@ fn has_credentials(scheme: &str, given: &[(String, String)]) -> Result<(), &'sta
             "GOOGLE_",
             &OF_GOOGLE[..],
             "the environment has no credentials: GOOGLE_SERVICE_ACCOUNT or \
-             GOOGLE_APPLICATION_CREDENTIALS, the path of a file of keys; GOOGLE_SKIP_SIGNATURE=true \
-             for a public bucket",
+             GOOGLE_APPLICATION_CREDENTIALS, the path of a file of keys; \
+             GOOGLE_SKIP_SIGNATURE=true for a public bucket",
         ),
         _ => (
             "AZURE_",
