@@ -59,7 +59,7 @@ pub(super) struct Judged<'s> {
     pub(super) report: DedupReport,
     pub(super) sources: &'s Sources,
     /// The lines of documents that are not kept as they were read.
-    pub(super) made: SpoolReader,
+    pub(super) made: Option<SpoolReader>,
     /// Lines are kept in another form than that in which they were read.
     pub(super) is_changed: bool,
     pub(super) format: KeptFormat,
@@ -217,7 +217,7 @@ impl<'s> FirstPass<'s> {
             rejected: outputs.create(REJECTED)?,
             first_fault: None,
             filtered,
-            made: Spool::new(outputs.temporary(MADE))?,
+            made: Spool::new(outputs.temporary(MADE)),
             records: vec![0; sources.all().len()],
         })
     }

@@ -9,32 +9,39 @@ use crate::base::remote::Location;
 use super::Error;
 use super::input::Named;
 
-/// Lines that are written one after the other, and then read in their order.
+/// Lines that are written one after the other, and then read in their order. Without lines there is
+/// no file.
 pub(crate) struct Spool {
     path: PathBuf,
-    file: zstd::Encoder<'static, File>,
+    file: Option<zstd::Encoder<'static, File>>,
 }
 
 impl Spool {
-    pub(crate) fn new(path: PathBuf) -> Result<Self, Error> {
-        let file = File::create(&path).and_then(|file| zstd::Encoder::new(file, -1));
-        let file = file.map_err(Error::io(&path))?;
-        Ok(Self { path, file })
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: None }
     }
 
     pub(crate) fn push(&mut self, line: &str) -> Result<(), Error> {
-        let written = self.file.write_all(line.as_bytes());
-        written.and_then(|()| self.file.write_all(b"\n")).map_err(Error::io(&self.path))
+        let failed = Error::io(&self.path);
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = File::create(&self.path).and_then(|file| zstd::Encoder::new(file, -1));
+                self.file.insert(file.map_err(&failed)?)
+            }
+        };
+        file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
     }
 
-    pub(crate) fn read(self) -> Result<SpoolReader, Error> {
-        let Self { path, file } = self;
+    /// Returns a reader; none if there is no line.
+    pub(crate) fn read(self) -> Result<Option<SpoolReader>, Error> {
+        let Self { path, file: Some(file) } = self else { return Ok(None) };
         let reopened = file
             .finish()
             .and_then(|mut file| file.flush())
             .and_then(|()| zstd::Decoder::new(File::open(&path)?));
         let reader = BufReader::new(reopened.map_err(Error::io(&path))?);
-        Ok(SpoolReader { path, reader, line: Vec::new() })
+        Ok(Some(SpoolReader { path, reader, line: Vec::new() }))
     }
 }
 

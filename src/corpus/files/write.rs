@@ -12,6 +12,7 @@ use crate::neardup::{Cluster, Clusterer, Key, Membership};
 use super::input::{Kind, LineRead, Lines, Record, Source, Sources};
 use super::kept::KeptFile;
 use super::run::{Judged, is_made};
+use super::spool::SpoolReader;
 use super::storage::RunStorage;
 use super::{DedupReport, Error, KeptFormat};
 
@@ -160,8 +161,8 @@ impl<'s> Copying<'s> {
     fn made(&mut self, at: usize) -> Result<(), Error> {
         while let Some(next) = self.next(at)? {
             let is_kept = self.settle(&next.id)?;
-            let line = self.judged.made.next()?;
-            if is_kept {
+            let made = self.judged.made.as_mut().map(SpoolReader::next).transpose()?;
+            if let Some(line) = made.filter(|_| is_kept) {
                 self.kept.line(line)?;
             }
         }
