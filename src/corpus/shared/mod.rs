@@ -192,7 +192,7 @@ impl SharedCorpus {
         each: &mut dyn FnMut(SharedDocument) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut all = Vec::new();
-        self.engine.borrow_mut().each_document(&mut |engine, numbers| {
+        self.engine.borrow_mut().each_document(|engine, numbers| {
             let found = engine.read(&numbers)?;
             let live = |(number, found)| matches!(found, Found::Live(_)).then_some(number);
             all.extend(numbers.into_iter().zip(found).filter_map(live));
