@@ -37,7 +37,9 @@ use texts::Texts;
 use unit::Unit;
 
 pub use place::SentArticle;
+pub use rows::ShortDocument;
 pub use second::SharedLooked;
+pub use texts::StoredPlaceOfText;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
 const SPAN: Duration = Duration::from_secs(5);
