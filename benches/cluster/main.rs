@@ -195,7 +195,9 @@ fn place(articles: u64, workers: u64, batch: u64) {
     }
     let begun = Instant::now();
     fs::write(folder.path().join("go"), "").unwrap();
-    children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
     let seconds = begun.elapsed().as_secs_f64();
     let after = Nodes::used();
     let mut sums = [0_u64; 4];
@@ -260,11 +262,13 @@ fn race(articles: u64, workers: u64, killed: u64, paused: u64) {
                 None => {}
             }
         }
-        over.iter().for_each(|worker| _ = children.remove(worker));
+        for worker in over {
+            children.remove(&worker);
+        }
         sleep(Duration::from_millis(5));
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let pauses: u64 = (0..workers)
+    let slept: u64 = (0..workers)
         .map(|worker| fs::read(task(worker).file("pauses")).map_or(0, |bytes| bytes.len() as u64))
         .sum();
     // Whoever died last has left something pending.
@@ -288,7 +292,7 @@ fn race(articles: u64, workers: u64, killed: u64, paused: u64) {
     let looked = corpus.look_again().unwrap();
     let (stored, twice, double) = count(&corpus);
     println!(
-        "{articles} racing articles, {workers} workers, {deaths} killed, {pauses} paused: {} lost, \
+        "{articles} racing articles, {workers} workers, {deaths} killed, {slept} paused: {} lost, \
          {twice} in two documents, {before} double canonicals before the second look and {double} \
          after it ({} moved, {} merged), {seconds:.0} s",
         articles - stored,

@@ -51,8 +51,7 @@ impl Change {
     }
 
     fn name(self) -> String {
-        let digits: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("t{digits}")
+        format!("t{:032x}", u128::from_be_bytes(self.0))
     }
 }
 

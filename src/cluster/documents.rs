@@ -194,7 +194,9 @@ impl Engine {
         }
         let mut set = cmd("HSET");
         set.arg(format!("{}counts:{worker:016x}", self.base(partition_of(worker))));
-        counts.iter().for_each(|(name, count)| _ = set.arg(name).arg(*count));
+        for (name, count) in counts {
+            set.arg(name).arg(*count);
+        }
         self.ask_one(set).map(drop)
     }
 
@@ -235,7 +237,7 @@ impl Engine {
     /// Documents that come or go meanwhile may be missing.
     pub fn each_document(
         &mut self,
-        each: &mut dyn FnMut(&mut Self, Vec<u64>) -> Result<(), Error>,
+        mut each: impl FnMut(&mut Self, Vec<u64>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Hashes are numbered: the last one is where the last number is.
         for hash in 0..=self.last_hash()? {

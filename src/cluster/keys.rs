@@ -146,9 +146,13 @@ impl Engine {
         let mut commands = Vec::new();
         for steps in order.chunk_by(|one, next| one.0 == next.0) {
             let mut call = self.function(function, steps[0].0);
-            first.iter().for_each(|argument| _ = call.arg(argument.as_slice()));
+            for argument in first {
+                call.arg(argument.as_slice());
+            }
             for (_, _, arguments) in steps {
-                arguments.iter().for_each(|argument| _ = call.arg(argument.as_slice()));
+                for argument in arguments {
+                    call.arg(argument.as_slice());
+                }
             }
             commands.push(call);
         }

@@ -19,6 +19,7 @@ use uniqcrawl::corpus::files::{
 use uniqcrawl::corpus::index::{
     StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable,
 };
+use uniqcrawl::corpus::shared::{ShortDocument, StoredPlaceOfText};
 use uniqcrawl::crawl::jobs::{JobProgress, Run, RunCounts};
 use uniqcrawl::frontier::duplicate_feed::{Feed, FeedHost};
 use uniqcrawl::frontier::rules::UrlRule;
@@ -173,6 +174,8 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<StoredCandidates>(),
         row_kind::<JobProgress>(),
         row_kind::<Run>(),
+        row_kind::<ShortDocument>(),
+        row_kind::<StoredPlaceOfText>(),
     ];
     let listed: BTreeSet<&str> = kinds.iter().map(|kind| kind.name).collect();
     assert_eq!(listed, declared_rows(&file("src")).iter().map(String::as_str).collect());

@@ -40,7 +40,9 @@ impl SharedKeys {
             let is_new = |one: &&Posting| !found.contains_key(&(one.table, one.key));
             postings.iter().filter(is_new).copied().collect()
         };
-        missing.iter_mut().for_each(|posting| posting.document = None);
+        for posting in &mut missing {
+            posting.document = None;
+        }
         if missing.is_empty() {
             return Ok(());
         }
@@ -181,13 +183,12 @@ impl SharedCorpus {
 
     /// The document of an identifier.
     pub(super) fn document_of_id(&self, unit: &Unit<'_>, id: u128) -> Result<Option<u64>, Error> {
-        let documents = match unit.known_id(id) {
-            Some(documents) => documents,
-            None => {
-                let keys = SharedKeys::default();
-                keys.ask(self, &[of_id(id, None)])?;
-                keys.of_id(id)
-            }
+        let documents = if let Some(documents) = unit.known_id(id) {
+            documents
+        } else {
+            let keys = SharedKeys::default();
+            keys.ask(self, &[of_id(id, None)])?;
+            keys.of_id(id)
         };
         unit.load(&documents)?;
         for number in documents {

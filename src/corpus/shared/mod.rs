@@ -37,7 +37,9 @@ use texts::Texts;
 use unit::Unit;
 
 pub use place::SentArticle;
+pub use rows::ShortDocument;
 pub use second::SharedLooked;
+pub use texts::StoredPlaceOfText;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
 const SPAN: Duration = Duration::from_secs(5);
@@ -192,7 +194,7 @@ impl SharedCorpus {
         each: &mut dyn FnMut(SharedDocument) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut all = Vec::new();
-        self.engine.borrow_mut().each_document(&mut |engine, numbers| {
+        self.engine.borrow_mut().each_document(|engine, numbers| {
             let found = engine.read(&numbers)?;
             let live = |(number, found)| matches!(found, Found::Live(_)).then_some(number);
             all.extend(numbers.into_iter().zip(found).filter_map(live));

@@ -32,15 +32,19 @@ const SHORT: u64 = 7;
 row! {
     /// A document without what its canonical copy says.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub(super) struct ShortDocument: "short_document", 1 to 1 {
-        /// See [`Document`], as the others.
-        pub(super) id: DocId = Wide;
-        pub(super) root: u64 = Number;
+    pub struct ShortDocument: "short_document", 1 to 1 {
+        /// Its public identifier.
+        pub id: DocId = Wide;
+        /// Content at the root of its tree.
+        pub root: u64 = Number;
         /// Which of its copies is canonical, in their order.
-        pub(super) canonical: u64 = Number;
-        pub(super) first_arrival: Timestamp = Signed;
-        pub(super) last_arrival: Timestamp = Signed;
-        pub(super) merged: Vec<DocId> = List<Wide>;
+        pub canonical: u64 = Number;
+        /// When the first copy came.
+        pub first_arrival: Timestamp = Signed;
+        /// When the newest copy came.
+        pub last_arrival: Timestamp = Signed;
+        /// Identifiers of documents that were merged into it.
+        pub merged: Vec<DocId> = List<Wide>;
     }
 }
 

@@ -20,9 +20,9 @@ row! {
     /// Where a text lies. Its version is none of a [`StoredBody`](crate::corpus::documents), in
     /// whose place it stands.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(super) struct StoredPlaceOfText: "place_of_text", 2 to 2 {
+    pub struct StoredPlaceOfText: "place_of_text", 2 to 2 {
         /// Who wrote it.
-        pub(super) worker: u64 = Fixed;
+        pub worker: u64 = Fixed;
         /// In which of its segments.
         pub segment: u32 = Number;
         /// Where it begins there.
