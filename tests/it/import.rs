@@ -55,7 +55,7 @@ fn write_input(path: &Path, first: u64, count: u64) {
         if n % 3 == 1 {
             line["text"] = json!(format!("{} One more line.", line["text"].as_str().unwrap()));
         }
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             line["url"] = json!(format!("http://site{}.example/{n}", n % 7));
         }
         if n % 100 == 99 { "no line\n".to_owned() } else { format!("{line}\n") }

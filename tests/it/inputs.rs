@@ -53,7 +53,7 @@ fn ids(rows: &[Value]) -> Vec<String> {
 /// Sixty documents, of which every third is an edited copy of the one before it.
 fn documents() -> Vec<(String, String)> {
     let one = |n: u64| {
-        let text = prose(n / 3 * 3 + u64::from(n % 3 == 0) + 1, 60);
+        let text = prose(n / 3 * 3 + u64::from(n.is_multiple_of(3)) + 1, 60);
         let text = if n % 3 == 2 { format!("{text} One more line.") } else { text };
         (format!("d{n}"), text)
     };
@@ -76,7 +76,7 @@ fn texts(values: impl Iterator<Item = String>) -> ArrayRef {
 /// The documents as a table, with a column that no document needs.
 fn documents_table(field: &str) -> RecordBatch {
     let all = documents();
-    let numbers = Int64Array::from_iter_values(0..all.len() as i64);
+    let numbers = Int64Array::from_iter_values((0_i64..).take(all.len()));
     let mut tags = ListBuilder::new(StringBuilder::new());
     for _ in &all {
         tags.append_value([Some("a"), Some("b")]);

@@ -21,30 +21,30 @@ use super::write::bytes;
 /// The file of what is kept.
 pub(super) enum KeptFile {
     /// Lines of JSON.
-    Lines(Output),
+    Lines(Box<Output>),
     /// Rows, in a table that has the columns of the first that is read.
     #[cfg(feature = "parquet")]
-    Table(Box<KeptTable>),
+    Table(KeptTable),
 }
 
 /// A table on its way.
 #[cfg(feature = "parquet")]
 pub(super) enum KeptTable {
     /// Its columns are not known yet.
-    Empty(Option<Output>),
+    Empty(Option<Box<Output>>),
     /// It has rows.
-    Rows { writer: ArrowWriter<Output>, schema: SchemaRef },
+    Rows { writer: Box<ArrowWriter<Output>>, schema: SchemaRef },
 }
 
 impl KeptFile {
     #[cfg(feature = "parquet")]
     pub(super) fn table(file: Output) -> Self {
-        Self::Table(Box::new(KeptTable::Empty(Some(file))))
+        Self::Table(KeptTable::Empty(Some(Box::new(file))))
     }
 
     #[cfg(not(feature = "parquet"))]
     pub(super) fn table(file: Output) -> Self {
-        Self::Lines(file)
+        Self::Lines(Box::new(file))
     }
 
     /// Keeps a line.
@@ -60,7 +60,7 @@ impl KeptFile {
     #[cfg(feature = "parquet")]
     pub(super) fn begin(&mut self, name: &str, columns: &SchemaRef) -> Result<(), Error> {
         let Self::Table(table) = self else { return Ok(()) };
-        match &mut **table {
+        match table {
             KeptTable::Rows { schema, .. } if schema.fields() != columns.fields() => {
                 let detail = format!("the columns of {name} are not those of the tables before it");
                 Err(Error::Format { detail })
@@ -68,14 +68,14 @@ impl KeptFile {
             KeptTable::Rows { .. } => Ok(()),
             KeptTable::Empty(file) => {
                 let Some(file) = file.take() else { return Ok(()) };
-                let level = ZstdLevel::try_new(3).map_err(failed)?;
+                let level = ZstdLevel::try_new(3).map_err(|error| failed(&error))?;
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(level))
                     .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
                     .build();
-                let writer = ArrowWriter::try_new(file, columns.clone(), Some(properties));
-                let writer = writer.map_err(failed)?;
-                **table = KeptTable::Rows { writer, schema: columns.clone() };
+                let writer = ArrowWriter::try_new(*file, columns.clone(), Some(properties));
+                let writer = Box::new(writer.map_err(|error| failed(&error))?);
+                *table = KeptTable::Rows { writer, schema: columns.clone() };
                 Ok(())
             }
         }
@@ -87,8 +87,10 @@ impl KeptFile {
         match self {
             Self::Lines(file) => (0..batch.num_rows())
                 .try_for_each(|row| bytes(file, line_of(batch, row).as_bytes())),
-            Self::Table(table) => match &mut **table {
-                KeptTable::Rows { writer, .. } => writer.write(batch).map_err(failed),
+            Self::Table(table) => match table {
+                KeptTable::Rows { writer, .. } => {
+                    writer.write(batch).map_err(|error| failed(&error))
+                }
                 KeptTable::Empty(_) => Ok(()),
             },
         }
@@ -97,12 +99,14 @@ impl KeptFile {
     /// Brings the file to the disk.
     pub(super) fn close(self, outputs: &mut Outputs) -> Result<(), Error> {
         let file = match self {
-            Self::Lines(file) => file,
+            Self::Lines(file) => *file,
             #[cfg(feature = "parquet")]
-            Self::Table(table) => match *table {
-                KeptTable::Rows { writer, .. } => writer.into_inner().map_err(failed)?,
+            Self::Table(table) => match table {
+                KeptTable::Rows { writer, .. } => {
+                    writer.into_inner().map_err(|error| failed(&error))?
+                }
                 KeptTable::Empty(file) => match file {
-                    Some(file) => file,
+                    Some(file) => *file,
                     None => return Ok(()),
                 },
             },
@@ -116,6 +120,6 @@ impl KeptFile {
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
 #[cfg(feature = "parquet")]
-fn failed(error: parquet::errors::ParquetError) -> Error {
+fn failed(error: &parquet::errors::ParquetError) -> Error {
     Error::Write(error.to_string())
 }

@@ -23,12 +23,11 @@ impl Spool {
 
     pub(crate) fn push(&mut self, line: &str) -> Result<(), Error> {
         let failed = Error::io(&self.path);
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let file = File::create(&self.path).and_then(|file| zstd::Encoder::new(file, -1));
-                self.file.insert(file.map_err(&failed)?)
-            }
+        let file = if let Some(file) = &mut self.file {
+            file
+        } else {
+            let file = File::create(&self.path).and_then(|file| zstd::Encoder::new(file, -1));
+            self.file.insert(file.map_err(&failed)?)
         };
         file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
     }

@@ -112,7 +112,7 @@ struct Copying<'s> {
 impl<'s> Copying<'s> {
     fn begin(outputs: &mut Outputs, judged: Judged<'s>) -> Result<Self, Error> {
         let kept = match judged.format {
-            KeptFormat::Lines => KeptFile::Lines(outputs.create(KEPT)?),
+            KeptFormat::Lines => KeptFile::Lines(Box::new(outputs.create(KEPT)?)),
             KeptFormat::Parquet => KeptFile::table(outputs.create(KEPT_TABLE)?),
         };
         Ok(Self { kept, dropped: outputs.create(DUPLICATES)?, document: 0, judged })

@@ -50,16 +50,15 @@ impl List {
         let mut text = serde_json::to_vec(line).expect("it has a form in JSON");
         text.push(b'\n');
         let path = &self.path;
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let opened = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-                let opened = opened.and_then(|mut file| {
-                    file.seek(SeekFrom::Start(self.bytes))?;
-                    Ok(file)
-                });
-                self.file.insert(BufWriter::new(opened.map_err(Error::io(path))?))
-            }
+        let file = if let Some(file) = &mut self.file {
+            file
+        } else {
+            let opened = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+            let opened = opened.and_then(|mut file| {
+                file.seek(SeekFrom::Start(self.bytes))?;
+                Ok(file)
+            });
+            self.file.insert(BufWriter::new(opened.map_err(Error::io(path))?))
         };
         file.write_all(&text).map_err(Error::io(path))?;
         self.bytes += text.len() as u64;

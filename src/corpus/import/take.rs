@@ -204,8 +204,8 @@ impl<'i> Importer<'i> {
         }
         let (index, config) = (&*self.index, &self.options.dedup);
         let mut placer = Placer { batch: &mut *batch, index, config, now };
-        let placed = placer.place(article, 0)?;
-        let sent = sent_as(article, &placed, now);
+        let stored = placer.place(article, 0)?;
+        let sent = sent_as(article, &stored, now);
         batch.put(SENT_URLS, address, &sent.content)?;
         if let Some(id) = id {
             let name = nid_name(id);
@@ -219,7 +219,7 @@ impl<'i> Importer<'i> {
         report.bad_urls += u64::from(*bad_url);
         report.masked += masked;
         report.repaired += u64::from(*repaired);
-        match placed.judged.place {
+        match stored.judged.place {
             Place::New => {
                 report.new += 1;
                 self.new += 1;
@@ -265,7 +265,7 @@ impl<'i> Importer<'i> {
         }
         self.commit()?;
         let (came, inputs_before) = (self.came, self.before);
-        Ok(ImportReport { came, inputs_before, ..self.total() })
+        Ok(ImportReport { inputs_before, came, ..self.total() })
     }
 
     /// What all inputs have given, over all runs.

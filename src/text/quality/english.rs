@@ -237,7 +237,7 @@ fn prefix(piece: &str) -> usize {
 /// Bytes that come off at the end of a piece: the longest that may.
 fn suffix(piece: &str) -> usize {
     let Some(last) = piece.chars().next_back() else { return 0 };
-    let ends_number = |end: &str| piece.strip_suffix(end).is_some_and(|rest| ends_in_digit(rest));
+    let ends_number = |end: &str| piece.strip_suffix(end).is_some_and(ends_in_digit);
     let mut longest = 0;
     if SUFFIXES.contains(last) || Class::Icon.has(last) {
         longest = last.len_utf8();

@@ -99,7 +99,8 @@ fn mails(text: &str) -> Vec<Range<usize>> {
         while start > from {
             let byte = bytes[start - 1];
             let follows_atom = start < at && bytes[start] != b'.';
-            if !is_atom(byte) && !(byte == b'.' && follows_atom) {
+            let goes_on = is_atom(byte) || (byte == b'.' && follows_atom);
+            if !goes_on {
                 break;
             }
             start -= 1;

@@ -95,7 +95,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-fn whole<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, row: usize) -> Cell<'a>
+fn whole<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> Cell<'_>
 where
     i128: From<T::Native>,
 {
@@ -178,7 +178,6 @@ fn value(out: &mut String, array: &dyn Array, row: usize) {
             out.push('}');
         }
         _ => match Cell::of(array, row) {
-            Cell::Null | Cell::Other => out.push_str("null"),
             Cell::Text(text) => string(out, text),
             Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => string(out, text),
@@ -189,7 +188,7 @@ fn value(out: &mut String, array: &dyn Array, row: usize) {
             Cell::Real(number) if number.is_finite() => {
                 out.push_str(&serde_json::Value::from(number).to_string());
             }
-            Cell::Real(_) => out.push_str("null"),
+            Cell::Null | Cell::Other | Cell::Real(_) => out.push_str("null"),
             Cell::Written(text) => string(out, &text),
         },
     }

@@ -133,7 +133,7 @@ pub(super) fn find(file: &str, all: &[Field], given: &FieldNames) -> Result<Fiel
             let mut found = all.iter().filter(|field| field.values != Values::Nested);
             found.find(|field| field.is(name)).map(|field| field.name.clone())
         };
-        usual.iter().find_map(|name| known(&name))
+        usual.iter().find_map(known)
     };
     let languages = LANGUAGES.map(|name| {
         let text = |field: &&Field| field.name == name && field.values == Values::Text;

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::base::remote::{Location, ReadSeek};
+use crate::base::remote::{self, Location, ReadSeek};
 
 use super::Kind;
 
@@ -70,7 +70,8 @@ pub(super) fn unpacked(file: impl Read + Send + 'static) -> io::Result<Box<dyn B
 
 /// Tells whether it is what is packed that is at fault, and not the machine or a server.
 pub(super) fn is_damage(error: &io::Error) -> bool {
-    let is_remote = error.get_ref().is_some_and(|inner| inner.is::<crate::base::remote::Error>());
+    let is_remote =
+        error.get_ref().and_then(|inner| inner.downcast_ref::<remote::Error>()).is_some();
     error.raw_os_error().is_none() && !is_remote
 }
 

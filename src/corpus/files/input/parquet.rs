@@ -346,12 +346,11 @@ impl Reading<'_, '_> {
         let mut row = 0;
         let mut reader = None;
         while row < rows && self.goes_on {
-            let read = match reader.take() {
-                Some(reader) => Ok(reader),
-                None => {
-                    let rest = vec![RowSelector::skip(row), RowSelector::select(rows - row)];
-                    self.table.group(group, mask.clone(), step, Some(rest.into()))
-                }
+            let read = if let Some(reader) = reader.take() {
+                Ok(reader)
+            } else {
+                let rest = vec![RowSelector::skip(row), RowSelector::select(rows - row)];
+                self.table.group(group, mask.clone(), step, Some(rest.into()))
             };
             let read = read.and_then(|mut reader| {
                 caught(|| reader.next().transpose()).map(|batch| (reader, batch))

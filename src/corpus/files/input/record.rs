@@ -336,14 +336,13 @@ fn value_end(bytes: &[u8], start: usize) -> Option<usize> {
                 }
             }
             b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
-            b'}' | b']' if depth == 0 => return Some(at),
+            b'}' | b']' | b',' if depth == 0 => return Some(at),
             b'}' | b']' => {
                 (at, depth) = (at + 1, depth - 1);
                 if depth == 0 {
                     return Some(at);
                 }
             }
-            b',' if depth == 0 => return Some(at),
             byte if depth == 0 && byte.is_ascii_whitespace() => return Some(at),
             _ => at += 1,
         }

@@ -267,7 +267,7 @@ impl Sources {
             }
             Kind::Warc => warc::read(at, &source.location, read, take),
             Kind::Page | Kind::Text => {
-                let item = self.whole(source, read).map_err(failed)?;
+                let item = whole(source, read).map_err(failed)?;
                 let bytes = if let Item::File(bytes) = &item { bytes.len() } else { 0 };
                 take(single(at, item, bytes));
                 Ok(())
@@ -297,18 +297,19 @@ impl Sources {
             Err(TableFault::Damage(_)) => Err(Error::Changed(source.name.clone().into())),
         }
     }
+}
 
-    fn whole(&self, source: &Source, read: Arc<AtomicU64>) -> std::io::Result<Item> {
-        let mut bytes = Vec::new();
-        let file = unpacked(Counted::open(&source.location, read)?)?;
-        match file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes) {
-            Err(error) if is_damage(&error) => {
-                Ok(Item::Fault(Fault::new("damaged", format!("it cannot be unpacked: {error}"))))
-            }
-            Err(error) => Err(error),
-            Ok(read) if read > DOCUMENT_BYTES_MAX => Ok(Item::Fault(too_large(read))),
-            Ok(_) => Ok(Item::File(bytes)),
+/// The file that a source is, as a whole.
+fn whole(source: &Source, read: Arc<AtomicU64>) -> std::io::Result<Item> {
+    let mut bytes = Vec::new();
+    let file = unpacked(Counted::open(&source.location, read)?)?;
+    match file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes) {
+        Err(error) if is_damage(&error) => {
+            Ok(Item::Fault(Fault::new("damaged", format!("it cannot be unpacked: {error}"))))
         }
+        Err(error) => Err(error),
+        Ok(read) if read > DOCUMENT_BYTES_MAX => Ok(Item::Fault(too_large(read))),
+        Ok(_) => Ok(Item::File(bytes)),
     }
 }
 
