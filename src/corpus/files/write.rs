@@ -1,7 +1,6 @@
 //! The files that a run writes.
 
 use std::io::Write as _;
-#[cfg(feature = "parquet")]
 use std::sync::Arc;
 
 use serde::Serialize;
