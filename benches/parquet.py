@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--crawl", default="target/release/crawl")
     parser.add_argument("--memory", default="1 GiB")
     parser.add_argument("--rounds", type=int, default=1)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     folder = cache / f"uniqcrawl-parquet-{args.documents}"
     shards, truth = make(args.documents, args.texts, folder)
