@@ -4,8 +4,8 @@
   tests/kills/run.py [--crawl target/release/crawl] [--rounds 100] [--seed 1]
 
 A web of three hosts runs on loopback. In each round one command is started and killed with SIGKILL after a random
-time: crawl and recrawl, serve with a client that sends articles, dedup, export, expire, import, store backup, compact
-and merge. After each round:
+time: crawl and recrawl, the same with WARC files, rebuild from these, serve with a client that sends articles, dedup, export,
+expire, import, store backup, compact and merge. After each round:
 
   crawl, serve, expire, import   `crawl check` finds nothing wrong; each article that was acknowledged has its document
   dedup, export          the files of the output are all old, or all new, or there are none
@@ -13,6 +13,9 @@ and merge. After each round:
   backup                 the newest backup is whole, and is restored to a sound store
   compact                the store is sound and has the same documents, and no more bytes
   merge                  the store is sound; the one that comes to its end is that of a merge that was never killed
+  warc                   the store is sound; a crawl that was killed until it came to its end has the documents of one that
+                         never was, and a store that is rebuilt from its files has them, too
+  rebuild                the store is sound; the one that comes to its end has the documents of the crawl
 
 A crawl or an import that was killed until it came to its end has the same documents as one that was never killed; so
 has a dedup the same files. stdlib only;
@@ -23,7 +26,8 @@ import argparse, contextlib, hashlib, http.client, http.server, json, os, pathli
 import sys, tempfile, threading, time, urllib.parse
 
 HOSTS, PAGES = 3, 150
-KINDS = ("crawl", "serve", "dedup", "export", "expire", "import", "backup", "compact", "merge")
+KINDS = ("crawl", "serve", "dedup", "export", "expire", "import", "backup", "compact", "merge",
+         "warc", "rebuild")
 WORDS = [hashlib.md5(str(n).encode()).hexdigest()[: 4 + n % 6] for n in range(900)]
 
 
@@ -48,7 +52,8 @@ class Pages(http.server.BaseHTTPRequestHandler):
             body = text(n, 3) if host == 13 else text(n + 1000 * host)
             body = f"<h1>Report {n} on {WORDS[n]} {WORDS[n + 9]}</h1><p>{body}</p>"
         else:
-            self.send_error(404)
+            with contextlib.suppress(ConnectionError):
+                self.send_error(404)
             return
         data = f"<html><title>{self.path} {host}</title><body>{body}".encode()
         self.send_response(200)
@@ -216,6 +221,36 @@ class Loop:
             shutil.rmtree(into)
         return killed
 
+    def archiving(self, folder):
+        return [*self.crawling(folder / "store"), "--warc", str(folder / "warc")]
+
+    def rebuilding(self, warc, store):
+        return self.command("rebuild", "--warc", warc, "--store", store, "--quiet")
+
+    def archived(self, whole):
+        """Crawls with WARC files, and kills that. Those of one that came to its end make the same store."""
+        folder = self.folder / "archived"
+        killed = self.killed("warc", self.archiving(folder))
+        self.check(folder / "store")
+        if not killed:
+            self.same(whole, folder / "store")
+            self.run("rebuild", "--warc", folder / "warc", "--store", folder / "again", "--quiet")
+            self.same(whole, folder / "again")
+            shutil.rmtree(folder)
+        return killed
+
+    def rebuilt(self, whole):
+        """Makes a store from the files of a crawl that was not killed until that is killed."""
+        crawled, store = self.folder / "with-warc", self.folder / "rebuilt"
+        if not crawled.exists():
+            subprocess.run(self.archiving(crawled), check=True, stdout=subprocess.DEVNULL)
+        killed = self.killed("rebuild", self.rebuilding(crawled / "warc", store))
+        self.check(store)
+        if not killed:
+            self.same(whole, store)
+            shutil.rmtree(store)
+        return killed
+
     def importing(self, store):
         return self.command("import", "--store", store, "--quiet", self.lines)
 
@@ -277,9 +312,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kills-"))
     loop = Loop(os.path.abspath(args.crawl), folder, args.seed)
     crawled, served, dedup, exported = (folder / name for name in ("crawled", "served", "dedup", "exported"))
-    counts, mixed, crawls, resumed = {}, 0, 0, 0
-
-    counts, mixed, crawls, imports, dedups = {}, 0, 0, 0, 0
+    counts, mixed, crawls, resumed, imports, dedups = {}, 0, 0, 0, 0, 0
     whole = loop.whole(folder / "whole")
     importing, imported = folder / "imported", folder / "whole-import"
     start = time.monotonic()
@@ -327,6 +360,10 @@ def main():
             killed = loop.compact(served)
         elif kind == "merge":
             killed = loop.merge([folder / "whole", served])
+        elif kind == "warc":
+            killed = loop.archived(whole)
+        elif kind == "rebuild":
+            killed = loop.rebuilt(whole)
         else:
             copy = folder / "expired"
             shutil.rmtree(copy, ignore_errors=True)
@@ -340,6 +377,8 @@ def main():
         counts[kind] = (ran + killed, ended + (not killed))
     loop.follow(served)
     while loop.sources and loop.merge([]):
+        pass
+    while loop.archived(whole) or loop.rebuilt(whole):
         pass
     loop.whole(crawled)
     crawls += loop.same(whole, crawled)
