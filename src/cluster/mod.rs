@@ -15,6 +15,7 @@
 //! All who race announce and post before they look, so that of two at least one sees the other, and
 //! the newer one waits: the same text never becomes two documents.
 
+mod assignment;
 mod changes;
 mod documents;
 mod engine;
@@ -23,6 +24,7 @@ mod keys;
 mod postings;
 mod settings;
 
+pub use assignment::owners;
 pub use changes::{Change, Written};
 pub use documents::{Found, How, Live, Look, Row, Settled, Version, Write};
 pub use engine::{Engine, Traffic};
