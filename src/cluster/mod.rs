@@ -26,9 +26,9 @@ mod settings;
 
 pub use assignment::owners;
 pub use changes::{Change, Written};
-pub use documents::{Found, How, Live, Look, Row, Settled, Version, Write};
+pub use documents::{Found, How, Live, Look, Row, Settled, State, Version, Write};
 pub use engine::{Engine, Traffic};
 pub use error::Error;
-pub use keys::{Buckets, NUMBER_MAX, Table};
+pub use keys::{Buckets, NUMBER_MAX, PARTITIONS, Table};
 pub use postings::Posting;
 pub use settings::{Node, PREFIX, Secret, Settings};

@@ -17,6 +17,7 @@ mod check;
 mod cli;
 mod cluster;
 mod cluster_corpus;
+mod cluster_failures;
 mod cluster_kill;
 mod cluster_tls;
 mod corpus;
