@@ -24,6 +24,7 @@ use super::simhash::SimhashArgs;
 use super::store::StoreCommand;
 use super::upkeep::{ExpireArgs, IdfArgs, MigrateArgs};
 use super::warc::{RebuildArgs, WarcArgs};
+use super::worker::WorkerArgs;
 
 /// Name of `duplicate-feed` in the version before; it is read for one version, with a note.
 pub(crate) const OLD_DUPLICATE_FEED: &str = "verdicts";
@@ -234,6 +235,8 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Make a store anew from the WARC files of a crawl: the same documents
     Rebuild(RebuildArgs),
+    /// Crawl together with other workers, by a cluster that all of them share
+    Worker(WorkerArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

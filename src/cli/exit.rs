@@ -63,6 +63,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || is_input(cause.downcast_ref::<files::Error>())
             || is_import(cause)
             || is_setting(cause)
+            || is_worker(cause)
     });
     if input { Exit::Usage } else { Exit::Failed }
 }
@@ -108,6 +109,16 @@ fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
         _ => cause.downcast_ref(),
     };
     error.is_some_and(|error: &fetch::Error| !matches!(error, fetch::Error::Client(_)))
+}
+
+/// Tells whether what a worker was told is at fault, and not the cluster.
+fn is_worker(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use crate::cluster::Error::{File, Setting, Url};
+    matches!(cause.downcast_ref(), Some(crawl::WorkerError::Setting(_)))
+        || matches!(
+            cause.downcast_ref(),
+            Some(crawl::WorkerError::Cluster(Setting { .. } | Url(_) | File { .. }))
+        )
 }
 
 /// Tells whether a duplicate feed is at fault, and not the store.

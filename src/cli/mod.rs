@@ -47,6 +47,7 @@ mod simhash;
 mod store;
 mod upkeep;
 mod warc;
+mod worker;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -61,8 +62,8 @@ use exit::Exit;
 /// that is used here and there; the allocator asks for large ones, and bodies took twice the memory
 /// that they need, or more with many threads. What only computes is a little faster with them.
 fn use_small_pages(command: Option<&Command>) {
-    use Command::{Demo, Jobs, Serve};
-    let crawls = matches!(command, None | Some(Demo(_) | Serve(_) | Jobs { .. }));
+    use Command::{Demo, Jobs, Serve, Worker};
+    let crawls = matches!(command, None | Some(Demo(_) | Serve(_) | Jobs { .. } | Worker(_)));
     // Where there is no such choice, there is nothing to lose.
     #[cfg(target_os = "linux")]
     let _ = crawls.then(|| rustix::thread::disable_transparent_huge_pages(true));
@@ -157,6 +158,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
         Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json),
+        Some(Command::Worker(args)) => worker::work(&args, json, quiet),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.
             let mut script = Vec::new();

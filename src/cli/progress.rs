@@ -99,8 +99,16 @@ fn line(live: &Live, elapsed: Duration) -> String {
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let pages = read(&live.pages);
     let rate = pages as f64 / elapsed.as_secs_f64().max(0.001);
+    let shards = match read(&live.shards) {
+        0 => String::new(),
+        shards => format!(
+            "; {shards} shards, links {} out, {} in",
+            number(read(&live.links_out)),
+            number(read(&live.links_in))
+        ),
+    };
     format!(
-        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, {}{}",
+        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, {}{}{shards}",
         number(pages),
         number(read(&live.new)),
         number(read(&live.duplicates)),

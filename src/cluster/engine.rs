@@ -24,7 +24,7 @@ use super::keys::{partitions, slot_of};
 use super::{Error, Node, Settings};
 
 /// The functions that the cluster runs for us.
-const LIBRARY: &str = include_str!("library.lua");
+const LIBRARIES: [&str; 2] = [include_str!("library.lua"), include_str!("exchange.lua")];
 
 /// Commands that are sent together at most, so that no node has to keep too many answers.
 const TOGETHER: usize = 4_096;
@@ -114,13 +114,7 @@ impl Engine {
 
     /// Gives all primaries the functions.
     fn load(&mut self) -> Result<(), Error> {
-        let mut load = cmd("FUNCTION");
-        load.arg("LOAD").arg("REPLACE").arg(LIBRARY);
-        self.patiently(|engine| {
-            let all = MultipleNodeRoutingInfo::AllMasters;
-            let routing = RoutingInfo::MultiNode((all, Some(ResponsePolicy::AllSucceeded)));
-            engine.connection()?.route_command(&load, routing).map(drop)
-        })
+        self.patiently(Self::load_all)
     }
 
     /// What tells its announcements from those of others.
@@ -226,14 +220,20 @@ impl Engine {
         }
     }
 
+    fn load_all(&mut self) -> Result<(), redis::RedisError> {
+        for library in LIBRARIES {
+            let mut load = cmd("FUNCTION");
+            load.arg("LOAD").arg("REPLACE").arg(library);
+            let all = MultipleNodeRoutingInfo::AllMasters;
+            let routing = RoutingInfo::MultiNode((all, Some(ResponsePolicy::AllSucceeded)));
+            self.connection()?.route_command(&load, routing)?;
+        }
+        Ok(())
+    }
+
     /// A node that joined, or lost its data, may not have the functions.
     fn load_again(&mut self) {
-        let mut load = cmd("FUNCTION");
-        load.arg("LOAD").arg("REPLACE").arg(LIBRARY);
-        let all = MultipleNodeRoutingInfo::AllMasters;
-        let routing = RoutingInfo::MultiNode((all, Some(ResponsePolicy::AllSucceeded)));
-        let loaded = self.connection().and_then(|c| c.route_command(&load, routing));
-        if let Err(error) = loaded {
+        if let Err(error) = self.load_all() {
             // Whoever needs them asks again.
             tracing::warn!(%error, "functions cannot be loaded");
             self.connection = None;

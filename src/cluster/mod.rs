@@ -21,8 +21,11 @@ mod documents;
 mod engine;
 mod error;
 mod keys;
+mod leases;
+mod links;
 mod postings;
 mod settings;
+mod turns;
 
 pub use assignment::owners;
 pub use changes::{Change, Written};
@@ -30,5 +33,8 @@ pub use documents::{Found, How, Live, Look, Row, Settled, State, Version, Write}
 pub use engine::{Engine, Traffic};
 pub use error::Error;
 pub use keys::{Buckets, NUMBER_MAX, PARTITIONS, Table};
+pub use leases::{SHARDS_MAX, ShardLease, ShardState, Taken};
+pub use links::{LinksRead, LinksTo, ReadFrom};
 pub use postings::Posting;
 pub use settings::{Node, PREFIX, Secret, Settings};
+pub use turns::{TurnAnswer, TurnLimits, TurnOf};

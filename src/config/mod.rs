@@ -19,6 +19,8 @@ use crate::corpus::documents::KeepConfig;
 #[cfg(feature = "search")]
 use crate::corpus::search;
 use crate::corpus::{boilerplate, export};
+#[cfg(feature = "cluster")]
+use crate::crawl::WorkerConfig;
 use crate::crawl::{BackupConfig, RunLimits, Settings, jobs};
 #[cfg(feature = "service")]
 use crate::service;
@@ -71,6 +73,9 @@ pub struct Config {
     pub store: StoreConfig,
     /// Its backups.
     pub backup: BackupConfig,
+    /// Workers that crawl together.
+    #[cfg(feature = "cluster")]
+    pub cluster: WorkerConfig,
 }
 
 /// The scope and limits of a run.

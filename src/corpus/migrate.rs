@@ -17,8 +17,8 @@ use super::tables::{
 };
 use crate::frontier::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
-    KNOWN_SKIPPED, LATER, LEADS, LISTS, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES,
-    SCHEDULE, SKIPPED, URL_PATTERNS,
+    KNOWN_SKIPPED, LATER, LEADS, LISTS, OUTBOX, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS,
+    RULES, SCHEDULE, SKIPPED, URL_PATTERNS,
 };
 use crate::store::{
     BadRow, Batch, COUNTERS, Error, Key, META, Migration, Name, Reading as _, Renumber, Row as _,
@@ -123,6 +123,7 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         Name::Addresses => to.table(ADDRESSES),
         Name::Queue => to.table(QUEUE),
         Name::Lists => to.table(LISTS),
+        Name::Outbox => to.table(OUTBOX),
         Name::Schedule => to.table(SCHEDULE),
         Name::Later => to.table(LATER),
         Name::Revisits => to.table(REVISITS),

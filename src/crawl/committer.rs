@@ -15,7 +15,7 @@ use async_channel::Sender;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
-use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, Popularity, equal_contents};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, equal_contents};
 use crate::corpus::documents::{sent_content, write_page};
 use crate::corpus::index::Index;
 use crate::corpus::tables::COPIES;
@@ -24,14 +24,16 @@ use crate::store::{self, Batch, Store, View as _};
 use crate::urls::PageUrl;
 
 use super::archive::Writing;
+use super::crew::{Errand, Home, Room};
 use super::fingerprint::{ReadPage, Yield};
 use super::no_pages;
 use super::report::{Past, Report, Tally};
 use super::told::NewDocument;
 use super::visitor::Visit;
-use super::{Context, Error, Settings};
+use super::{CommittedBatch, Context, CorpusChange, Error, Settings};
 
 mod again;
+mod beyond;
 mod errors;
 mod leases;
 mod replay;
@@ -39,6 +41,7 @@ mod shortage;
 mod start;
 
 use again::SeenPage;
+use beyond::Risen;
 use errors::{answer_of, is_front};
 use leases::is_page;
 pub(super) use replay::Replay;
@@ -67,12 +70,19 @@ pub(super) struct Committer<'a> {
     /// Requests under way at a time.
     requests_max: usize,
     context: &'a Context,
-    leases: Sender<Lease>,
+    /// Bounds the requests of several crawls.
+    room: Option<Arc<Room>>,
+    errands: Sender<Errand>,
+    home: Option<Arc<Home>>,
     done: Receiver<Visit<Yield>>,
+    /// Of the open batch, what those beyond have to hear of it when it is on the disk.
+    batch_beyond: CommittedBatch,
+    /// The frontier was looked at: whether there is anything to do is known.
+    has_looked: bool,
     /// New documents of the open batch, if somebody is told of them.
     fresh: Vec<NewDocument>,
     /// Leases that wait for the next commit.
-    held: Vec<Lease>,
+    held: Vec<Errand>,
     in_flight: usize,
     pages_leased: u64,
     tally: Tally,
@@ -118,15 +128,19 @@ pub(super) struct Parts<'a> {
     pub settings: &'a Settings,
     /// Requests under way at a time.
     pub requests_max: usize,
+    /// Bounds the requests of several crawls.
+    pub room: Option<Arc<Room>>,
     pub context: &'a Context,
-    pub leases: Sender<Lease>,
+    pub errands: Sender<Errand>,
+    /// Where answers come back to.
+    pub home: Option<Arc<Home>>,
     pub done: Receiver<Visit<Yield>>,
 }
 
 impl<'a> Committer<'a> {
     /// Takes up the frontier of the store and offers the seeds.
     pub(super) fn start(parts: Parts<'a>, seeds: &[PageUrl], feeds: &[u64]) -> Result<Self, Error> {
-        let Parts { store, index, known, settings, requests_max, context, leases, done } = parts;
+        let Parts { store, index, known, settings, context, .. } = parts;
         let writing = Writing::start(store, settings, seeds, context.clock.now())?;
         let frontier = start::take_up(store, settings, context, seeds, feeds)?;
         Ok(Self {
@@ -136,10 +150,14 @@ impl<'a> Committer<'a> {
             boilerplate: HostBlocks::new(known),
             error_pages: ErrorPages::default(),
             settings,
-            requests_max,
+            requests_max: parts.requests_max,
+            room: parts.room,
             context,
-            leases,
-            done,
+            errands: parts.errands,
+            home: parts.home,
+            done: parts.done,
+            batch_beyond: CommittedBatch::default(),
+            has_looked: false,
             fresh: Vec::new(),
             held: Vec::new(),
             in_flight: 0,
@@ -165,7 +183,7 @@ impl<'a> Committer<'a> {
         drop(snapshot);
         self.look.begin(&self.store.snapshot()?)?;
         loop {
-            let came = if self.is_shared() { self.rest() } else { None };
+            let came = if self.is_shared() || self.is_one_of_many() { self.rest() } else { None };
             if self.batch(came)? == Course::Over {
                 break;
             }
@@ -196,7 +214,7 @@ impl<'a> Committer<'a> {
         loop {
             let asked = self.context.stop.asked() > 0 && self.stopping.is_none();
             let due = self.next_due.is_some_and(|due| due <= self.context.clock.now());
-            if asked || self.is_over() || (due && self.has_room()) {
+            if asked || self.is_over() || (due && self.has_room()) || self.has_news() {
                 return None;
             }
             match self.next(self.wait(None)) {
@@ -211,9 +229,10 @@ impl<'a> Committer<'a> {
     fn batch(&mut self, mut came: Option<Visit<Yield>>) -> Result<Course, Error> {
         let turn = self.store.turn();
         let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
-        let mut opened = self.is_shared().then(Instant::now);
+        let mut opened = (self.is_shared() || self.is_one_of_many()).then(Instant::now);
         let mut pages = 0;
         let mut course = loop {
+            self.take_news(&mut batch)?;
             self.lease(&mut batch)?;
             if came.is_none() && self.is_over() {
                 if self.stopping.is_none()
@@ -239,6 +258,7 @@ impl<'a> Committer<'a> {
                 // Leases that are held back go out with a commit, as soon as nothing else comes;
                 // and nobody who wants to write waits for pages that are not there.
                 Ok(None) if !self.held.is_empty() || self.store.is_wanted() => break Course::On,
+                Ok(None) if self.is_one_of_many() && self.in_flight == 0 => break Course::On,
                 Ok(None) => {}
                 Err(()) => break Course::Over,
             }
@@ -262,16 +282,18 @@ impl<'a> Committer<'a> {
         if let Some(writing) = &mut self.writing {
             writing.note(&mut batch, synced)?;
         }
+        self.settle_beyond()?;
         tracing::trace!(pages, "committing");
         batch.commit()?;
         drop(turn);
+        self.tell_beyond();
         tracing::trace!(pages, "committed");
         if let Some(writing) = &mut self.writing {
             writing.committed();
         }
-        for lease in std::mem::take(&mut self.held) {
+        for errand in std::mem::take(&mut self.held) {
             if course == Course::On {
-                self.send(lease);
+                self.send(errand);
             }
         }
         Ok(course)
@@ -283,7 +305,7 @@ impl<'a> Committer<'a> {
         let is_awaited = !self.held.is_empty() || !self.fresh.is_empty() || self.store.is_wanted();
         let longest = match is_awaited {
             true => longest.min(AWAITED),
-            false if self.is_shared() => longest.min(SHARED),
+            false if self.is_shared() || self.is_one_of_many() => longest.min(SHARED),
             false => longest,
         };
         longest.saturating_sub(age)
@@ -307,14 +329,19 @@ impl<'a> Committer<'a> {
 
     fn wait(&self, batch: Option<Duration>) -> Duration {
         let now = self.context.clock.now();
-        let due = self.next_due.map(|due| now.until(due).max(Duration::from_millis(1)));
+        // Of many, one that has its part of the requests under way waits for an answer.
+        let due = self.next_due.filter(|_| !self.is_one_of_many() || self.has_room());
+        let due = due.map(|due| now.until(due).max(Duration::from_millis(1)));
         let share = (self.is_shared() && batch.is_some()).then_some(SHARE_LOOK);
         [batch, due, share].into_iter().flatten().fold(LOOK_UP, Duration::min)
     }
 
     fn record(&mut self, batch: &mut Batch, visit: Visit<Yield>) -> Result<(), Error> {
         self.in_flight -= 1;
-        let Visit { lease, outcome, told, mut held } = visit;
+        let Visit { lease, outcome, told, mut held, .. } = visit;
+        if let Yield::Later(wait) = &outcome {
+            return self.not_our_turn(batch, &lease, *wait);
+        }
         if let Yield::Unsent(want) = &outcome {
             return self.unsent(batch, &lease, is_page(&lease), want);
         }
@@ -333,7 +360,7 @@ impl<'a> Committer<'a> {
                 self.tally.settled(&settlement);
                 settlement
             }
-            Yield::Unsent(_) => return Ok(()),
+            Yield::Unsent(_) | Yield::Later(_) => return Ok(()),
             Yield::List(list) => {
                 self.tally.requests += 1;
                 let settled = self.frontier.settle_list(batch, visited, &list)?;
@@ -412,6 +439,7 @@ impl<'a> Committer<'a> {
         let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
         let placed = self.placer(batch, now).place(article, links)?;
+        self.hand_over(|| CorpusChange::Place { article: Box::new(article.clone()), links });
         if placed.judged.place == Place::New {
             self.tell_of(&placed, article, links);
         }
@@ -480,10 +508,7 @@ impl<'a> Committer<'a> {
             self.frontier.offer_feed(batch, &offer, now)?;
         }
         for (url, (document, links)) in risen {
-            let links = Popularity::Links(links);
-            let took_over =
-                self.placer(batch, now).set_popularity(document, url.as_str(), links)?;
-            self.tally.takeovers += u64::from(took_over);
+            self.rise(batch, Risen { document, url, links }, now)?;
         }
         Ok(new)
     }

@@ -1,7 +1,6 @@
 //! Fingerprinting: an answer becomes an article with its links, or a settlement. Pure CPU work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use async_channel::Receiver;
@@ -38,6 +37,8 @@ pub(super) enum Yield {
     Settled(Settlement),
     /// Nothing was sent, for want of something of this machine: what the system says.
     Unsent(String),
+    /// Nothing was sent, because it was somebody else's turn, for so long at least.
+    Later(Duration),
 }
 
 /// A page that was read: the article, and what else it says.
@@ -73,15 +74,22 @@ pub(super) struct With<'a> {
     pub memory: &'a Shared,
 }
 
-/// Fingerprints visits until none can come any more, or nobody wants them.
-pub(super) fn run(
-    visits: &Receiver<Visit<VisitAnswer>>,
-    done: &SyncSender<Visit<Yield>>,
-    with: With<'_>,
-) {
+/// What those share who work for several crawls.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Common<'a> {
+    pub settings: &'a Settings,
+    pub fingerprinter: &'a Fingerprinter,
+    pub memory: &'a Shared,
+}
+
+/// Fingerprints visits until none can come any more.
+pub(super) fn run(visits: &Receiver<Visit<VisitAnswer>>, common: Common<'_>) {
+    let Common { settings, fingerprinter, memory } = common;
     while let Ok(visit) = visits.recv_blocking() {
-        if done.send(fingerprinted(visit, with)).is_err() {
-            return;
+        let Some(home) = visit.way.home.clone() else { continue };
+        let with = With { settings, fingerprinter, memory, known: &home.known };
+        if home.done.send(fingerprinted(visit, with)).is_err() {
+            tracing::debug!("a crawl has ended before its answers came");
         }
     }
 }
@@ -93,7 +101,7 @@ pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Vi
         let compression = with.settings.warc.compress;
         visit.held.packed = Some(PackedVisit::of(&visit, &exchange, compression, take));
     }
-    let Visit { lease, outcome: answer, mut told, mut held } = visit;
+    let Visit { lease, outcome: answer, mut told, mut held, way } = visit;
     let finished = told.finished;
     // A page that breaks the reader is the outcome of that page, not the end of the crawl.
     let outcome =
@@ -111,7 +119,7 @@ pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Vi
         told.cut = page.cut;
         told.links_beyond = Some(page.links_beyond);
     }
-    Visit { lease, outcome, told, held }
+    Visit { lease, outcome, told, held, way }
 }
 
 fn read(
@@ -124,6 +132,7 @@ fn read(
     let settings = with.settings;
     let mut response = match answer {
         VisitAnswer::Response(Ok(response)) => response,
+        VisitAnswer::Later(wait) => return Yield::Later(wait),
         VisitAnswer::Address(Ok(address)) => return Yield::Settled(Settlement::LookedUp(address)),
         VisitAnswer::Response(Err(failure)) | VisitAnswer::Address(Err(failure)) => {
             return failed(failure);

@@ -123,7 +123,7 @@ impl Yield {
             Self::List(list) => {
                 list.entries.iter().map(|url| url.as_str().len() + ADDRESS_BYTES).sum()
             }
-            Self::Settled(_) | Self::Unsent(_) => 0,
+            Self::Settled(_) | Self::Unsent(_) | Self::Later(_) => 0,
         }
     }
 }

@@ -11,7 +11,9 @@
 
 mod archive;
 mod backups;
+mod beyond;
 mod committer;
+mod crew;
 mod fingerprint;
 pub mod jobs;
 mod lists;
@@ -22,19 +24,19 @@ mod report;
 mod running;
 mod told;
 mod visitor;
+#[cfg(feature = "cluster")]
+mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Clock;
 use crate::base::system;
 use crate::base::units::{Size, Time};
-use crate::corpus::boilerplate::{self, KnownBlocks};
+use crate::corpus::boilerplate;
 use crate::corpus::dedup;
 use crate::corpus::documents::KeepConfig;
 use crate::corpus::index::Index;
@@ -43,12 +45,14 @@ use crate::frontier::duplicate_feed;
 use crate::neardup;
 use crate::page;
 use crate::store::{self, Store};
-use crate::text::features::Fingerprinter;
 use crate::urls::{Filter, FilterConfig, FilterError, Normalize, PageUrl, ScopeKind};
 use crate::warc;
 use crate::web::fetch::{self, Fetcher};
 
+use crew::{Crew, CrewPlan, Part};
+
 pub use backups::{BackupConfig, Backups, BackupsHandle, BackupsState};
+pub use beyond::{Beyond, BeyondError, CommittedBatch, CorpusChange, News, Turn};
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use archive::URN;
@@ -56,6 +60,8 @@ pub use no_pages::NoPages;
 pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
+#[cfg(feature = "cluster")]
+pub use worker::{WorkerConfig, WorkerError, WorkerPlan, WorkerReport, run as work};
 
 /// Sitemaps that are in memory at a time: each may have 50 MB.
 const SITEMAPS_AT_A_TIME: usize = 4;
@@ -187,20 +193,23 @@ pub enum Error {
     /// A WARC file cannot be read.
     #[error("{0}")]
     WarcFile(String),
+    /// It is one of many, and cannot go on beside the others.
+    #[error(transparent)]
+    Beyond(#[from] BeyondError),
     /// The async runtime or a thread cannot start.
     #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
 }
 
 /// What of the open files of this process a crawl uses.
-struct Share {
+struct OpenFiles {
     /// Requests under way at a time: each may have two connections while it chooses one.
     requests: usize,
     /// Idle connections.
     idle: usize,
 }
 
-impl Share {
+impl OpenFiles {
     fn of(settings: &Settings) -> Self {
         let (requests, idle) =
             (settings.limits.requests_max.max(1), settings.fetch.idle_connections_max);
@@ -266,6 +275,12 @@ pub struct Live {
     pub short: AtomicBool,
     /// Pages that could not be had, as the reasons of the store count them.
     pub errors: AtomicU64,
+    /// Shards that a worker holds.
+    pub shards: AtomicU64,
+    /// Links that a worker has sent to other shards.
+    pub links_out: AtomicU64,
+    /// Links that have come from other shards.
+    pub links_in: AtomicU64,
     /// Its pace, once it has begun.
     pub pace: OnceLock<frontier::Config>,
 }
@@ -284,6 +299,8 @@ pub struct Context {
     pub index: Option<Arc<Mutex<Index>>>,
     /// Who is told of new documents.
     pub on_document: Option<OnDocument>,
+    /// What lies beyond the store, if the crawl is one of many.
+    pub beyond: Option<Arc<dyn Beyond>>,
 }
 
 /// Crawls from `seeds` until the frontier is quiet or a limit is met. On a store that has been
@@ -301,75 +318,16 @@ pub fn run(
     fix_rules(store, &settings.normalize)?;
     let context = &Context { clock: context.clock.steady(), ..context.clone() };
     let _is_first = context.live.pace.set(settings.frontier.clone());
-    let share = Share::of(settings);
-    let fetcher = share.fetcher(settings)?;
-    let fingerprinter = Fingerprinter::for_articles(settings.dedup.features.clone())
-        .map_err(|error| dedup::Error::Settings(error.into()))?;
-    let named = &settings.frontier.duplicate_feeds.known;
-    let feeds = duplicate_feed::import_all(store, named, &settings.normalize)?;
-    let index = match &context.index {
-        Some(index) => index.clone(),
-        None => Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let threads = settings.limits.threads();
-    let requests = share.requests;
-
-    let known = KnownBlocks::default();
-    let memory = memory::Shared::new(settings);
-    let (leases, handed) = async_channel::bounded(requests);
-    let (visits, visited) = async_channel::bounded(threads * 8);
-    let (done, news) = sync_channel(threads * 16);
-
-    let sitemaps = Arc::new(tokio::sync::Semaphore::new(SITEMAPS_AT_A_TIME));
-    let hosts = Arc::new(seeds.iter().map(PageUrl::host_key).collect());
-    for _ in 0..requests {
-        let visitor = visitor::Visitor {
-            fetcher: fetcher.clone(),
-            context: context.clone(),
-            leases: handed.clone(),
-            visits: visits.clone(),
-            robots_bytes_max: settings.frontier.robots_size_max.bytes().saturating_add(1),
-            sitemap_bytes_max: settings.frontier.discover.size_max.bytes(),
-            sitemaps: Arc::clone(&sitemaps),
-            keeps: !settings.warc.folder.is_empty(),
-            seeds: Arc::clone(&hosts),
+    let plan = CrewPlan { settings, context, seeds, is_shared: false };
+    Crew::with(&plan, |crew| {
+        let named = &settings.frontier.duplicate_feeds.known;
+        let feeds = &duplicate_feed::import_all(store, named, &settings.normalize)?;
+        let index = match &context.index {
+            Some(index) => index.clone(),
+            None => Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
         };
-        runtime.spawn(visitor.run());
-    }
-    drop((handed, visits));
-    let report = thread::scope(|scope| {
-        for number in 0..threads {
-            let (visited, done) = (visited.clone(), done.clone());
-            let with = fingerprint::With {
-                settings,
-                fingerprinter: &fingerprinter,
-                known: &known,
-                memory: &memory,
-            };
-            thread::Builder::new()
-                .name(format!("fingerprinter-{number}"))
-                .spawn_scoped(scope, move || fingerprint::run(&visited, &done, with))?;
-        }
-        drop((visited, done));
-        let parts = committer::Parts {
-            store,
-            index,
-            known: known.clone(),
-            settings,
-            requests_max: requests,
-            context,
-            leases,
-            done: news,
-        };
-        let began = committer::Began { moment: context.clock.now(), clock: Instant::now() };
-        let report = committer::Committer::start(parts, seeds, &feeds)
-            .and_then(|committer| committer.run(seeds, began));
-        // Requests that are still under way are dropped; their leases are due again next time.
-        runtime.shutdown_background();
-        report
-    })?;
-    Ok(report)
+        crew.crawl(Part { store, index, settings, context, seeds, feeds })
+    })
 }
 
 /// Fixes the rules of the normal form in a new store, or compares them with those it was made with:

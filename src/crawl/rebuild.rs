@@ -301,7 +301,7 @@ impl<'a> Common<'a> {
         let context = Context { clock: Clock::hand(run.date), ..Context::default() };
         let known = KnownBlocks::default();
         // Nothing is asked for, and nothing comes but from the files.
-        let (leases, _handed) = async_channel::bounded(1);
+        let (errands, _handed) = async_channel::bounded(1);
         let (_done, news) = sync_channel(1);
         let parts = Parts {
             store: self.store,
@@ -309,8 +309,10 @@ impl<'a> Common<'a> {
             known: known.clone(),
             settings: &settings,
             requests_max: 1,
+            room: None,
             context: &context,
-            leases,
+            errands,
+            home: None,
             done: news,
         };
         let mut committer = Committer::start(parts, &run.seeds, &[])?;

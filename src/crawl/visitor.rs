@@ -1,10 +1,12 @@
 //! Visitors: each sends one request at a time and passes the answer on.
 
-use std::collections::HashSet;
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
@@ -12,15 +14,17 @@ use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use crate::frontier::{Lease, Purpose, Told, Validators};
-use crate::urls::HostKey;
 use crate::web::fetch::{Ask, Exchange, Failure, Fetcher, Preconditions, Response, Want};
 
-use super::Context;
+use super::crew::{Errand, Home, Way};
 use super::memory::HeldMemory;
+use super::{Beyond, Context};
 
 /// What came back.
 #[derive(Debug)]
 pub(super) enum VisitAnswer {
+    /// Nothing was sent: it is somebody else's turn, for so long at least.
+    Later(Duration),
     Response(Result<Box<Response>, Failure>),
     Address(Result<IpAddr, Failure>),
 }
@@ -33,13 +37,15 @@ pub(super) struct Visit<T> {
     pub outcome: T,
     pub told: Told,
     pub held: HeldMemory,
+    /// Where it goes back to.
+    pub way: Way,
 }
 
 /// One of many; ends when no more leases can come.
 pub(super) struct Visitor {
     pub fetcher: Fetcher,
     pub context: Context,
-    pub leases: Receiver<Lease>,
+    pub errands: Receiver<Errand>,
     pub visits: Sender<Visit<VisitAnswer>>,
     /// Most bytes of a robots.txt.
     pub robots_bytes_max: usize,
@@ -49,13 +55,14 @@ pub(super) struct Visitor {
     pub sitemaps: Arc<Semaphore>,
     /// What is exchanged is kept.
     pub keeps: bool,
-    /// Hosts of the seeds: that one of them cannot be had is told at once.
-    pub seeds: Arc<HashSet<HostKey>>,
 }
+
+/// For how long a request waits at least that must not be sent for want of the right to do so.
+const NOT_HELD: Duration = Duration::from_secs(1);
 
 impl Visitor {
     pub(super) async fn run(self) {
-        while let Ok(lease) = self.leases.recv().await {
+        while let Ok(Errand { lease, way }) = self.errands.recv().await {
             // Until the sitemap is read and stored.
             let mut held = HeldMemory::new(match lease.purpose {
                 Purpose::Sitemap => Arc::clone(&self.sitemaps).acquire_owned().await.ok(),
@@ -63,19 +70,56 @@ impl Visitor {
             });
             // What breaks the client is the outcome of one request. A visitor that ended here would
             // take its lease with it, and the crawl would wait for it for ever.
-            let outcome = AssertUnwindSafe(self.visit(&lease, &mut held)).catch_unwind().await;
+            let visit = AssertUnwindSafe(self.visit_in_turn(&lease, &way, &mut held));
+            let outcome = visit.catch_unwind().await;
             let (outcome, mut told) = outcome.unwrap_or_else(|_| {
                 (VisitAnswer::Response(Err(Failure::Panicked)), Told::default())
             });
             told.finished = self.context.clock.now_rounded_up();
-            if self.visits.send(Visit { lease, outcome, told, held }).await.is_err() {
+            if self.visits.send(Visit { lease, outcome, told, held, way }).await.is_err() {
                 return;
             }
         }
     }
 
+    /// Sends the request of a lease; of a crawl that is one of many, in its turn, and no longer than
+    /// it has the right to.
+    async fn visit_in_turn(
+        &self,
+        lease: &Lease,
+        way: &Way,
+        own: &mut HeldMemory,
+    ) -> (VisitAnswer, Told) {
+        let home = way.home.as_deref();
+        let Some(beyond) = home.and_then(|home| home.context.beyond.as_deref()) else {
+            return self.visit(lease, home, own).await;
+        };
+        let address = lease.address().filter(|_| lease.purpose != Purpose::Lookup);
+        if let Some(address) = address {
+            let turn = beyond.turn(address);
+            if let Err(wait) = while_held(beyond, turn).await.unwrap_or(Err(NOT_HELD)) {
+                return (VisitAnswer::Later(wait), Told::default());
+            }
+        }
+        let visit = AssertUnwindSafe(self.visit(lease, home, own)).catch_unwind();
+        let visited = while_held(beyond, visit).await;
+        if let Some(address) = address {
+            beyond.end_turn(address);
+        }
+        match visited {
+            None => (VisitAnswer::Later(NOT_HELD), Told::default()),
+            Some(Ok(visited)) => visited,
+            Some(Err(_)) => (VisitAnswer::Response(Err(Failure::Panicked)), Told::default()),
+        }
+    }
+
     /// Sends the request of a lease.
-    async fn visit(&self, lease: &Lease, own: &mut HeldMemory) -> (VisitAnswer, Told) {
+    async fn visit(
+        &self,
+        lease: &Lease,
+        home: Option<&Home>,
+        own: &mut HeldMemory,
+    ) -> (VisitAnswer, Told) {
         let want = match lease.purpose {
             Purpose::Page => Want::Page,
             Purpose::Sitemap => Want::Sitemap(self.sitemap_bytes_max),
@@ -83,7 +127,7 @@ impl Visitor {
             Purpose::Lookup => {
                 let address = self.fetcher.look_up(&lease.url).await;
                 if let Err(failure) = &address {
-                    self.tell_of_seed(lease, failure);
+                    tell_of_seed(lease, home, failure);
                 }
                 return (VisitAnswer::Address(address), Told::default());
             }
@@ -119,36 +163,47 @@ impl Visitor {
                 let own = matches!(failure, Failure::Exhausted(_));
                 live.failed.fetch_add(u64::from(!own), Ordering::Relaxed);
                 tracing::debug!(url = %lease.url, ?failure, took_ms, "no answer");
-                self.tell_of_seed(lease, failure);
+                tell_of_seed(lease, home, failure);
             }
         }
         (VisitAnswer::Response(answer.map(Box::new)), told)
     }
+}
 
-    /// Warns that a host of a seed cannot be had: whoever waits for its pages wants to know now.
-    fn tell_of_seed(&self, lease: &Lease, failure: &Failure) {
-        let first = matches!(lease.purpose, Purpose::Lookup | Purpose::Robots { .. });
-        let host = lease.url.host_key();
-        if !first || !self.seeds.contains(&host) {
-            return;
+/// Does something as long as there is the right to; none if that ended. It is looked at each time
+/// before anything goes on: a process that slept sends nothing when it wakes.
+async fn while_held<F: Future>(beyond: &dyn Beyond, work: F) -> Option<F::Output> {
+    let mut work = pin!(work);
+    poll_fn(|context| match beyond.is_held() {
+        true => work.as_mut().poll(context).map(Some),
+        false => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Warns that a host of a seed cannot be had: whoever waits for its pages wants to know now.
+fn tell_of_seed(lease: &Lease, home: Option<&Home>, failure: &Failure) {
+    let first = matches!(lease.purpose, Purpose::Lookup | Purpose::Robots { .. });
+    let host = lease.url.host_key();
+    if !first || !home.is_some_and(|home| home.seeds.contains(&host)) {
+        return;
+    }
+    match failure {
+        Failure::Dns(why) => {
+            tracing::warn!(%host, why, "the name of a seed's host cannot be resolved");
         }
-        match failure {
-            Failure::Dns(why) => {
-                tracing::warn!(%host, why, "the name of a seed's host cannot be resolved");
-            }
-            Failure::Private(why) => tracing::warn!(
-                %host,
-                why,
-                "a seed's host is not contacted: use --allow-private if it is yours"
-            ),
-            Failure::Refused(why) => {
-                tracing::warn!(%host, why, "a seed's host is never contacted");
-            }
-            // These are our own trouble, which is told elsewhere.
-            Failure::Exhausted(_) | Failure::Panicked => {}
-            failure => {
-                tracing::warn!(%host, why = ?failure, "a seed's host gives no answer");
-            }
+        Failure::Private(why) => tracing::warn!(
+            %host,
+            why,
+            "a seed's host is not contacted: use --allow-private if it is yours"
+        ),
+        Failure::Refused(why) => {
+            tracing::warn!(%host, why, "a seed's host is never contacted");
+        }
+        // These are our own trouble, which is told elsewhere.
+        Failure::Exhausted(_) | Failure::Panicked => {}
+        failure => {
+            tracing::warn!(%host, why = ?failure, "a seed's host gives no answer");
         }
     }
 }
@@ -175,23 +230,23 @@ mod tests {
         let _log = tracing::subscriber::set_default(broken);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            let (leases, handed) = async_channel::bounded(2);
+            let (errands, handed) = async_channel::bounded(2);
             let (visits, visited) = async_channel::bounded(2);
             let config = fetch::Config { allow_private: true, ..fetch::Config::default() };
             let visitor = Visitor {
                 fetcher: Fetcher::new(config).expect("a client"),
                 context: Context::default(),
-                leases: handed,
+                errands: handed,
                 visits,
                 robots_bytes_max: 100,
                 sitemap_bytes_max: 100,
                 sitemaps: Arc::new(Semaphore::new(1)),
                 keeps: false,
-                seeds: Arc::default(),
             };
             tokio::spawn(visitor.run());
             for purpose in [Purpose::Page, Purpose::Sitemap] {
-                leases.send(lease(purpose)).await.expect("a visitor");
+                let lease = lease(purpose);
+                errands.send(Errand { lease, way: Way::default() }).await.expect("a visitor");
                 let visit = visited.recv().await.expect("an outcome");
                 assert_eq!(visit.lease.purpose, purpose);
                 let panicked =

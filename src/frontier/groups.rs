@@ -31,6 +31,11 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct GroupKey(Kind, u64);
 
+/// Returns the hash of the IP address among the groups of a host.
+pub(super) fn address_of(keys: Keys) -> Option<u64> {
+    keys.into_iter().flatten().find(|key| key.0 == Kind::Address).map(|key| key.1)
+}
+
 /// The groups of a host.
 pub(super) type Keys = [Option<GroupKey>; 2];
 
@@ -159,6 +164,17 @@ impl Groups {
                 let is_free = group.in_flight == 0 && group.next_allowed <= finished;
                 !is_free || !group.waiting.is_empty()
             });
+        }
+    }
+
+    /// Notes that an IP address may not be contacted before a moment.
+    pub(super) fn hold(&mut self, keys: Keys, until: Timestamp) {
+        for key in keys.into_iter().flatten().filter(|key| key.0 == Kind::Address) {
+            let group = self.group(key);
+            let before = group.next_allowed;
+            group.next_allowed = before.max(until);
+            self.ready.remove(&(before, key));
+            self.sort_in(key);
         }
     }
 

@@ -313,7 +313,9 @@ impl Frontier {
         let row = &self.hosts.get(batch, host)?.row;
         let (contacted, due) = (row.contacted, row.next_allowed.max(row.blocked_until));
         if !contacted {
-            return Ok(Some(due));
+            // Somebody else may have, whose rows are not here.
+            let taken = self.taken.map(|taken| taken.after(self.config.delay(row)));
+            return Ok(Some(taken.map_or(due, |taken| due.max(taken))));
         }
         // A request before the last stop may not have been recorded.
         Ok(Some(due.max(self.hidden_until.after(self.config.delay(row)))))

@@ -98,11 +98,11 @@ pub struct Listed {
 }
 
 /// Who names a sitemap.
-struct Naming<'a> {
-    level: u8,
-    hosts: &'a [u32],
-    hops: u8,
-    from: &'a PageUrl,
+pub(super) struct Naming<'a> {
+    pub level: u8,
+    pub hosts: &'a [u32],
+    pub hops: u8,
+    pub from: &'a PageUrl,
 }
 
 impl Frontier {
@@ -138,13 +138,16 @@ impl Frontier {
 
     /// Offers a URL as a sitemap. What waits as a page stays one, unless its name says that
     /// it is a file: a page that turns out to be a list is read as one all the same.
-    fn offer_sitemap(
+    pub(super) fn offer_sitemap(
         &mut self,
         batch: &mut Batch,
         url: &PageUrl,
         naming: &Naming<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
+        if self.is_elsewhere(url) {
+            return self.send_sitemap(batch, url, naming);
+        }
         let known = batch.get(LISTS, url.as_str())?;
         let first = known.is_none();
         let mut list = known.unwrap_or(List { level: naming.level, ..List::default() });

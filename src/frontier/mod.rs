@@ -30,6 +30,7 @@ mod rows;
 pub mod rules;
 mod seen;
 mod settle;
+mod shards;
 mod skip;
 mod tables;
 mod url_pattern;
@@ -58,10 +59,11 @@ pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
 pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, RobotsStanding};
 pub use rows::{Address, Host, Purpose, QueuePlace, Rank, Request, State};
 pub use settle::{Settlement, Visited};
+pub use shards::{LinksSent, SentAs, SentLink, Share, received};
 pub use tables::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
-    KNOWN_SKIPPED, LATER, LEADS, LISTS, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS, RULES,
-    SCHEDULE, SKIPPED, URL_PATTERNS,
+    KNOWN_SKIPPED, LATER, LEADS, LISTS, OUTBOX, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS,
+    RULES, SCHEDULE, SKIPPED, URL_PATTERNS,
 };
 pub use url_pattern::{UrlPattern, YieldConfig};
 
@@ -69,6 +71,7 @@ use admission::Admission;
 use groups::Groups;
 use hosts::Hosts;
 use seen::Seen;
+use shards::Sharing;
 
 /// Settings of the frontier.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -254,6 +257,14 @@ const CLOSED: &str = "last_contact";
 /// Row of `meta` that keeps, over a clean stop, until when a crash before it hid requests.
 const HIDDEN: &str = "hidden_until";
 
+/// When a frontier is opened, and after whom.
+#[derive(Debug, Clone, Copy)]
+struct Opening {
+    now: Timestamp,
+    /// Somebody else had its hosts before.
+    taken: bool,
+}
+
 /// The frontier of one crawl. It lives on the thread that owns the write transaction.
 #[derive(Debug)]
 pub struct Frontier {
@@ -268,7 +279,10 @@ pub struct Frontier {
     waiting_over: bool,
     /// Changes of counters since the last flush.
     tally: BTreeMap<String, i64>,
+    sharing: Sharing,
     opened: Timestamp,
+    /// Somebody else may have contacted any host until this moment, known here or not.
+    taken: Option<Timestamp>,
     /// Requests may have been sent until this moment that no row tells of, because a crash hid
     /// them: no host is contacted until its delay has passed since; 0 if there was none.
     hidden_until: Timestamp,
@@ -296,6 +310,15 @@ impl Frontier {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        Self::open_at(batch, config, scope, Opening { now, taken: false })
+    }
+
+    fn open_at(
+        batch: &mut Batch,
+        config: Config,
+        scope: Scope,
+        Opening { now, taken }: Opening,
+    ) -> Result<Self, Error> {
         let mut past = |name| -> Result<Option<Timestamp>, Error> {
             Ok(batch.take(META, name)?.and_then(|row| {
                 let millis: i64 = std::str::from_utf8(&row).ok()?.parse().ok()?;
@@ -312,8 +335,13 @@ impl Frontier {
             waiting_over: false,
             tally: BTreeMap::new(),
             opened: now,
-            hidden_until: if closed.is_some() { hidden.unwrap_or_default() } else { now },
-            last: closed.unwrap_or(now),
+            sharing: Sharing::default(),
+            taken: taken.then_some(now),
+            hidden_until: match closed {
+                Some(_) if !taken => hidden.unwrap_or_default(),
+                _ => now,
+            },
+            last: closed.filter(|_| !taken).unwrap_or(now),
             latest: now,
             queued: batch.len(LATER)?,
             unstored: 0,
@@ -337,7 +365,7 @@ impl Frontier {
                 waiting.push(entry.key()?);
             }
         }
-        let last = contacted.then_some(frontier.last);
+        let last = (contacted || taken).then_some(frontier.last);
         frontier.groups = Groups::new(&frontier.config, last);
         for number in waiting {
             frontier.reschedule(batch, number)?;

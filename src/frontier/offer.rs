@@ -100,6 +100,9 @@ impl Frontier {
                 return Ok(Offered::Known);
             }
         }
+        if self.is_elsewhere(offer.url) {
+            return self.send(batch, offer, by);
+        }
         let stranger = (by == By::Stranger).then_some(Reason::OffSite);
         let mut refused = self.turn_away(offer, now).or(stranger);
         let known = batch.get(ADDRESSES, offer.url.as_str())?;

@@ -190,11 +190,17 @@ impl Frontier {
             _ => (lease.host, 0),
         };
         let (status, now) = (told.status, told.finished);
+        let elsewhere = matches!(&answer, RobotsAnswer::Redirect(url) if self.is_elsewhere(url));
         let live = self.hosts.get(batch, of)?;
         live.row.robots_elsewhere = false;
         live.dirty = true;
         live.hold = true;
         let (body, fresh) = match answer {
+            // Whose pace it has to keep is not known here: no answer for now, and no licence.
+            RobotsAnswer::Redirect(_) if elsewhere => {
+                self.unreachable(batch, of, Reason::RobotsUnreachable, told)?;
+                return self.reschedule(batch, of);
+            }
             RobotsAnswer::Rules(body, fresh) => (body, fresh),
             RobotsAnswer::None => (Vec::new(), None),
             // More hops than that mean "unavailable", which allows everything.

@@ -11,6 +11,7 @@ use super::lists::List;
 use super::robots_copy::RobotsCopy;
 use super::rows::{Address, Host, QueuePlace, Rank, Request};
 use super::rules::UrlRule;
+use super::shards::SentLink;
 use super::url_pattern::UrlPattern;
 
 /// Host key, such as `https://example.org` -> number of the host.
@@ -60,6 +61,9 @@ pub const KNOWN_PAGES: Table<(u128, Option<u64>), String> = Table::new(Name::Kno
 /// Hash of a URL, another one that is not fetched because it is a copy of it -> number of the
 /// feed that says so.
 pub const KNOWN_SKIPPED: Table<(u128, &str), u64> = Table::new(Name::KnownSkipped);
+
+/// Shard, sequence -> URL that was found here and is to be sent there.
+pub const OUTBOX: Table<(u32, u64), SentLink> = Table::new(Name::Outbox);
 
 /// Rank (1 byte), depth (2), sequence (8).
 impl Key for QueuePlace {

@@ -203,6 +203,8 @@ tables! {
     line_lists: LineLists = "line_lists", &'static [u8] => u32;
     /// Number of a content -> contents that share a key with it (`files`).
     line_candidates: LineCandidates = "line_candidates", u32 => &'static [u8];
+    /// Shard, sequence -> URL that was found here and is to be sent there (`frontier`).
+    outbox: Outbox = "outbox", &'static [u8] => &'static [u8];
     /// Name of a reason -> how often (`crawl`).
     counters: Counters = "counters", &'static str => u64;
 }

@@ -130,6 +130,16 @@ impl PageUrl {
     pub fn hash64(&self) -> u64 {
         xxh3_64(self.as_str().as_bytes())
     }
+
+    /// Returns the registrable domain of the host; the host, without its port, if it has none.
+    pub(crate) fn registrable_domain_or_host(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        match self.0.host() {
+            Some(url::Host::Domain(name)) => scope::domain_of(name),
+            _ => None,
+        }
+        .unwrap_or_else(|| host.to_owned())
+    }
 }
 
 /// Parses `text` as it stands in a page at `base` that is written in `encoding`. So are queries;

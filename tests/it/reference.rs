@@ -24,7 +24,7 @@ use uniqcrawl::crawl::jobs::{JobProgress, Run, RunCounts};
 use uniqcrawl::frontier::duplicate_feed::{Feed, FeedHost};
 use uniqcrawl::frontier::rules::UrlRule;
 use uniqcrawl::frontier::{
-    Address, Host, List, QueuePlace, Revisit, RobotsCopy, UrlPattern, Validators,
+    Address, Host, List, QueuePlace, Revisit, RobotsCopy, SentLink, UrlPattern, Validators,
 };
 use uniqcrawl::neardup::Key;
 use uniqcrawl::service::{openapi, routes};
@@ -151,6 +151,7 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<Host>(),
         row_kind::<RobotsCopy>(),
         row_kind::<List>(),
+        row_kind::<SentLink>(),
         row_kind::<UrlPattern>(),
         row_kind::<UrlRule>(),
         row_kind::<Feed>(),

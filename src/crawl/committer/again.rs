@@ -11,8 +11,8 @@ use crate::frontier::{Settled, Settlement, State, Visited};
 use crate::neardup;
 use crate::store::{self, Batch, View as _};
 
-use super::super::Error;
 use super::super::fingerprint::ReadPage;
+use super::super::{CorpusChange, Error};
 use super::{Committer, article_of};
 
 /// Longest time for which matches are looked at again while others want to write.
@@ -83,6 +83,7 @@ impl Committer<'_> {
         let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
         let (placed, left) = self.placer(batch, now).revise(document, article, links)?;
+        self.hand_over(|| CorpusChange::Place { article: Box::new(article.clone()), links });
         if placed.judged.place == Place::New && placed.joined.document != document {
             self.tell_of(&placed, article, links);
         }
@@ -126,6 +127,7 @@ impl Committer<'_> {
         }
         if let Some(document) = settled.left {
             let left = self.placer(batch, now).leave(document, url)?;
+            self.hand_over(|| CorpusChange::Leave(url.to_owned()));
             self.drop_left(batch, left, now)?;
         }
         Ok(())

@@ -9,8 +9,8 @@ use crate::frontier::{ADDRESSES, Lease, Offer, Rank, Reason, Settlement, State};
 use crate::store::{self, Batch, View as _};
 use crate::urls::PageUrl;
 
-use super::super::Error;
 use super::super::fingerprint::Yield;
+use super::super::{CorpusChange, Error};
 use super::Committer;
 
 /// URLs of a host that are looked at again when its error page is known.
@@ -73,7 +73,7 @@ impl Committer<'_> {
                 self.error_pages.learn_target(batch, lease.host, target)?;
                 true
             }
-            Yield::Settled(_) | Yield::List(_) | Yield::Unsent(_) => false,
+            Yield::Settled(_) | Yield::List(_) | Yield::Unsent(_) | Yield::Later(_) => false,
         };
         if learned {
             self.look_back(batch, lease, now)?;
@@ -137,6 +137,7 @@ impl Committer<'_> {
             self.frontier.take_back(batch, &url, Reason::SoftNotFound)?;
             if let State::Stored(document) = state {
                 let left = self.placer(batch, now).retract(document, &url)?;
+                self.hand_over(|| CorpusChange::Retract(url.clone()));
                 self.drop_left(batch, left, now)?;
             }
         }

@@ -8,6 +8,7 @@ use crate::frontier::{Lease, Purpose};
 use crate::store::Batch;
 
 use super::super::Error;
+use super::super::crew::{Errand, Way};
 use super::super::no_pages::RunEnd;
 use super::Committer;
 
@@ -20,6 +21,10 @@ impl Committer<'_> {
         }
         let now = self.context.clock.now();
         while self.has_room() && self.rests().is_none() {
+            let place = self.room.as_ref().map(|room| room.take());
+            if place.as_ref().is_some_and(Option::is_none) {
+                break;
+            }
             let Some(lease) = self.frontier.lease(batch, now)? else { break };
             tracing::trace!(url = %lease.url, "leased");
             if self.settings.boilerplate.learn_boilerplate {
@@ -27,10 +32,13 @@ impl Committer<'_> {
             }
             self.in_flight += 1;
             self.pages_leased += u64::from(is_page(&lease));
-            if lease.after_commit {
-                self.held.push(lease);
+            let is_held = lease.after_commit;
+            let way = Way { home: self.home.clone(), _place: place.flatten() };
+            let errand = Errand { lease, way };
+            if is_held {
+                self.held.push(errand);
             } else {
-                self.send(lease);
+                self.send(errand);
             }
         }
         self.next_due = self.frontier.next_due(batch)?;
@@ -52,13 +60,14 @@ impl Committer<'_> {
     /// One more request may be sent.
     pub(super) fn has_room(&self) -> bool {
         let limits = &self.settings.limits;
-        self.in_flight < self.requests_max
+        let most = self.room.as_ref().map_or(usize::MAX, |room| room.each());
+        self.in_flight < self.requests_max.min(most)
             && (limits.pages_max == 0 || self.pages_leased < limits.pages_max)
     }
 
-    pub(super) fn send(&self, lease: Lease) {
+    pub(super) fn send(&self, errand: Errand) {
         // There is room for every lease in flight; a closed channel means that the run is over.
-        if self.leases.try_send(lease).is_err() {
+        if self.errands.try_send(errand).is_err() {
             tracing::debug!("no visitor is left to take a lease");
         }
     }
@@ -69,6 +78,9 @@ impl Committer<'_> {
             return self.in_flight == self.held.len()
                 || since.elapsed() >= drain
                 || self.context.stop.asked() > 1;
+        }
+        if self.context.beyond.is_some() {
+            return self.is_lost();
         }
         if self.in_flight > 0 {
             return false;

@@ -10,6 +10,7 @@ use crate::corpus::dedup;
 use crate::store::{Batch, Update as _, View as _};
 use crate::warc::{PAYLOADS, StoredPayload, payload_key};
 
+use super::super::crew::Way;
 use super::super::fingerprint::{With, Yield, fingerprinted};
 use super::super::memory::HeldMemory;
 use super::super::rebuild::{Progress, Replayed, Source, Step};
@@ -130,8 +131,8 @@ impl Committer<'_> {
             };
             self.in_flight += 1;
             progress.visits += 1;
-            let (told, held) = (outcome.told, outcome.held);
-            self.record(batch, Visit { lease, outcome: outcome.outcome, told, held })?;
+            let Visit { outcome, told, held, way, .. } = outcome;
+            self.record(batch, Visit { lease, outcome, told, held, way })?;
             tracing::trace!("replayed");
         }
         Ok(())
@@ -206,7 +207,8 @@ fn fingerprint_one(replayed: &mut Replayed, replay: &Replay<'_>) -> Visit<Yield>
     let lease = replayed.provisional_lease();
     let outcome = replayed.answer.take().unwrap_or_else(replayed_panic);
     let told = replayed.told.clone();
-    let visit = Visit { lease, outcome, told, held: HeldMemory::new(None) };
+    let (held, way) = (HeldMemory::new(None), Way::default());
+    let visit = Visit { lease, outcome, told, held, way };
     let known = replayed
         .left_out
         .take()

@@ -5,7 +5,7 @@ use crate::frontier::{Frontier, Offer, Rank};
 use crate::store::Store;
 use crate::urls::{Filter, PageUrl, Scope};
 
-use super::super::{Context, Error, Settings};
+use super::super::{Beyond, Context, Error, Settings};
 
 /// Seeds that are offered in one transaction.
 const SEEDS_PER_BATCH: usize = 10_000;
@@ -24,7 +24,13 @@ pub(super) fn take_up(
     let turn = store.turn();
     let mut batch = store.begin()?;
     let config = settings.frontier.clone();
-    let mut frontier = Frontier::open(&mut batch, config, scope, now)?
+    let beyond = context.beyond.as_deref();
+    let opened = match beyond {
+        Some(beyond) if beyond.was_held() => Frontier::take_over(&mut batch, config, scope, now)?,
+        _ => Frontier::open(&mut batch, config, scope, now)?,
+    };
+    let mut frontier = opened
+        .with_share(beyond.map(Beyond::share))
         .with_recrawl(settings.recrawl.clone())
         .with_filter(filter, settings.fetch.allow_private)
         .with_known(&mut batch, feeds)?;
@@ -33,6 +39,10 @@ pub(super) fn take_up(
     batch.commit()?;
     drop(turn);
     readmit(store, &mut frontier, rest, now)?;
+    if beyond.is_some() {
+        // They come as the links of others do, each to where it belongs.
+        return Ok(frontier);
+    }
     for some in seeds.chunks(SEEDS_PER_BATCH) {
         let _turn = store.turn();
         let mut batch = store.begin()?;

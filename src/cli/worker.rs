@@ -1,0 +1,102 @@
+//! `crawl worker`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args as ClapArgs;
+
+use crate::cluster::{Secret, Settings};
+use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
+
+use super::args::Overrides;
+use super::exit::{Exit, Usage};
+use super::progress::Progress;
+use super::screen::{self, number};
+use super::seeds::{self, SeedReading};
+use super::settings;
+
+/// Variable of the environment that holds the password of the cluster.
+const PASSWORD: &str = "CRAWL_CLUSTER_PASSWORD";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WorkerArgs {
+    /// URLs to start from; `https://` may be left out
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// File of further URLs, one a line, `#` for comments, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub seeds: Vec<PathBuf>,
+    /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS. The password
+    /// is that of the variable CRAWL_CLUSTER_PASSWORD, or of --password-file
+    #[arg(long, value_name = "CLUSTER")]
+    pub join: String,
+    /// File of the password of the cluster
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// PEM file of the authority that has signed the certificates of the cluster
+    #[arg(long, value_name = "FILE")]
+    pub authority: Option<PathBuf>,
+    /// Folder of the stores of shards; on a volume that all workers see, they go on with the stores
+    /// of each other
+    #[arg(long, value_name = "DIR", default_value = "worker")]
+    pub folder: PathBuf,
+    /// Folder of texts, on a volume that all workers see; by default `texts` below --folder
+    #[arg(long, value_name = "DIR")]
+    pub texts: Option<PathBuf>,
+    /// End when nothing is left to do for any worker
+    #[arg(long)]
+    pub until_done: bool,
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// Works as one of many.
+pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
+    let config = settings::effective(&args.overrides)?.config;
+    let mut cluster = Settings::parse(&args.join).map_err(|error| Usage(error.to_string()))?;
+    cluster.authority.clone_from(&args.authority);
+    if let Some(file) = &args.password_file {
+        cluster.password = Secret::read(file)?;
+    } else if let Ok(password) = std::env::var(PASSWORD) {
+        cluster.password = Secret::new(password);
+    }
+    let read = SeedReading { rules: &config.urls, quiet };
+    let seeds = match args.urls.is_empty() && args.seeds.is_empty() {
+        true => Vec::new(),
+        false => seeds::all(&args.urls, &args.seeds, read)?,
+    };
+    let plan = WorkerPlan {
+        cluster,
+        texts: args.texts.clone().unwrap_or_else(|| args.folder.join("texts")),
+        folder: args.folder.clone(),
+        config: config.cluster.clone(),
+        cache_bytes: config.cache_bytes(),
+        until_done: args.until_done,
+    };
+    let context = Context::default();
+    let progress = Progress::start(&context, quiet)?;
+    let report = crawl::work(&plan, &config.settings(), &seeds, &context);
+    progress.end();
+    let report = report?;
+    if json {
+        screen::json(&report)?;
+    } else {
+        show(&report)?;
+    }
+    Ok(if context.stop.asked() > 0 { Exit::Interrupted } else { Exit::Done })
+}
+
+fn show(report: &WorkerReport) -> Result<()> {
+    println!("worker {}", report.worker);
+    screen::facts([
+        ("shards taken", number(report.shards_taken)),
+        ("leases lost", number(report.shards_lost)),
+        ("requests", number(report.requests)),
+        ("pages", number(report.pages)),
+        ("new in their shard", number(report.new)),
+        ("duplicates in their shard", number(report.duplicates)),
+        ("requests without an answer", number(report.failed)),
+        ("links to other shards", number(report.links_out)),
+        ("links from other shards", number(report.links_in)),
+    ])
+}

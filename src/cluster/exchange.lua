@@ -1,0 +1,170 @@
+#!lua name=uniqcrawl_exchange_1
+-- What workers that crawl together ask of their cluster, each step atomic on one slot. Every function may be sent a
+-- second time when its answer was lost: the second call does no harm.
+--
+-- KEYS[1] is the start of all names of a partition: the prefix of the crawl and the tag of the slot. A shard has the
+-- partition of its number: its lease (hash `lease`: worker, fence, until, quiet, version) and the links that others
+-- have found for it (stream `links`) so lie in one slot. Partition 0 has the workers as well (hash `workers`).
+-- The turn of an IP address is a string: the moment of the next request, then `token:until` of those under way.
+
+local function now()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- Whether a worker holds the lease by that fence.
+local function holds(name, worker, fence)
+  local row = redis.call('HMGET', name, 'worker', 'fence', 'until')
+  return row[1] == worker and row[2] == fence and tonumber(row[3] or '0') > now()
+end
+
+-- ARGV: worker, ms. Answers the fence, or '' if somebody else holds it; whether it was held before; by whom it is.
+-- A fence is larger than all before it, also when these are forgotten.
+local function lease_take(keys, args)
+  local name, worker, time = keys[1] .. 'lease', args[1], now()
+  local row = redis.call('HMGET', name, 'worker', 'fence', 'until')
+  if row[1] and row[1] ~= worker and tonumber(row[3] or '0') > time then return { '', 1, row[1] } end
+  local fence = text(math.max(tonumber(row[2] or '0') + 1, time))
+  redis.call('HSET', name, 'worker', worker, 'fence', fence, 'until', text(time + tonumber(args[2])), 'quiet', '0')
+  redis.call('HINCRBY', name, 'version', 1)
+  return { fence, row[2] and 1 or 0, worker }
+end
+
+-- ARGV: worker, fence, ms. Answers 1 if the lease goes on.
+local function lease_renew(keys, args)
+  local name = keys[1] .. 'lease'
+  if not holds(name, args[1], args[2]) then return 0 end
+  redis.call('HSET', name, 'until', text(now() + tonumber(args[3])))
+  return 1
+end
+
+-- ARGV: worker, fence. Gives a lease back.
+local function lease_release(keys, args)
+  local name = keys[1] .. 'lease'
+  if not holds(name, args[1], args[2]) then return 0 end
+  redis.call('HSET', name, 'until', '0')
+  return 1
+end
+
+-- ARGV: worker, fence, 1 if the shard has nothing to do.
+local function lease_tell(keys, args)
+  local name = keys[1] .. 'lease'
+  if not holds(name, args[1], args[2]) then return 0 end
+  redis.call('HSET', name, 'quiet', args[3])
+  redis.call('HINCRBY', name, 'version', 1)
+  return 1
+end
+
+-- Answers who holds the shard ('' for nobody), whether it is quiet, how often that was told, links that wait.
+local function lease_look(keys)
+  local row = redis.call('HMGET', keys[1] .. 'lease', 'worker', 'until', 'quiet', 'version')
+  local holder = tonumber(row[2] or '0') > now() and row[1] or ''
+  return { holder, row[3] == '1' and 1 or 0, tonumber(row[4] or '0'), redis.call('XLEN', keys[1] .. 'links') }
+end
+
+-- ARGV: most links that wait, then links. Answers 1 if they were added, 0 if there are too many.
+local function links_send(keys, args)
+  local name = keys[1] .. 'links'
+  if redis.call('XLEN', name) >= tonumber(args[1]) then return 0 end
+  for i = 2, #args do
+    redis.call('XADD', name, '*', 'l', args[i])
+  end
+  return 1
+end
+
+-- ARGV: worker, fence, id. Removes links up to that id, if the worker holds the shard.
+local function links_trim(keys, args)
+  if not holds(keys[1] .. 'lease', args[1], args[2]) then return 0 end
+  local time, number = string.match(args[3], '^(%d+)-(%d+)$')
+  if time then
+    redis.call('XTRIM', keys[1] .. 'links', 'MINID', time .. '-' .. text(tonumber(number) + 1))
+  end
+  return 1
+end
+
+-- ARGV: worker, ms for which it is alive, 0 if it leaves. Answers all that are.
+local function worker_beat(keys, args)
+  local name, time = keys[1] .. 'workers', now()
+  local alive = {}
+  if args[2] == '0' then
+    redis.call('HDEL', name, args[1])
+  else
+    redis.call('HSET', name, args[1], text(time + tonumber(args[2])))
+  end
+  local all = redis.call('HGETALL', name)
+  for i = 1, #all, 2 do
+    if tonumber(all[i + 1]) > time then
+      alive[#alive + 1] = all[i]
+    else
+      redis.call('HDEL', name, all[i])
+    end
+  end
+  return alive
+end
+
+-- The parts of a turn: when the next request may be sent, and who has one under way.
+local function parts(value, time)
+  local next, held = 0, {}
+  for part in string.gmatch(value or '', '[^;]+') do
+    local token, till = string.match(part, '^(%x+):(%d+)$')
+    if not token then
+      next = tonumber(part)
+    elseif tonumber(till) > time then
+      held[#held + 1] = { token, tonumber(till) }
+    end
+  end
+  return next, held
+end
+
+local function put(name, next, held, time)
+  local value, last = text(next), next
+  for _, one in ipairs(held) do
+    value = value .. ';' .. one[1] .. ':' .. text(one[2])
+    last = math.max(last, one[2])
+  end
+  redis.call('SET', name, value, 'PX', text(math.max(last - time, 1)))
+end
+
+-- ARGV: name, token, ms after which it ends by itself, ms between requests, most under way. Answers 0 for the turn,
+-- the ms to wait, or -1 if somebody has a request under way.
+local function turn_take(keys, args)
+  local name, token, time = keys[1] .. args[1], args[2], now()
+  local next, held = parts(redis.call('GET', name), time)
+  for _, one in ipairs(held) do
+    if one[1] == token then return 0 end
+  end
+  if #held >= tonumber(args[5]) then return -1 end
+  if next > time then return next - time end
+  held[#held + 1] = { token, time + tonumber(args[3]) }
+  put(name, time + tonumber(args[4]), held, time)
+  return 0
+end
+
+-- ARGV: name, token, ms between requests. Gives a turn back, which only its owner can.
+local function turn_end(keys, args)
+  local name, token, time = keys[1] .. args[1], args[2], now()
+  local next, held = parts(redis.call('GET', name), time)
+  for i, one in ipairs(held) do
+    if one[1] == token then
+      table.remove(held, i)
+      put(name, math.max(next, time + tonumber(args[3])), held, time)
+      return 1
+    end
+  end
+  return 0
+end
+
+redis.register_function('uniqcrawl_1_lease_take', lease_take)
+redis.register_function('uniqcrawl_1_lease_renew', lease_renew)
+redis.register_function('uniqcrawl_1_lease_release', lease_release)
+redis.register_function('uniqcrawl_1_lease_tell', lease_tell)
+redis.register_function('uniqcrawl_1_lease_look', lease_look)
+redis.register_function('uniqcrawl_1_links_send', links_send)
+redis.register_function('uniqcrawl_1_links_trim', links_trim)
+redis.register_function('uniqcrawl_1_worker_beat', worker_beat)
+redis.register_function('uniqcrawl_1_turn_take', turn_take)
+redis.register_function('uniqcrawl_1_turn_end', turn_end)

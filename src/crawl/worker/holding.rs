@@ -1,0 +1,475 @@
+//! Which shards a worker holds: it takes those that are its own and free, and gives back those that
+//! are the own ones of a worker that has joined.
+//!
+//! Whose own a shard is, all workers find out alike from the list of those who are alive: the one
+//! whose hash with the shard is largest. So no worker is above others, and one that joins or leaves
+//! moves no more than its own shards.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::base::units::Size;
+use crate::cluster::{Engine, LinksTo, ShardState, Taken};
+use crate::corpus::index::Index;
+use crate::frontier::{SentLink, Share};
+use crate::store::{self, Row as _, Store};
+use crate::text::features::Fingerprinter;
+use crate::urls::PageUrl;
+
+use super::super::crew::{Crew, Part};
+use super::super::running::Totals;
+use super::super::{Beyond, BeyondError, Context, Error, Settings, fix_rules};
+use super::leases::end_of;
+use super::shard::{Shard, lock};
+use super::{Common, WorkerError, WorkerPlan, WorkerReport};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Time between two looks whether all workers are done.
+const LOOK_DONE: Duration = Duration::from_millis(300);
+
+/// Time for which a shard that is given back waits until its links have arrived.
+const LAST_LINKS: Duration = Duration::from_secs(5);
+
+/// Least memory of the page cache of a store.
+const CACHE_MIN: usize = 1 << 20;
+
+/// Seeds that are sent together.
+const SEEDS_TOGETHER: usize = 1_000;
+
+/// A crawl of a shard that is over.
+struct Ended {
+    shard: Arc<Shard>,
+    result: Result<(), Error>,
+}
+
+/// The shards of a worker.
+pub(super) struct Holding<'a> {
+    plan: &'a WorkerPlan,
+    settings: &'a Settings,
+    seeds: &'a [PageUrl],
+    context: &'a Context,
+    common: &'a Arc<Common>,
+    report: WorkerReport,
+    /// What shards have done that are over.
+    past: Totals,
+    /// States at the last look, if all were quiet.
+    quiet: Option<Vec<ShardState>>,
+    looked: Instant,
+    /// Nothing is left to do for any worker.
+    is_done: bool,
+}
+
+/// What one look at the shards works with.
+struct Step<'s, 'scope, 'env> {
+    crew: &'scope Crew,
+    engine: &'s mut Engine,
+    unsent: &'s mut Vec<LinksTo>,
+    ended: &'s Sender<Ended>,
+    scope: &'scope Scope<'scope, 'env>,
+}
+
+impl<'a> Holding<'a> {
+    pub(super) fn new(
+        plan: &'a WorkerPlan,
+        settings: &'a Settings,
+        seeds: &'a [PageUrl],
+        context: &'a Context,
+        common: &'a Arc<Common>,
+    ) -> Self {
+        let report = WorkerReport { worker: common.worker.clone(), ..WorkerReport::default() };
+        let (past, looked) = (Totals::default(), Instant::now());
+        Self {
+            plan,
+            settings,
+            seeds,
+            context,
+            common,
+            report,
+            past,
+            quiet: None,
+            looked,
+            is_done: false,
+        }
+    }
+
+    /// Holds shards until the end.
+    pub(super) fn run(
+        mut self,
+        crew: &Crew,
+        mut engine: Engine,
+        own_seeds: &[PageUrl],
+    ) -> Result<WorkerReport, WorkerError> {
+        let _is_first = self.context.live.pace.set(self.settings.frontier.clone());
+        let lease = self.common.config.lease.duration();
+        engine.forget_done()?;
+        *lock(&self.common.members) = engine.beat(&self.common.worker, lease)?;
+        let mut unsent = by_shard(own_seeds, self.common.config.shards);
+        let result = thread::scope(|scope| {
+            let (ended, endings) = channel();
+            let mut result = Ok(());
+            loop {
+                if result.is_ok() {
+                    let (engine, unsent, ended) = (&mut engine, &mut unsent, &ended);
+                    result = self.step(Step { crew, engine, unsent, ended, scope });
+                }
+                // Who keeps the leases says when it has lasted too long.
+                if let Err(WorkerError::Cluster(error)) = &result {
+                    tracing::warn!(%error, "the cluster is asked again");
+                    result = Ok(());
+                }
+                if let Err(error) = self.take_leave(&mut engine, &endings) {
+                    result = result.and(Err(error));
+                }
+                let is_ending = result.is_err() || self.context.stop.asked() > 0 || self.is_done;
+                if is_ending {
+                    self.stop_all();
+                    if lock(&self.common.shards).is_empty() {
+                        return result;
+                    }
+                }
+                self.show();
+                thread::sleep(if is_ending { LOOK / 5 } else { LOOK });
+            }
+        });
+        self.show();
+        if let Err(error) = engine.leave(&self.common.worker) {
+            tracing::warn!(%error, "others learn only by its absence that this worker has left");
+        }
+        result?;
+        let live = &self.context.live;
+        self.report.requests = live.requests.load(Ordering::Relaxed);
+        self.report.failed = live.failed.load(Ordering::Relaxed);
+        self.report.pages = live.pages.load(Ordering::Relaxed);
+        self.report.new = live.new.load(Ordering::Relaxed);
+        self.report.duplicates = live.duplicates.load(Ordering::Relaxed);
+        self.report.links_out = self.common.links_out.load(Ordering::Relaxed);
+        self.report.links_in = self.common.links_in.load(Ordering::Relaxed);
+        Ok(self.report)
+    }
+
+    /// Takes and gives back shards, and looks whether all is done.
+    fn step<'scope>(&mut self, step: Step<'_, 'scope, '_>) -> Result<(), WorkerError>
+    where
+        'a: 'scope,
+    {
+        let Step { crew, engine, unsent, ended, scope } = step;
+        if let Some(detail) = lock(&self.common.failure).clone() {
+            let worker = self.common.worker.clone();
+            return Err(WorkerError::Stopped { worker, detail });
+        }
+        if self.context.stop.asked() > 0 || self.is_done {
+            return Ok(());
+        }
+        send_seeds(engine, unsent, self.common.config.links_max)?;
+        let own = self.own();
+        let held: Vec<Arc<Shard>> = lock(&self.common.shards).values().cloned().collect();
+        for shard in held.iter().filter(|shard| !own.contains(&shard.number())) {
+            if shard.stop.asked() == 0 {
+                tracing::info!(shard = shard.number(), "given back to another worker");
+                let _times = shard.stop.ask();
+            }
+        }
+        let is_held = |number: &u32| held.iter().any(|shard| shard.number() == *number);
+        let free: Vec<u32> = own.iter().copied().filter(|number| !is_held(number)).collect();
+        for number in free {
+            if let Some(shard) = self.take(engine, number)? {
+                let crawl = ShardCrawl {
+                    shard: Arc::clone(&shard),
+                    folder: self.folder(number),
+                    settings: self.settings_of(own.len()),
+                    cache_bytes: (self.plan.cache_bytes / own.len().max(1)).max(CACHE_MIN),
+                    seeds: self.seeds,
+                    clock: self.context,
+                };
+                let ended = ended.clone();
+                let name = format!("shard-{number}");
+                let started = thread::Builder::new().name(name).spawn_scoped(scope, move || {
+                    let result = crawl.run(crew);
+                    // Who would hear it has failed.
+                    let _ = ended.send(Ended { shard, result });
+                });
+                if let Err(error) = started {
+                    lock(&self.common.shards).remove(&number);
+                    return Err(Error::from(error).into());
+                }
+            }
+        }
+        if let Some(room) = crew.room() {
+            room.divide(lock(&self.common.shards).len());
+        }
+        if self.plan.until_done && unsent.is_empty() && self.looked.elapsed() > LOOK_DONE {
+            self.looked = Instant::now();
+            self.look_done(engine)?;
+        }
+        Ok(())
+    }
+
+    /// The shards that are this worker's own, as long as the workers stay the same.
+    fn own(&self) -> BTreeSet<u32> {
+        let members = lock(&self.common.members).clone();
+        let own = &self.common.worker;
+        let weight = |worker: &String, shard: u32| {
+            (xxh3_64(format!("{worker} {shard}").as_bytes()), worker.clone())
+        };
+        let is_own = |shard: &u32| {
+            let mine = weight(own, *shard);
+            members.iter().all(|other| other == own || weight(other, *shard) < mine)
+        };
+        (0..self.common.config.shards).filter(is_own).collect()
+    }
+
+    /// Takes a shard, if it is free.
+    fn take(
+        &mut self,
+        engine: &mut Engine,
+        number: u32,
+    ) -> Result<Option<Arc<Shard>>, WorkerError> {
+        let lease = self.common.config.lease.duration();
+        let asked = self.common.clock.now();
+        match engine.take_shard(number, &self.common.worker, lease)? {
+            Taken::HeldBy(other) => {
+                tracing::debug!(shard = number, worker = other, "another worker has it");
+                Ok(None)
+            }
+            Taken::Got { lease: taken, was_held } => {
+                let until = end_of(asked, lease);
+                let shard = Arc::new(Shard::new(taken, was_held, until, self.common));
+                lock(&self.common.shards).insert(number, Arc::clone(&shard));
+                self.report.shards_taken += 1;
+                tracing::info!(shard = number, fence = taken.fence, "taken");
+                Ok(Some(shard))
+            }
+        }
+    }
+
+    fn folder(&self, number: u32) -> PathBuf {
+        self.plan.folder.join("shards").join(format!("{number:03}"))
+    }
+
+    /// The settings of one of so many shards: each has its part of what is in memory.
+    fn settings_of(&self, shards: usize) -> Settings {
+        let mut settings = self.settings.clone();
+        let shards = shards.max(1);
+        let frontier = &mut settings.frontier;
+        frontier.hosts_in_memory_max = (frontier.hosts_in_memory_max / shards).max(256);
+        frontier.seen_in_memory_max = (frontier.seen_in_memory_max / shards).max(4_096);
+        let robots = frontier.robots_in_memory.bytes() / shards;
+        frontier.robots_in_memory = Size::from_bytes(robots.max(1 << 16) as u64);
+        settings
+    }
+
+    /// Gives back the leases of crawls that are over.
+    fn take_leave(
+        &mut self,
+        engine: &mut Engine,
+        endings: &Receiver<Ended>,
+    ) -> Result<(), WorkerError> {
+        let mut result = Ok(());
+        for Ended { shard, result: ended } in endings.try_iter() {
+            let number = shard.number();
+            self.past.add(&shard.live);
+            lock(&self.common.shards).remove(&number);
+            match ended {
+                Err(Error::Beyond(BeyondError::Lost(_))) => {
+                    self.report.shards_lost += 1;
+                    tracing::warn!(shard = number, "its lease has ended: it is taken anew");
+                    continue;
+                }
+                Err(source) => {
+                    let (folder, source) = (self.folder(number), Box::new(source));
+                    result = result.and(Err(WorkerError::Shard { shard: number, folder, source }));
+                }
+                Ok(()) => tracing::info!(shard = number, "closed"),
+            }
+            if let Err(error) = engine.release_shard(shard.lease, &self.common.worker) {
+                tracing::warn!(%error, shard = number, "its lease ends by itself");
+            }
+        }
+        result
+    }
+
+    fn stop_all(&self) {
+        let wanted = self.context.stop.asked().max(1);
+        for shard in lock(&self.common.shards).values() {
+            if shard.stop.asked() < wanted {
+                let _times = shard.stop.ask();
+            }
+        }
+    }
+
+    /// Looks whether nothing is left to do: all shards are quiet and no links wait, twice, with
+    /// nothing told in between.
+    fn look_done(&mut self, engine: &mut Engine) -> Result<(), WorkerError> {
+        if !engine.is_begun()? {
+            return Ok(());
+        }
+        if engine.is_done()? {
+            self.is_done = true;
+            return Ok(());
+        }
+        let mut states = engine.shard_states(self.common.config.shards)?;
+        let all_quiet = states.iter().all(|state| state.quiet && state.links == 0);
+        // Who holds it says nothing of what is to be done.
+        states.iter_mut().for_each(|state| state.holder.clear());
+        let before = self.quiet.take();
+        if all_quiet && before.as_ref() == Some(&states) {
+            engine.note_done(self.common.config.lease.duration() * 4)?;
+            self.is_done = true;
+        }
+        self.quiet = all_quiet.then_some(states);
+        Ok(())
+    }
+
+    /// Shows what all shards have done.
+    fn show(&self) {
+        let (mut all, mut queued, mut in_flight, mut errors) = (self.past, 0, 0, 0);
+        for shard in lock(&self.common.shards).values() {
+            all.add(&shard.live);
+            queued += shard.live.queued.load(Ordering::Relaxed);
+            in_flight += shard.live.in_flight.load(Ordering::Relaxed);
+            errors += shard.live.errors.load(Ordering::Relaxed);
+        }
+        let live = &self.context.live;
+        live.pages.store(all.pages, Ordering::Relaxed);
+        live.new.store(all.new, Ordering::Relaxed);
+        live.duplicates.store(all.duplicates, Ordering::Relaxed);
+        live.queued.store(queued, Ordering::Relaxed);
+        live.in_flight.store(in_flight, Ordering::Relaxed);
+        live.errors.store(errors, Ordering::Relaxed);
+        live.shards.store(lock(&self.common.shards).len() as u64, Ordering::Relaxed);
+        live.links_out.store(self.common.links_out.load(Ordering::Relaxed), Ordering::Relaxed);
+        live.links_in.store(self.common.links_in.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// A crawl of a shard, from the opening of its store to its end.
+struct ShardCrawl<'a> {
+    shard: Arc<Shard>,
+    folder: PathBuf,
+    settings: Settings,
+    cache_bytes: usize,
+    seeds: &'a [PageUrl],
+    clock: &'a Context,
+}
+
+impl ShardCrawl<'_> {
+    fn run(self, crew: &Crew) -> Result<(), Error> {
+        let Some(store) = self.open()? else { return Ok(()) };
+        let result = self.crawl(crew, &store);
+        // Whoever reads its links has it for a moment.
+        lock(&self.shard.store).take();
+        let mut store = Some(store);
+        while let Some(open) = store.take() {
+            match Arc::try_unwrap(open) {
+                Ok(store) => drop(store),
+                Err(shared) => {
+                    store = Some(shared);
+                    thread::sleep(LOOK / 20);
+                }
+            }
+        }
+        result
+    }
+
+    /// Opens the store; waits while a worker that has lost it has it open still. None if this one
+    /// is asked to stop meanwhile.
+    fn open(&self) -> Result<Option<Arc<Store>>, Error> {
+        let mut has_told = false;
+        loop {
+            match Store::open_or_create(&self.folder, self.cache_bytes) {
+                Ok(store) => return Ok(Some(Arc::new(store))),
+                Err(store::Error::InUse(path)) if self.shard.stop.asked() == 0 => {
+                    if self.shard.is_lost() {
+                        return Err(BeyondError::Lost(self.shard.number()).into());
+                    }
+                    if !has_told {
+                        let (shard, path) = (self.shard.number(), path.display());
+                        tracing::warn!(
+                            shard,
+                            "a process that has lost the shard has {path} open still: this one \
+                             waits for it"
+                        );
+                        has_told = true;
+                    }
+                    thread::sleep(LOOK);
+                }
+                Err(store::Error::InUse(_)) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn crawl(&self, crew: &Crew, store: &Arc<Store>) -> Result<(), Error> {
+        let settings = &self.settings;
+        let features = Fingerprinter::for_articles(settings.dedup.features.clone())
+            .map_err(|error| crate::corpus::dedup::Error::Settings(error.into()))?;
+        store.fix_setting("features", &features.name())?;
+        fix_rules(store, &settings.normalize)?;
+        let index = Arc::new(Mutex::new(Index::open(store, &settings.dedup)?));
+        let beyond: Arc<dyn Beyond> = Arc::<Shard>::clone(&self.shard);
+        let context = &Context {
+            clock: self.clock.clock.clone(),
+            stop: self.shard.stop.clone(),
+            live: Arc::clone(&self.shard.live),
+            index: None,
+            on_document: None,
+            beyond: Some(beyond),
+        };
+        *lock(&self.shard.store) = Some(Arc::clone(store));
+        let (seeds, feeds) = (self.seeds, &[]);
+        crew.crawl(Part { store, index, settings, context, seeds, feeds })?;
+        // Links that have not left are sent by whoever takes the store next, if anybody does.
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_LINKS && self.shard.is_held() && !self.shard.has_no_links() {
+            thread::sleep(LOOK / 5);
+        }
+        Ok(())
+    }
+}
+
+/// Seeds, each for its shard.
+fn by_shard(seeds: &[PageUrl], shards: u32) -> Vec<LinksTo> {
+    let share = Share { own: 0, of: shards };
+    let mut all: Vec<LinksTo> = Vec::new();
+    let mut open: Vec<Option<usize>> = vec![None; shards as usize];
+    for seed in seeds {
+        let shard = share.shard_of(seed);
+        let at = &mut open[shard as usize];
+        let place = *at.get_or_insert_with(|| {
+            all.push(LinksTo { shard, links: Vec::new() });
+            all.len() - 1
+        });
+        all[place].links.push(SentLink::seed(seed).encode().into_owned());
+        if all[place].links.len() == SEEDS_TOGETHER {
+            *at = None;
+        }
+    }
+    all
+}
+
+/// Sends seeds whose shards have room for them.
+fn send_seeds(
+    engine: &mut Engine,
+    unsent: &mut Vec<LinksTo>,
+    links_max: u64,
+) -> Result<(), WorkerError> {
+    if unsent.is_empty() {
+        return Ok(());
+    }
+    let some: Vec<LinksTo> = unsent.iter().take(SEEDS_TOGETHER).cloned().collect();
+    let mut sent = engine.send_links(&some, links_max)?.into_iter();
+    unsent.retain(|_| !sent.next().unwrap_or(false));
+    if unsent.is_empty() {
+        engine.note_begun()?;
+    }
+    Ok(())
+}

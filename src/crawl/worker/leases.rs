@@ -1,0 +1,65 @@
+//! The thread that keeps the leases of a worker, and tells others that it is alive.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::base::clock::Timestamp;
+use crate::cluster::{Engine, Error, Settings, ShardLease};
+
+use super::Common;
+use super::shard::{Shard, lock};
+
+/// Renewals in the time of a lease.
+const PER_LEASE: u32 = 3;
+
+/// The part of a lease that a worker does not use, whatever the clocks do.
+const MARGIN_PART: u32 = 10;
+
+/// Returns until when a lease holds that was asked for at `asked`.
+pub(super) fn end_of(asked: Timestamp, lease: Duration) -> Timestamp {
+    asked.after(lease.saturating_sub(lease / MARGIN_PART))
+}
+
+/// Renews leases until the worker is over.
+pub(super) fn run(settings: &Settings, common: &Common) {
+    let lease = common.config.lease.duration();
+    let mut engine = None;
+    let mut answered = Instant::now();
+    while !common.is_over() {
+        let begun = Instant::now();
+        match round(&mut engine, settings, common) {
+            Ok(()) => answered = Instant::now(),
+            Err(error) => {
+                engine = None;
+                tracing::warn!(%error, "leases cannot be renewed");
+                if answered.elapsed() > common.config.wait_max.duration() {
+                    common.fail(error.to_string());
+                }
+            }
+        }
+        common.rest((lease / PER_LEASE).saturating_sub(begun.elapsed()));
+    }
+}
+
+fn round(engine: &mut Option<Engine>, settings: &Settings, common: &Common) -> Result<(), Error> {
+    let lease = common.config.lease.duration();
+    let engine = match engine {
+        Some(engine) => engine,
+        none => none.insert(Engine::connect(settings)?),
+    };
+    let shards: Vec<Arc<Shard>> = lock(&common.shards).values().cloned().collect();
+    let leases: Vec<ShardLease> = shards.iter().map(|shard| shard.lease).collect();
+    // Counted from before the request, whenever the answer comes.
+    let asked = common.clock.now();
+    let renewed = engine.renew_shards(&leases, &common.worker, lease)?;
+    for (shard, renewed) in shards.iter().zip(renewed) {
+        if renewed {
+            shard.hold_until(end_of(asked, lease));
+        } else if lock(&common.shards).contains_key(&shard.number()) {
+            shard.lose();
+        }
+    }
+    let members = engine.beat(&common.worker, lease)?;
+    *lock(&common.members) = members;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The thread that asks for turns at IP addresses: those of many requests at a time.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::cluster::{Engine, Error, Settings, TurnAnswer, TurnOf};
+
+use super::Common;
+
+/// Wishes that are sent together.
+const TOGETHER: usize = 512;
+
+/// Wait of a request whose turn cannot be asked for.
+const UNKNOWN: Duration = Duration::from_secs(1);
+
+/// What a request wants.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// A turn.
+    Take(TurnOf, oneshot::Sender<TurnAnswer>),
+    /// To give it back.
+    End(TurnOf),
+}
+
+/// Asks until the worker is over.
+pub(super) fn run(settings: &Settings, wishes: &Receiver<Wish>, common: &Common) {
+    let mut engine = None;
+    loop {
+        let first = match wishes.recv_timeout(Duration::from_millis(200)) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) if common.is_over() => return,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let all: Vec<Wish> =
+            std::iter::once(first).chain(wishes.try_iter().take(TOGETHER - 1)).collect();
+        if let Err(error) = ask(&mut engine, settings, all, common) {
+            tracing::warn!(%error, "turns at IP addresses cannot be asked for");
+            engine = None;
+        }
+    }
+}
+
+/// Asks for all. Who gets no answer waits; a turn that is not given back ends by itself.
+fn ask(
+    engine: &mut Option<Engine>,
+    settings: &Settings,
+    wishes: Vec<Wish>,
+    common: &Common,
+) -> Result<(), Error> {
+    let (mut takes, mut waiting, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for wish in wishes {
+        match wish {
+            Wish::Take(turn, got) => {
+                takes.push(turn);
+                waiting.push(got);
+            }
+            Wish::End(turn) => ends.push(turn),
+        }
+    }
+    let asked = match engine {
+        Some(engine) => Ok(engine),
+        none => Engine::connect(settings).map(|new| none.insert(new)),
+    };
+    let asked = asked.and_then(|engine| {
+        engine.end_turns(&ends, common.limits)?;
+        let answers = engine.take_turns(&takes, common.limits)?;
+        Ok((engine, answers))
+    });
+    let (engine, answers) = match asked {
+        Ok(asked) => asked,
+        Err(error) => {
+            for got in waiting {
+                // A request that does not wait any more needs no answer.
+                let _ = got.send(TurnAnswer::After(UNKNOWN));
+            }
+            return Err(error);
+        }
+    };
+    let mut unwanted = Vec::new();
+    for ((turn, got), answer) in takes.into_iter().zip(waiting).zip(answers) {
+        if got.send(answer).is_err() && answer == TurnAnswer::Got {
+            unwanted.push(turn);
+        }
+    }
+    engine.end_turns(&unwanted, common.limits)
+}

@@ -1,0 +1,137 @@
+//! What workers ask of their cluster besides documents: leases of shards, streams of links, turns at
+//! IP addresses.
+
+use std::time::Duration;
+
+use uniqcrawl::cluster::{
+    Engine, LinksTo, ReadFrom, ShardLease, ShardState, Taken, TurnAnswer, TurnLimits, TurnOf,
+};
+
+use crate::cluster::Nodes;
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(80);
+
+fn take(engine: &mut Engine, worker: &str, time: Duration) -> Option<(ShardLease, bool)> {
+    match engine.take_shard(3, worker, time).unwrap() {
+        Taken::Got { lease, was_held } => Some((lease, was_held)),
+        Taken::HeldBy(holder) => {
+            assert_ne!(holder, worker);
+            None
+        }
+    }
+}
+
+#[test]
+fn one_worker_has_a_shard_and_its_number_only_grows() {
+    let mut engine = Nodes::shared().engine("lease");
+    let (first, was_held) = take(&mut engine, "a", SHORT).unwrap();
+    assert!(!was_held, "nobody had it before");
+    assert_eq!(take(&mut engine, "b", LONG), None);
+    assert_eq!(engine.renew_shards(&[first], "a", SHORT).unwrap(), [true]);
+    assert_eq!(engine.renew_shards(&[first], "b", SHORT).unwrap(), [false]);
+    std::thread::sleep(SHORT * 2);
+    // It has ended, though nobody else has it yet.
+    assert_eq!(engine.renew_shards(&[first], "a", LONG).unwrap(), [false]);
+    let (second, was_held) = take(&mut engine, "b", LONG).unwrap();
+    assert!(was_held && second.fence > first.fence, "{first:?} {second:?}");
+    assert_eq!(engine.renew_shards(&[first, second], "a", LONG).unwrap(), [false, false]);
+    assert!(!engine.release_shard(first, "a").unwrap());
+    assert!(!engine.tell_quiet(first, "a", true).unwrap());
+    assert_eq!(take(&mut engine, "a", LONG), None);
+    assert!(engine.release_shard(second, "b").unwrap());
+    let (third, _) = take(&mut engine, "a", LONG).unwrap();
+    assert!(third.fence > second.fence);
+    // A number that is ahead of the clock is not taken back, and a loss does not bring an old one.
+    let name = "lease:{003}lease";
+    let ahead = third.fence + 10_000_000;
+    let mut set = redis::cmd("HSET");
+    engine.ask_one(set.arg(name).arg("fence").arg(ahead).arg("until").arg(0).clone()).unwrap();
+    let (fourth, _) = take(&mut engine, "b", LONG).unwrap();
+    assert_eq!(fourth.fence, ahead + 1);
+    engine.ask_one(redis::cmd("DEL").arg(name).clone()).unwrap();
+    let (fifth, was_held) = take(&mut engine, "c", LONG).unwrap();
+    assert!(!was_held && fifth.fence >= third.fence);
+    assert_eq!(engine.renew_shards(&[third], "a", LONG).unwrap(), [false]);
+}
+
+#[test]
+fn links_leave_their_stream_by_the_hand_of_the_holder_alone() {
+    let mut engine = Nodes::shared().engine("links");
+    let links = |texts: &[&str]| {
+        let links = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        vec![LinksTo { shard: 3, links }, LinksTo { shard: 4, links: vec![b"other".to_vec()] }]
+    };
+    assert_eq!(engine.send_links(&links(&["one", "two"]), 3).unwrap(), [true, true]);
+    assert_eq!(engine.send_links(&links(&["three"]), 3).unwrap(), [true, true]);
+    assert_eq!(engine.send_links(&links(&["four"]), 3).unwrap(), [false, true], "it is full");
+    let read = |engine: &mut Engine, last: &str| {
+        let from = ReadFrom { shard: 3, last: last.to_owned() };
+        engine.read_links(&[from], 2).unwrap().remove(0)
+    };
+    let first = read(&mut engine, "0");
+    assert_eq!(first.links, [b"one".to_vec(), b"two".to_vec()]);
+    let last = first.last.unwrap();
+    assert_eq!(read(&mut engine, &last).links, [b"three".to_vec()]);
+    let (stale, _) = take(&mut engine, "a", SHORT).unwrap();
+    std::thread::sleep(SHORT * 2);
+    let (lease, _) = take(&mut engine, "b", LONG).unwrap();
+    assert!(!engine.trim_links(stale, "a", &last).unwrap());
+    assert!(!engine.trim_links(ShardLease { fence: stale.fence, ..lease }, "b", &last).unwrap());
+    assert_eq!(read(&mut engine, "0").links.len(), 2, "nothing is gone");
+    assert!(engine.trim_links(lease, "b", &last).unwrap());
+    assert!(engine.trim_links(lease, "b", &last).unwrap(), "sent again");
+    assert_eq!(read(&mut engine, "0").links, [b"three".to_vec()]);
+    assert!(engine.tell_quiet(lease, "b", true).unwrap());
+    let state = engine.shard_states(4).unwrap().remove(3);
+    let holder = "b".to_owned();
+    let version = state.version;
+    assert_eq!(state, ShardState { holder, quiet: true, version, links: 1 });
+    assert!(engine.tell_quiet(lease, "b", false).unwrap());
+    let later = engine.shard_states(4).unwrap().remove(3);
+    assert!(!later.quiet && later.version > version);
+}
+
+#[test]
+fn requests_to_one_address_take_turns_and_only_the_owner_gives_one_back() {
+    let mut engine = Nodes::shared().engine("turns");
+    let limits = TurnLimits { span: SHORT, gap: Duration::from_millis(30), most: 1 };
+    let turn = |token| TurnOf { address: 0xABCD_EF01, token };
+    let take =
+        |engine: &mut Engine, token| engine.take_turns(&[turn(token)], limits).unwrap().remove(0);
+    assert_eq!(take(&mut engine, 1), TurnAnswer::Got);
+    assert_eq!(take(&mut engine, 1), TurnAnswer::Got, "sent again");
+    assert_eq!(take(&mut engine, 2), TurnAnswer::Busy);
+    engine.end_turns(&[turn(2)], limits).unwrap();
+    assert_eq!(take(&mut engine, 2), TurnAnswer::Busy, "who does not have it cannot end it");
+    engine.end_turns(&[turn(1), turn(1)], limits).unwrap();
+    let wait = take(&mut engine, 2);
+    assert!(matches!(wait, TurnAnswer::After(wait) if wait <= limits.gap), "{wait:?}");
+    std::thread::sleep(limits.gap + Duration::from_millis(2));
+    assert_eq!(take(&mut engine, 2), TurnAnswer::Got);
+    // Its owner is never heard of again.
+    std::thread::sleep(limits.span + Duration::from_millis(2));
+    assert_eq!(take(&mut engine, 3), TurnAnswer::Got);
+    let many = TurnLimits { gap: Duration::ZERO, most: 2, ..limits };
+    let all = engine.take_turns(&[turn(4), turn(5)], many).unwrap();
+    let at = |address, token| TurnOf { address, token };
+    assert_eq!(all[1], TurnAnswer::Busy, "{all:?}");
+    let other = engine.take_turns(&[at(7, 1), at(7, 2), at(7, 3)], many).unwrap();
+    assert_eq!(other, [TurnAnswer::Got, TurnAnswer::Got, TurnAnswer::Busy]);
+}
+
+#[test]
+fn workers_that_are_alive_know_each_other() {
+    let mut engine = Nodes::shared().engine("members");
+    let mut beat = |worker: &str, time| {
+        let mut all = engine.beat(worker, time).unwrap();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(beat("a", LONG), ["a"]);
+    assert_eq!(beat("b", SHORT), ["a", "b"]);
+    std::thread::sleep(SHORT * 2);
+    assert_eq!(beat("a", LONG), ["a"], "one that says nothing any more is gone");
+    assert_eq!(beat("c", LONG), ["a", "c"]);
+    assert_eq!(engine.leave("a").unwrap(), ["c"]);
+}

@@ -1,0 +1,343 @@
+//! Workers that crawl together: the documents of one machine, whoever dies, sleeps, joins or leaves,
+//! and no request that is too early.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use uniqcrawl::base::units::Time;
+use uniqcrawl::config::Config;
+use uniqcrawl::corpus::shared::{SharedCorpus, SharedOptions};
+use uniqcrawl::localweb::{Page, SeenRequest, Site};
+use uniqcrawl::urls::ScopeKind;
+
+use crate::cluster::Nodes;
+use crate::support::{Clusters, Crawled, Web, config, page, prose};
+
+/// Hosts that have an IP address each; as many names lie on the first of them.
+const HOSTS: usize = 10;
+const NAMES: usize = 4;
+
+/// Pages of each host, besides its front page.
+const PAGES: u64 = 6;
+
+const DELAY: Duration = Duration::from_millis(200);
+const ADDRESS_DELAY: Duration = Duration::from_millis(50);
+
+/// Every host links to its own pages, to the front page of the next one and, which makes that
+/// popular, to the first two pages of every other second one. Page 1 is the same text on two hosts,
+/// page 2 nearly the same.
+fn web() -> Web {
+    Web::start(HOSTS, |bases| {
+        let all = [bases.to_vec(), names(bases)].concat();
+        let site = |host: usize| {
+            let pages = pages(host, &all).into_iter();
+            pages.fold(Site::new(), |site, (path, html)| site.html(&path, html))
+        };
+        let mut sites: Vec<Site> = (0..HOSTS).map(site).collect();
+        // The names are all at the address and port of the first host, which tells them apart.
+        let named: Vec<_> = (0..NAMES).map(|n| pages(HOSTS + n, &all)).collect();
+        let first = pages(0, &all);
+        sites[0] = Site::new().handler(move |request| {
+            let host = request.header("host").unwrap_or_default();
+            let of = (0..NAMES).find(|n| host.starts_with(&format!("name{n}.")));
+            let html = of.map_or(&first, |of| &named[of]).get(&request.target)?;
+            Some(Page::html(html.as_str()))
+        });
+        sites
+    })
+}
+
+/// The pages of a host.
+fn pages(host: usize, all: &[String]) -> BTreeMap<String, String> {
+    let mut links: Vec<String> = (1..=PAGES).map(|n| format!("/{n}")).collect();
+    for base in all.iter().step_by(2) {
+        links.extend([format!("{base}/1"), format!("{base}/2")]);
+    }
+    links.push(format!("{}/", all[(host + 1) % all.len()]));
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let own = |n: u64| host as u64 * 1_000 + n;
+    let pair = |n: u64| (host as u64 / 2) * 1_000 + 500 + n;
+    let near = format!("{}{}", prose(pair(2), 300), prose(own(2), 4));
+    let mut pages = BTreeMap::from([
+        ("/".to_owned(), page(&format!("Front {host}"), &prose(own(0), 120), &links)),
+        ("/1".to_owned(), page("One", &prose(pair(1), 150), &["/"])),
+        ("/2".to_owned(), page("Two", &near, &["/"])),
+    ]);
+    for n in 3..=PAGES {
+        let title = format!("Page {host} {n}");
+        pages.insert(format!("/{n}"), page(&title, &prose(own(n), 150), &["/"]));
+    }
+    pages
+}
+
+/// Base addresses of the names.
+fn names(bases: &[String]) -> Vec<String> {
+    let port = bases[0].rsplit(':').next().unwrap();
+    (0..NAMES).map(|n| format!("http://name{n}.example:{port}")).collect()
+}
+
+fn settings(web: &Web) -> Config {
+    let mut config = config();
+    config.crawl.scope = ScopeKind::Any;
+    config.frontier.delay = Time::from_millis(DELAY.as_millis() as u64);
+    config.frontier.address_delay = Time::from_millis(ADDRESS_DELAY.as_millis() as u64);
+    config.frontier.response_factor = 0;
+    let address = web.web.url(0);
+    let ip = address.trim_start_matches("http://").split(':').next().unwrap().to_owned();
+    config.fetch.resolve = (0..NAMES).map(|n| format!("name{n}.example={ip}")).collect();
+    config.cluster.shards = 16;
+    config.cluster.lease = Time::from_secs(6);
+    config.cluster.documents = 1_000;
+    config
+}
+
+/// One machine's documents.
+fn alone(web: &Web, config: &Config) -> Clusters {
+    let crawled = Crawled::new();
+    let report = crawled.run(config, &web.seeds()[..1]);
+    assert_eq!(report.pages, (HOSTS + NAMES) as u64 * (PAGES + 1));
+    web.web.forget();
+    crawled.clusters()
+}
+
+/// Workers on a cluster, which end with the test.
+struct Crowd {
+    folder: tempfile::TempDir,
+    url: String,
+    workers: Vec<Option<Child>>,
+}
+
+impl Crowd {
+    fn new(prefix: &str, web: &Web) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
+        Self { folder, url: Nodes::shared().url(prefix), workers: Vec::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts a worker, which is known by its user agent. The first one has the seeds.
+    fn start(&mut self, config: &Config) {
+        let number = self.workers.len();
+        let mut config = config.clone();
+        config.fetch.user_agent = format!("worker-{number}");
+        let file = self.path(&format!("{number}.toml"));
+        fs::write(&file, toml::to_string(&config).unwrap()).unwrap();
+        let log = File::create(self.path(&format!("{number}.log"))).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
+        command.args(["worker", "--until-done", "--json", "-v", "--join", &self.url]);
+        command.arg("--config").arg(file).arg("--folder").arg(self.path("stores"));
+        if number == 0 {
+            command.arg("--seeds").arg(self.path("seeds.txt"));
+        }
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        self.workers.push(Some(child));
+    }
+
+    fn signal(&self, number: usize, signal: &str) {
+        let id = self.workers[number].as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Waits until a worker has ended, and returns its exit code; none if it was killed.
+    #[track_caller]
+    fn wait(&mut self, number: usize) -> Option<i32> {
+        let begun = Instant::now();
+        let mut child = self.workers[number].take().unwrap();
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status.code();
+            }
+            if begun.elapsed() > Duration::from_secs(60) {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("worker {number} does not end: {}", self.log(number));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn wait_all(&mut self) {
+        for number in 0..self.workers.len() {
+            if self.workers[number].is_some() {
+                let code = self.wait(number);
+                assert_eq!(code, Some(0), "worker {number}: {}", self.log(number));
+            }
+        }
+    }
+
+    fn log(&self, number: usize) -> String {
+        fs::read_to_string(self.path(&format!("{number}.log"))).unwrap()
+    }
+
+    fn clusters(&self, config: &Config) -> Clusters {
+        clusters(&self.url, &self.path("stores").join("texts"), config)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        for child in self.workers.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The documents that all workers share.
+fn clusters(url: &str, texts: &Path, config: &Config) -> Clusters {
+    let settings = uniqcrawl::cluster::Settings::parse(url).unwrap();
+    let options = SharedOptions { documents: 1_000, ..SharedOptions::default() };
+    let corpus = SharedCorpus::open(&settings, texts, &config.dedup, options).unwrap();
+    let mut all = Vec::new();
+    corpus
+        .each_document(&mut |document| {
+            all.push(document);
+            Ok(())
+        })
+        .unwrap();
+    let mut clusters = Clusters::new();
+    for one in all {
+        let text = corpus.text(one.number, one.document.content).unwrap();
+        assert!(text.is_some_and(|text| !text.is_empty()), "{} has a text", one.document.canonical);
+        let urls: BTreeSet<String> = one.copies.into_iter().map(|(url, _)| url).collect();
+        clusters.insert(one.document.canonical, urls);
+    }
+    clusters
+}
+
+/// Requests to each host, by its name.
+fn by_host(requests: &[SeenRequest]) -> BTreeMap<String, Vec<SeenRequest>> {
+    let mut hosts: BTreeMap<String, Vec<SeenRequest>> = BTreeMap::new();
+    for request in requests {
+        let host = request.header("host").unwrap_or_default().to_owned();
+        hosts.entry(host).or_default().push(request.clone());
+    }
+    hosts
+}
+
+/// The shortest time between an answer and the next request; zero if requests overlap.
+fn gap(requests: &[SeenRequest]) -> Duration {
+    let mut requests = requests.to_vec();
+    requests.sort_by_key(|request| request.started);
+    let pairs = requests.windows(2);
+    let gaps = pairs.map(|two| two[1].started.saturating_duration_since(two[0].finished));
+    gaps.min().unwrap_or(Duration::MAX)
+}
+
+/// No request came too early, to a host or to an IP address.
+#[track_caller]
+fn assert_polite(web: &Web) {
+    let requests = web.web.requests();
+    for (host, requests) in by_host(&requests) {
+        assert!(gap(&requests) >= DELAY, "{host}: {:?}", gap(&requests));
+    }
+    // Those of the first address are of several hosts.
+    let first = web.web.requests_of(0);
+    assert!(gap(&first) >= ADDRESS_DELAY, "{:?}", gap(&first));
+}
+
+/// How often each URL was asked for that was asked for more than once.
+fn asked_again(web: &Web) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for request in web.web.requests() {
+        let host = request.header("host").unwrap_or_default();
+        *counts.entry(format!("{host}{}", request.target)).or_default() += 1;
+    }
+    counts.into_iter().filter(|(_, count)| *count > 1).collect()
+}
+
+fn agents(web: &Web) -> BTreeMap<String, usize> {
+    let mut agents = BTreeMap::new();
+    for request in web.web.requests() {
+        let agent = request.header("user-agent").unwrap_or_default().to_owned();
+        *agents.entry(agent).or_default() += 1;
+    }
+    agents
+}
+
+#[test]
+fn four_workers_find_what_one_machine_finds() {
+    let web = web();
+    let config = settings(&web);
+    let expected = alone(&web, &config);
+    let mut crowd = Crowd::new("crowd", &web);
+    (0..4).for_each(|_| crowd.start(&config));
+    crowd.wait_all();
+    assert_eq!(crowd.clusters(&config), expected);
+    assert_eq!(asked_again(&web), BTreeMap::new());
+    assert!(agents(&web).len() > 1, "{:?}", agents(&web));
+    assert_polite(&web);
+}
+
+/// Waits until so many requests have come.
+fn wait_for_requests(web: &Web, count: usize) {
+    let begun = Instant::now();
+    while web.web.requests().len() < count {
+        assert!(begun.elapsed() < Duration::from_secs(30), "only {}", web.web.requests().len());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_worker_that_is_killed_and_one_that_sleeps_lose_nothing_and_send_nothing_early() {
+    let web = web();
+    let mut config = settings(&web);
+    config.cluster.lease = Time::from_secs(2);
+    let expected = alone(&web, &config);
+    let mut crowd = Crowd::new("killed", &web);
+    (0..4).for_each(|_| crowd.start(&config));
+    wait_for_requests(&web, 30);
+    crowd.signal(1, "-KILL");
+    crowd.signal(2, "-STOP");
+    assert_eq!(crowd.wait(1), None);
+    let stopped = Instant::now();
+    // Much longer than its leases.
+    std::thread::sleep(Duration::from_secs(4));
+    let woken = Instant::now();
+    crowd.signal(2, "-CONT");
+    crowd.wait_all();
+    assert_eq!(crowd.clusters(&config), expected);
+    assert_polite(&web);
+    let of_sleeper: Vec<Instant> = web
+        .web
+        .requests()
+        .iter()
+        .filter(|request| request.header("user-agent") == Some("worker-2"))
+        .map(|request| request.started)
+        .collect();
+    let asleep = of_sleeper.iter().filter(|at| **at > stopped + ADDRESS_DELAY && **at < woken);
+    assert_eq!(asleep.count(), 0);
+    // A shard that is taken anew rests for a delay first: before that, it had no right to any.
+    let early = of_sleeper.iter().filter(|at| **at >= woken && **at < woken + DELAY);
+    assert_eq!(early.count(), 0);
+}
+
+#[test]
+fn shards_move_to_a_worker_that_joins_and_from_one_that_leaves_and_nothing_is_fetched_twice() {
+    let web = web();
+    let config = settings(&web);
+    let expected = alone(&web, &config);
+    let mut crowd = Crowd::new("moves", &web);
+    crowd.start(&config);
+    wait_for_requests(&web, 15);
+    crowd.start(&config);
+    // Until it has something to do.
+    let begun = Instant::now();
+    while !agents(&web).contains_key("worker-1") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", crowd.log(1));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    crowd.signal(0, "-INT");
+    assert_eq!(crowd.wait(0), Some(130), "{}", crowd.log(0));
+    crowd.wait_all();
+    assert_eq!(crowd.clusters(&config), expected);
+    assert_eq!(asked_again(&web), BTreeMap::new());
+    assert_polite(&web);
+}
