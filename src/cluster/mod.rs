@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod keys;
 mod postings;
+mod scan;
 mod settings;
 
 pub use changes::{Change, Written};
@@ -29,4 +30,5 @@ pub use engine::{Engine, Traffic};
 pub use error::Error;
 pub use keys::{Buckets, NUMBER_MAX, Table};
 pub use postings::Posting;
+pub use scan::{NodeMemory, SETTINGS};
 pub use settings::{Node, PREFIX, Secret, Settings};

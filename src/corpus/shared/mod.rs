@@ -8,14 +8,18 @@
 //! such rows as they are asked for and writes those that have changed if nobody else has. Postings
 //! lead from keys to documents; only the root of a document has those of near-duplicates.
 
+mod bring;
 mod change;
 mod commit;
 mod keys;
 mod numbers;
+mod open;
 mod place;
 mod postings;
+mod read;
 mod rows;
 mod second;
+mod source;
 mod texts;
 mod unit;
 
@@ -37,8 +41,10 @@ use texts::Texts;
 use unit::Unit;
 
 pub use place::SentArticle;
+pub use read::{SharedStats, SharedView};
 pub use rows::ShortDocument;
 pub use second::SharedLooked;
+pub use source::SharedSource;
 pub use texts::StoredPlaceOfText;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
@@ -61,6 +67,24 @@ pub enum Error {
     /// A row or a text cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// No corpus was begun under this prefix.
+    #[error(
+        "there is no corpus under the prefix `{0}` of this cluster: name another one behind the \
+         nodes, or begin one with `crawl worker`, `crawl import` or `crawl store copy`"
+    )]
+    Missing(String),
+    /// Nobody has said where the texts are.
+    #[error("the folder of the texts of `{0}` is not known: name it with --texts")]
+    NoTexts(String),
+}
+
+impl From<Error> for store::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error,
+            other => Self::Remote(Box::new(other)),
+        }
+    }
 }
 
 impl From<cluster::Error> for store::Error {
@@ -134,11 +158,21 @@ impl SharedCorpus {
         config: &Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
-        let finder = Finder::new(config)?;
         let mut engine = Engine::connect(settings)?;
         engine.fix("format", "1")?;
         engine.fix("keys", &config.index_name())?;
         engine.fix("documents", &options.documents.to_string())?;
+        Self::on(engine, texts, config, options)
+    }
+
+    /// Has the corpus of an engine whose settings fit.
+    fn on(
+        engine: Engine,
+        texts: &Path,
+        config: &Config,
+        options: SharedOptions,
+    ) -> Result<Self, Error> {
+        let finder = Finder::new(config)?;
         let worker = numbers::draw();
         Ok(Self {
             engine: RefCell::new(engine),

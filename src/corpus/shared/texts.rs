@@ -51,6 +51,11 @@ impl Texts {
         Self { folder: folder.to_owned(), worker, segment: 0, file: None, is_dirty: false }
     }
 
+    /// The folder to which this worker writes.
+    pub(super) fn own_folder(&self) -> PathBuf {
+        self.folder.join(format!("{:016x}", self.worker))
+    }
+
     fn path(&self, worker: u64, segment: u32) -> PathBuf {
         self.folder.join(format!("{worker:016x}")).join(format!("{segment}.texts"))
     }
