@@ -17,6 +17,8 @@ use super::corpora::{FilterArgs, ImportArgs, InputArgs, KeptArg};
 use super::duplicate_feed::DuplicateFeedCommand;
 use super::export::ExportArgs;
 use super::follow::FollowArgs;
+use super::inspect::CheckArgs;
+use super::place::{SharedStoreArg, StoreArg, StoreName, store_name};
 use super::plan::PlanArgs;
 use super::robots::RobotsCommand;
 use super::search::SearchArgs;
@@ -55,14 +57,6 @@ pub(crate) struct Args {
     /// Write log lines as JSON
     #[arg(long, global = true)]
     pub log_json: bool,
-}
-
-/// Where the store is.
-#[derive(Debug, Clone, ClapArgs)]
-pub(crate) struct StoreArg {
-    /// Folder of the store
-    #[arg(long, value_name = "DIR", default_value = "store")]
-    pub store: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -194,9 +188,9 @@ pub(crate) enum Command {
     /// Find the documents, or the sentences, that are most like a text
     Search(SearchArgs),
     /// Show statistics of a store
-    Stats(StoreArg),
+    Stats(SharedStoreArg),
     /// Check every invariant of a store
-    Check(StoreArg),
+    Check(CheckArgs),
     /// Bring a store of an older format to the present one, and check it
     Migrate(MigrateArgs),
     /// Show what a store is, back it up, compact it, merge stores
@@ -247,8 +241,8 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DemoArgs {
     /// Folder of the store; it must not have one yet
-    #[arg(long, value_name = "DIR", default_value = "demo-store")]
-    pub store: PathBuf,
+    #[arg(long, value_name = "DIR", default_value = "demo-store", value_parser = store_name())]
+    pub store: StoreName,
     /// Keep the small web running after the crawl, until Ctrl-C
     #[arg(long)]
     pub serve: bool,
@@ -303,8 +297,8 @@ pub(crate) struct CompareArgs {
     /// The second one
     pub second: String,
     /// Take the texts from the store in this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "jsonl")]
-    pub store: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", conflicts_with = "jsonl", value_parser = store_name())]
+    pub store: Option<StoreName>,
     /// Take the texts from this file of lines `{"id","title","text"}`
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,
@@ -315,7 +309,7 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
     /// The URL
     pub url: String,
 }
@@ -323,7 +317,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
     /// The document: a docId, or the URL of any copy
     pub document: String,
 }
@@ -331,7 +325,7 @@ pub(crate) struct InspectArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
     /// IP address and port to listen on; anything but loopback needs a token
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,

@@ -19,8 +19,8 @@ use super::{dedup, inspect, screen};
 /// `crawl compare ONE OTHER`.
 pub(super) fn compare(args: &CompareArgs, json: bool) -> Result<Exit> {
     let config = dedup::settings(&args.rule)?;
-    if let Some(folder) = &args.store {
-        return compare_stored(args, &config, folder, json);
+    if let Some(store) = &args.store {
+        return compare_stored(args, &config, store.folder()?, json);
     }
     let fingerprinter = Fingerprinter::new(config.features.clone())?;
     let [one, other] = match &args.jsonl {

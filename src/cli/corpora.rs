@@ -13,7 +13,7 @@ use crate::config::memory;
 use crate::corpus::files::{FieldNames, InputOptions, KeptFormat, Position, Reasons};
 use crate::text::quality::{Config, Personal, Rule};
 
-use super::args::StoreArg;
+use super::place::SharedStoreArg;
 use super::screen::number;
 
 /// What is read.
@@ -203,7 +203,11 @@ impl From<KeptArg> for KeptFormat {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
+    /// Documents that are expected in a cluster that is begun: with ten times as many, a look-up
+    /// reads ten times as much [default: 10000000]
+    #[arg(long, value_name = "N")]
+    pub documents: Option<u64>,
     #[command(flatten)]
     pub input: InputArgs,
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
         eprintln!("note: no --contact set: sites can block you but cannot reach you");
     }
     let how = How { serve: args.serve.is_some(), quiet };
-    let (report, exit) = run(&config, &args.store.store, &seeds, how)?;
+    let (report, exit) = run(&config, args.store.folder()?, &seeds, how)?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;
         let cannot = || format!("cannot write the report to {}", path.display());
@@ -53,7 +53,7 @@ pub(super) fn crawl(args: &CrawlArgs, json: bool, quiet: bool) -> Result<Exit> {
     if json {
         screen::json(&report)?;
     } else {
-        show(&report, &args.store.store)?;
+        show(&report, args.store.folder()?)?;
     }
     Ok(exit)
 }

@@ -33,7 +33,8 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
         Some(Command::Expire(expire)) => &expire.store.store,
         Some(Command::Migrate(migrate)) => &migrate.store.store,
         Some(Command::Serve(serve)) => &serve.store.store,
-        Some(Command::Stats(store) | Command::Check(store)) => &store.store,
+        Some(Command::Stats(store)) => &store.store,
+        Some(Command::Check(check)) => &check.store.store,
         Some(Command::Store { command }) => return command.folder(),
         Some(Command::Follow(follow)) => &follow.store.store,
         Some(Command::Rules { command }) => match command {
@@ -49,7 +50,7 @@ pub(super) fn store_of(args: &Args) -> Option<PathBuf> {
         },
         Some(_) => return None,
     };
-    Some(folder.clone())
+    folder.own_folder()
 }
 
 /// Runs a command. If it fails because its store is damaged, the error names the tables.

@@ -1,5 +1,7 @@
 //! `crawl demo`: the real crawler on a small web of its own.
 
+use std::path::Path;
+
 use crate::base::units::Time;
 use crate::config::Config;
 use crate::localweb::{LocalWeb, demo};
@@ -26,8 +28,9 @@ fn config() -> Config {
 
 /// `crawl demo`.
 pub(super) fn demo(args: &DemoArgs, json: bool, quiet: bool) -> Result<Exit> {
-    if args.store.join("store.redb").exists() {
-        let text = format!("{} has a store: remove it, or name another", args.store.display());
+    let folder = args.store.folder()?;
+    if folder.join("store.redb").exists() {
+        let text = format!("{} has a store: remove it, or name another", folder.display());
         return Err(Usage(text).into());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -39,12 +42,12 @@ pub(super) fn demo(args: &DemoArgs, json: bool, quiet: bool) -> Result<Exit> {
         screen::facts(demo::NAMES.iter().enumerate().map(|(host, name)| (*name, web.url(host))))?;
         println!();
     }
-    let (report, exit) = crawl::run(&config(), &args.store, &seeds?, How { serve: false, quiet })?;
+    let (report, exit) = crawl::run(&config(), folder, &seeds?, How { serve: false, quiet })?;
     if json {
         screen::json(&report)?;
     } else {
-        crawl::show(&report, &args.store)?;
-        next_steps(args, &web)?;
+        crawl::show(&report, folder)?;
+        next_steps(folder, &web)?;
     }
     if args.serve {
         println!("the web is still there; Ctrl-C ends it");
@@ -54,8 +57,8 @@ pub(super) fn demo(args: &DemoArgs, json: bool, quiet: bool) -> Result<Exit> {
     Ok(exit)
 }
 
-fn next_steps(args: &DemoArgs, web: &LocalWeb) -> Result<()> {
-    let store = args.store.display();
+fn next_steps(folder: &Path, web: &LocalWeb) -> Result<()> {
+    let store = folder.display();
     let mirror = format!("{}story/1", web.url(2));
     println!("\ntry next:");
     for command in [
@@ -68,6 +71,6 @@ fn next_steps(args: &DemoArgs, web: &LocalWeb) -> Result<()> {
         println!("  {command}");
     }
     // The store must be readable by these very commands.
-    drop(Store::open(&args.store, Config::default().cache_bytes())?);
+    drop(Store::open(folder, Config::default().cache_bytes())?);
     Ok(())
 }

@@ -15,8 +15,8 @@ use crate::store::{Store, View as _};
 use anyhow::{Context as _, Result};
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::args::StoreArg;
 use super::exit::{Exit, Usage};
+use super::place::StoreArg;
 use super::screen::{self, number};
 use super::settings;
 
@@ -55,14 +55,14 @@ pub(crate) struct DuplicateFeedExportArgs {
 pub(super) fn run(command: DuplicateFeedCommand, json: bool) -> Result<Exit> {
     match command {
         DuplicateFeedCommand::Export(args) => export(&args, json),
-        DuplicateFeedCommand::List(store) => list(&store.store, json),
-        DuplicateFeedCommand::Drop { store, number } => drop_feed(&store.store, number, json),
+        DuplicateFeedCommand::List(store) => list(store.folder()?, json),
+        DuplicateFeedCommand::Drop { store, number } => drop_feed(store.folder()?, number, json),
     }
 }
 
 fn export(args: &DuplicateFeedExportArgs, json: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
-    let store = Store::open_to_read(&args.store.store, config.cache_bytes())?;
+    let store = Store::open_to_read(args.store.folder()?, config.cache_bytes())?;
     let snapshot = store.snapshot()?;
     let addresses = if args.hashed { Addresses::Hashed } else { Addresses::Plain };
     let publisher = args.publisher.as_ref().unwrap_or(&config.api.publisher);

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use crate::base::remote;
 use crate::corpus::changes::ChangesError;
 use crate::corpus::merge::MergeError;
-use crate::corpus::{dedup, export, files, import, search};
+use crate::corpus::transfer::TransferError;
+use crate::corpus::{dedup, export, files, import, search, shared};
 use crate::frontier::duplicate_feed;
 use crate::neardup;
 use crate::text::features;
 use crate::web::fetch;
-use crate::{config, crawl, service, store, urls};
+use crate::{cluster, config, crawl, service, store, urls};
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || cause.downcast_ref().is_some_and(|error: &remote::Error| error.is_usage)
             || is_input(cause.downcast_ref::<files::Error>())
             || is_import(cause)
+            || is_cluster(cause)
             || is_setting(cause)
             || is_worker(cause)
     });
@@ -141,6 +143,29 @@ fn is_input(error: Option<&files::Error>) -> bool {
             false
         }
         Some(_) => true,
+    }
+}
+
+/// Tells whether a cluster was named wrongly, or has something else than was said.
+fn is_cluster(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let cluster = |error: &cluster::Error| {
+        matches!(error, cluster::Error::Url(_) | cluster::Error::Setting { .. })
+    };
+    // Others stand for it.
+    let shared = match (cause.downcast_ref(), cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(service::Error::Shared(error)), ..)
+        | (_, Some(import::Error::Shared(error)), _)
+        | (.., Some(TransferError::Shared(error))) => Some(error),
+        _ => cause.downcast_ref(),
+    };
+    match shared {
+        Some(shared::Error::Cluster(error)) => cluster(error),
+        Some(shared::Error::Missing(_) | shared::Error::NoTexts(_)) => true,
+        Some(_) => false,
+        None => {
+            cause.downcast_ref().is_some_and(cluster)
+                || cause.downcast_ref().is_some_and(TransferError::is_usage)
+        }
     }
 }
 

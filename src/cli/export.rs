@@ -14,14 +14,15 @@ use crate::base::clock::Clock;
 use crate::base::remote::Location;
 use crate::config::Config;
 use crate::corpus::export::{
-    self, Compression, ExportPlan, Expression, FORMATS, Fields, Format, List, ShardSize, Summary,
-    Tally, Unsettled,
+    self, Compression, ExportPart, ExportPlan, Expression, FORMATS, Fields, Format, List,
+    ShardSize, Summary, Tally, Unsettled,
 };
+use crate::corpus::shared::SharedSource;
 use crate::store::{self, Store};
 use crate::web::fetch::{self, Fetcher};
 
-use super::args::StoreArg;
 use super::exit::{Exit, Usage};
+use super::place::SharedStoreArg;
 use super::screen::{self, number};
 use super::settings;
 
@@ -37,7 +38,7 @@ const STDOUT_BYTES: usize = 1 << 16;
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
     /// Export from a running service, or a crawl with `--serve`, in place of a store: its URL
     #[arg(long, value_name = "URL", conflicts_with = "store")]
     pub from: Option<Url>,
@@ -56,6 +57,10 @@ pub(crate) struct ExportArgs {
     /// Fields of each document, with commas between them; also `usual` and `all`
     #[arg(long, value_name = "NAMES")]
     pub fields: Option<Fields>,
+    /// Export one of several parts, such as 1/4: many processes export together, each a part into
+    /// a folder of its own
+    #[arg(long, value_name = "I/N", conflicts_with = "from")]
+    pub part: Option<ExportPart>,
     /// Begin a new file after so many documents, or bytes: `10000`, `256 MiB`
     #[arg(long, value_name = "SIZE")]
     pub shard_size: Option<ShardSize>,
@@ -95,6 +100,7 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
         format: args.format,
         fields: args.fields.clone().unwrap_or_else(|| Fields::usual(args.format)),
         filter: args.filter.clone(),
+        part: args.part,
         shard: args.shard_size,
         compression: args.compress,
         unsettled: if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart },
@@ -112,7 +118,11 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
         export::export_from(&mut ask(args, url, &plan)?, &location, &plan)?
     } else {
         let now = Clock::System.now();
-        let done = export::export_to(&open(args)?, &location, &plan, now);
+        let done = if let Some(corpus) = args.store.shared()? {
+            export::export_of(&SharedSource(&corpus), &location, &plan, now)
+        } else {
+            export::export_to(&open(args)?, &location, &plan, now)
+        };
         done.map_err(|error| resumable(error, &plan, &location))?
     };
     if json {
@@ -135,7 +145,7 @@ fn resumable(error: export::Error, plan: &ExportPlan, location: &Location) -> an
 
 fn open(args: &ExportArgs) -> Result<Store> {
     let cache = Config::default().cache_bytes();
-    Store::open_to_read(&args.store.store, cache).map_err(|error| match error {
+    Store::open_to_read(args.store.folder()?, cache).map_err(|error| match error {
         store::Error::InUse(_) => anyhow!(
             "{error}. If that is `crawl serve`, or a crawl with `--serve`, export from it: \
              crawl export --from http://127.0.0.1:8080 --out {}",
@@ -153,7 +163,14 @@ fn to_stdout(args: &ExportArgs, plan: &ExportPlan, quiet: bool) -> Result<Exit> 
     let out = BufWriter::with_capacity(STDOUT_BYTES, io::stdout());
     let tally = match &args.from {
         Some(url) => export::pass_on(&mut ask(args, url, plan)?, args.list, plan, out)?,
-        None => export::stream(&open(args)?, args.list, plan, Clock::System.now(), out)?,
+        None => {
+            let now = Clock::System.now();
+            if let Some(corpus) = args.store.shared()? {
+                export::stream_of(&SharedSource(&corpus), args.list, plan, now, out)?
+            } else {
+                export::stream(&open(args)?, args.list, plan, now, out)?
+            }
+        }
     };
     io::stdout().flush()?;
     if !quiet {

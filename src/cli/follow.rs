@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::corpus::changes::{self, ChangesCursor, Shown};
 use crate::store::{self, Store};
 
-use super::args::StoreArg;
 use super::exit::{Exit, Usage};
+use super::place::StoreArg;
 use super::screen::json_lines;
 use super::service_client::{ServiceArg, ServiceClient, ServiceProblem};
 use super::settings;
@@ -128,7 +128,7 @@ fn from_store(args: &FollowArgs) -> Result<Exit> {
     let mut cursor = args.since.clone();
     let mut told = false;
     loop {
-        let store = match open(&args.store.store) {
+        let store = match open(args.store.folder()?) {
             Err(store::Error::InUse(path)) if args.follow => {
                 if !std::mem::replace(&mut told, true) {
                     eprintln!(

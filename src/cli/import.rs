@@ -1,12 +1,15 @@
 //! `crawl import`.
 
 use crate::base::clock::Clock;
+use crate::config::Config;
 use crate::corpus::import::{self, ImportOptions, ImportProgress, ImportReport, Target};
+use crate::corpus::shared::SharedCorpus;
 use crate::crawl;
 use anyhow::Result;
 
 use super::corpora::{ImportArgs, ReadingBar, reasons};
 use super::exit::Exit;
+use super::place::SharedStoreArg;
 use super::screen::{self, bytes, number};
 use super::settings;
 
@@ -18,8 +21,6 @@ pub(super) fn import(args: &ImportArgs, json: bool, quiet: bool) -> Result<Exit>
     }
     let mut config = sourced.config;
     args.filters.over(&mut config.filters)?;
-    let store = super::crawl::open(&config, &args.store.store)?;
-    crawl::fix_rules(&store, &config.urls)?;
     let options = ImportOptions {
         threads: args.input.threads,
         input: args.input.options(),
@@ -32,14 +33,33 @@ pub(super) fn import(args: &ImportArgs, json: bool, quiet: bool) -> Result<Exit>
         let ImportProgress { documents, new, position } = *progress;
         bar.show(position, &format!("{} documents, {} new", number(documents), number(new)));
     };
-    let target = Target { store: &store, folder: &args.store.store, clock: &Clock::System };
-    let report = import::import(target, &args.input.files, &options, show_progress);
+    let report = into_store(args, &config, &options, show_progress);
     bar.end();
     let report = report?;
     if json {
         return screen::json(&report);
     }
     show(&report, args)
+}
+
+fn into_store(
+    args: &ImportArgs,
+    config: &Config,
+    options: &ImportOptions,
+    progress: &mut dyn FnMut(&ImportProgress),
+) -> Result<ImportReport> {
+    let files = &args.input.files;
+    let SharedStoreArg { store: name, texts } = &args.store;
+    if let Some(settings) = name.cluster()? {
+        let (texts, dedup) = (texts.as_deref(), &config.dedup);
+        let mut corpus = SharedCorpus::open_or_begin(&settings, texts, dedup, args.documents)?;
+        return Ok(import::import_shared(&mut corpus, files, options, progress)?);
+    }
+    let folder = args.store.folder()?;
+    let store = super::crawl::open(config, folder)?;
+    crawl::fix_rules(&store, &config.urls)?;
+    let target = Target { store: &store, folder, clock: &Clock::System };
+    Ok(import::import(target, files, options, progress)?)
 }
 
 fn show(report: &ImportReport, args: &ImportArgs) -> Result<Exit> {
@@ -75,6 +95,6 @@ fn show(report: &ImportReport, args: &ImportArgs) -> Result<Exit> {
         facts.push(("peak memory".to_owned(), bytes(peak)));
     }
     screen::facts(facts.iter().map(|(name, value)| (name.as_str(), value.clone())))?;
-    println!("in the store {}", args.store.store.display());
+    println!("in the store {}", args.store.store.shown()?);
     Ok(Exit::Done)
 }

@@ -1,29 +1,45 @@
 //! Commands that look into a store: explain, inspect, stats, check.
 
+use std::path::PathBuf;
+
 use crate::base::clock::Clock;
 use crate::config::Config;
 use crate::corpus::documents::DocId;
+use crate::corpus::explain::Explanation;
 use crate::corpus::export;
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::corpus::{check, explain};
 use crate::crawl::stored_rules;
 use crate::frontier::{ADDRESSES, Address, HOSTS, INLINKS, REVISITS, Reason, State};
-use crate::store::{COUNTERS, META, STORE_NUMBER, Snapshot, Store, View as _, read_number};
+use crate::store::{COUNTERS, META, STORE_NUMBER, Snapshot, Store, View, read_number};
 use crate::urls::{Normalize, PageUrl, Typed};
 use anyhow::Result;
+use clap::Args as ClapArgs;
 
-use super::args::{ExplainArgs, InspectArgs, StoreArg};
+use super::args::{ExplainArgs, InspectArgs};
 use super::exit::{Exit, Usage};
+use super::place::SharedStoreArg;
 use super::screen::{self, bytes, number, shown};
+use super::shared;
 
 /// Characters of a text that `inspect` shows.
 const EXCERPT_CHARS: usize = 300;
 
-fn open(arg: &StoreArg) -> Result<Store> {
-    Ok(Store::open_to_read(&arg.store, Config::default().cache_bytes())?)
+/// `crawl check`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub store: SharedStoreArg,
+    /// Settings file, of which the section `dedup` is used; only of a cluster
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
-fn parse_plain(text: &str) -> Result<PageUrl> {
+fn open(arg: &SharedStoreArg) -> Result<Store> {
+    Ok(Store::open_to_read(arg.folder()?, Config::default().cache_bytes())?)
+}
+
+pub(super) fn parse_plain(text: &str) -> Result<PageUrl> {
     let typed = Typed::parse(text, Normalize::none());
     typed.map(|typed| typed.url).map_err(|error| Usage(error.to_string()).into())
 }
@@ -41,12 +57,18 @@ fn in_form_of(store: &Store, snapshot: &Snapshot, plain: PageUrl) -> Result<Page
 /// `crawl explain URL`.
 pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
     let plain = parse_plain(&args.url)?;
+    if let Some(corpus) = args.store.shared()? {
+        return show_explained(&shared::explain(&corpus, plain)?, json);
+    }
     let store = open(&args.store)?;
     let snapshot = store.snapshot()?;
     let url = in_form_of(&store, &snapshot, plain)?;
-    let found = explain::explain(&snapshot, &url)?;
+    show_explained(&explain::explain(&snapshot, &url)?, json)
+}
+
+fn show_explained(found: &Explanation, json: bool) -> Result<Exit> {
     if json {
-        return screen::json(&found);
+        return screen::json(found);
     }
     println!("{}", shown(&found.url));
     println!("{}: {}", found.state, shown(&found.summary));
@@ -56,16 +78,32 @@ pub(super) fn explain(args: &ExplainArgs, json: bool) -> Result<Exit> {
 
 /// `crawl inspect DOCID|URL`.
 pub(super) fn inspect(args: &InspectArgs, json: bool) -> Result<Exit> {
+    if let Some(corpus) = args.store.shared()? {
+        let number = shared::find(&corpus, &args.document)?;
+        return show_document(&corpus.view(&[number])?, None, number, json);
+    }
     let store = open(&args.store)?;
     let snapshot = store.snapshot()?;
     let (number, _) = find(&store, &snapshot, &args.document)?;
-    let document = snapshot.get(DOCUMENTS, number)?;
-    let document = document.ok_or_else(|| Usage(format!("{} is gone", args.document)))?;
-    let row = export::row_of(&snapshot, &document)?;
-    let dropped = export::dropped_of(&snapshot, number, &document)?;
-    let copy = snapshot.get(COPIES, (number, document.canonical.as_str()))?;
+    show_document(&snapshot, Some(&snapshot), number, json)
+}
+
+/// Shows a document. `frontier` is the store of its crawl, if there is one.
+fn show_document(
+    view: &impl View,
+    frontier: Option<&Snapshot>,
+    number: u64,
+    json: bool,
+) -> Result<Exit> {
+    let document = view.get(DOCUMENTS, number)?;
+    let document = document.ok_or_else(|| Usage(format!("document {number} is gone")))?;
+    let row = export::row_of(view, &document)?;
+    let dropped = export::dropped_of(view, number, &document)?;
+    let copy = view.get(COPIES, (number, document.canonical.as_str()))?;
     let declared = match &copy {
-        Some(copy) => explain::declared(&snapshot, number, &document, copy)?.unwrap_or_default(),
+        Some(copy) => {
+            explain::declared(view, frontier, number, &document, copy)?.unwrap_or_default()
+        }
         None => String::new(),
     };
     if json {
@@ -136,7 +174,10 @@ pub(super) fn find(
 }
 
 /// `crawl stats`.
-pub(super) fn stats(args: &StoreArg, json: bool) -> Result<Exit> {
+pub(super) fn stats(args: &SharedStoreArg, json: bool) -> Result<Exit> {
+    if let Some(settings) = args.store.cluster()? {
+        return shared::stats(&settings, args.texts.as_deref(), json);
+    }
     let store = open(args)?;
     let size = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
     let snapshot = store.snapshot()?;
@@ -211,8 +252,15 @@ fn trouble_of_hosts(snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
 }
 
 /// `crawl check`.
-pub(super) fn check(args: &StoreArg, json: bool) -> Result<Exit> {
-    let mut store = open(args)?;
+pub(super) fn check(args: &CheckArgs, json: bool) -> Result<Exit> {
+    if args.store.store.cluster()?.is_some() {
+        return shared::check(args, json);
+    }
+    if args.config.is_some() {
+        let why = "--config is for a cluster: a store of this machine knows its settings";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let mut store = open(&args.store)?;
     let clean = store.check_pages()?;
     let mut findings = check::check(&store.snapshot()?)?;
     if !clean {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::clock::Clock;
 use crate::config::Config;
-use crate::service::{self, Service, ServiceSettings};
+use crate::service::{self, ClusterPlace, Service, ServiceSettings};
 use crate::store::Store;
 use anyhow::{Context as _, Result};
 use tokio::net::TcpListener;
@@ -34,6 +34,15 @@ pub(super) struct Answering {
 impl Listener {
     /// Listens where the settings say. Who comes waits for [`Listener::answer`].
     pub(super) fn open(config: &Config, store: &Arc<Store>) -> Result<Self> {
+        Self::open_on(config, store, None)
+    }
+
+    /// Does the same for the corpus of a cluster; the store is an empty one.
+    pub(super) fn open_on(
+        config: &Config,
+        store: &Arc<Store>,
+        cluster: Option<&ClusterPlace>,
+    ) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let listen = config.api.listen;
         let socket = runtime
@@ -48,7 +57,10 @@ impl Listener {
             search: config.search.clone(),
             clock: Clock::System,
         };
-        let service = Service::start(store.clone(), &settings)?;
+        let service = match cluster {
+            None => Service::start(store.clone(), &settings)?,
+            Some(place) => Service::start_shared(place, store.clone(), &settings)?,
+        };
         Ok(Self { runtime, service, address, socket })
     }
 

@@ -32,6 +32,7 @@ mod inspect;
 mod jobs;
 mod listener;
 mod pages;
+mod place;
 mod plan;
 mod progress;
 mod robots;
@@ -42,6 +43,7 @@ mod seeds;
 mod serve;
 mod service_client;
 mod settings;
+mod shared;
 mod signals;
 mod simhash;
 mod store;
@@ -128,6 +130,7 @@ pub(crate) fn aside(text: std::fmt::Arguments<'_>) {
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let (json, quiet) = (args.json, args.quiet);
+    place::check(&args)?;
     match args.command {
         None => crawl::crawl(&args.crawl, json, args.quiet),
         Some(Command::Demo(demo)) => demo::demo(&demo, json, args.quiet),

@@ -14,9 +14,9 @@ use super::screen::{self, number};
 
 pub(super) fn run(command: RulesCommand, json: bool) -> Result<Exit> {
     match command {
-        RulesCommand::List { store, host } => list(&store.store, host.as_deref(), json),
-        RulesCommand::Disable { store, number } => set(&store.store, number, true, json),
-        RulesCommand::Enable { store, number } => set(&store.store, number, false, json),
+        RulesCommand::List { store, host } => list(store.folder()?, host.as_deref(), json),
+        RulesCommand::Disable { store, number } => set(store.folder()?, number, true, json),
+        RulesCommand::Enable { store, number } => set(store.folder()?, number, false, json),
     }
 }
 

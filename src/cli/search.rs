@@ -16,9 +16,9 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 
-use super::args::StoreArg;
 use super::batch::{self, LineAnswer};
 use super::exit::{Exit, Usage};
+use super::place::StoreArg;
 use super::screen::{self, number, shown};
 use super::settings;
 
@@ -169,7 +169,7 @@ fn of_store(
     config: &search::Config,
     cache_bytes: usize,
 ) -> Result<OpenedSearch> {
-    let folder = &args.store.store;
+    let folder = args.store.folder()?;
     let open = if args.no_update { Store::open_to_read } else { Store::open };
     let opened = open(folder, cache_bytes);
     let store = match opened {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::crawl::jobs::{JobsFile, JobsHandle};
 use crate::crawl::{Backups, Crawls, fix_rules};
-use crate::service::{self, Service};
+use crate::service::{self, ClusterPlace, Service};
 use crate::store::Store;
 use anyhow::Result;
 use tokio::sync::oneshot;
@@ -36,7 +36,11 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     });
     let config = sourced.config;
     service::check(&config.api)?;
-    let folder = &args.store.store;
+    if let Some(settings) = args.store.store.cluster()? {
+        let place = ClusterPlace { settings, texts: args.store.texts.clone() };
+        return serve_shared(args, &config, &place, Screen { json, quiet });
+    }
+    let folder = args.store.folder()?;
     let jobs = args.jobs.as_deref().map(jobs::read_checked).transpose()?;
     let store = Arc::new(crawl::open(&config, folder)?);
     if let Some(jobs) = &jobs {
@@ -55,13 +59,7 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     if let Some(backups) = &backups {
         listener.service.attach_backups(backups.handle());
     }
-    let address = listener.address;
-    if json {
-        screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
-    } else if !quiet {
-        println!("listening on http://{address}");
-        std::io::stdout().flush()?;
-    }
+    tell(&listener, json, quiet)?;
     let handle = listener.runtime.handle().clone();
     let (mut answering, stop) = listener.answer();
     handle.spawn(end(asked, stop, jobs_handle, crawls.clone()));
@@ -74,6 +72,48 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
         thread::sleep(Duration::from_millis(20));
     }
     drop(backups);
+    answering.close(store);
+    if !json && !quiet {
+        println!("stopped");
+    }
+    Ok(Exit::Interrupted)
+}
+
+/// Says where it listens.
+fn tell(listener: &Listener, json: bool, quiet: bool) -> Result<()> {
+    let address = listener.address;
+    if json {
+        screen::json(&serde_json::json!({ "listening": format!("http://{address}") }))?;
+    } else if !quiet {
+        println!("listening on http://{address}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+/// `crawl serve` on a cluster, beside any number of others.
+fn serve_shared(
+    args: &ServeArgs,
+    config: &Config,
+    place: &ClusterPlace,
+    Screen { json, quiet }: Screen,
+) -> Result<Exit> {
+    if args.jobs.is_some() || config.api.crawls || config.api.expiry {
+        let why = "a service on a cluster neither crawls nor removes what is old: leave out \
+                   --jobs, --allow-crawls and --allow-expiry (`crawl worker` crawls)";
+        return Err(Usage(why.to_owned()).into());
+    }
+    // What belongs to this process alone; it ends with it.
+    let own = tempfile::tempdir()?;
+    let store = Arc::new(crawl::open(config, own.path())?);
+    let listener = Listener::open_on(config, &store, Some(place))?;
+    let asked = listener.runtime.block_on(async { Asked::new() })?;
+    let crawls = listener.service.crawls();
+    tell(&listener, json, quiet)?;
+    let handle = listener.runtime.handle().clone();
+    let (mut answering, stop) = listener.answer();
+    handle.spawn(end(asked, stop, None, crawls));
+    answering.wait();
     answering.close(store);
     if !json && !quiet {
         println!("stopped");

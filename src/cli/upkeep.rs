@@ -16,8 +16,8 @@ use crate::text::{DocumentFrequencies, Normal, Segmenter};
 use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
 
-use super::args::StoreArg;
 use super::exit::{Exit, Usage};
+use super::place::StoreArg;
 use super::screen::{self, bytes, number};
 use super::settings;
 
@@ -64,7 +64,7 @@ pub(crate) struct MigrateArgs {
 /// `crawl expire --older-than TIME`.
 pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
     let before = Clock::System.now().before(args.older_than.duration());
-    let (folder, cache) = (&args.store.store, Config::default().cache_bytes());
+    let (folder, cache) = (args.store.folder()?, Config::default().cache_bytes());
     let old = dedup::old(&Store::open_to_read(folder, cache)?.snapshot()?, before)?;
     let Expiry { documents, of, .. } = old;
     if old.is_most() && !args.yes && !args.dry_run {
@@ -95,7 +95,7 @@ pub(super) fn expire(args: &ExpireArgs, json: bool) -> Result<Exit> {
 /// `crawl migrate`.
 pub(super) fn migrate(args: &MigrateArgs, json: bool) -> Result<Exit> {
     let began = Instant::now();
-    let (folder, cache) = (&args.store.store, Config::default().cache_bytes());
+    let (folder, cache) = (args.store.folder()?, Config::default().cache_bytes());
     let done = migrate::migrate(folder, cache, !args.remove_old)?;
     if json {
         let done = done.map(|done| serde_json::json!(done));

@@ -20,6 +20,7 @@ use crate::web::fetch::decode::DecodeLimits;
 
 use super::args::{ExtractArgs, ExtractFormat};
 use super::exit::{Exit, Usage};
+use super::place::{StoreName, store_name};
 use super::screen::{self, json_lines, number};
 use super::settings;
 
@@ -54,8 +55,8 @@ pub(crate) struct RebuildArgs {
     #[arg(long, required = true, value_name = "PATH", num_args = 1..)]
     pub warc: Vec<PathBuf>,
     /// Folder of the new store; one that was interrupted goes on
-    #[arg(long, value_name = "DIR")]
-    pub store: PathBuf,
+    #[arg(long, value_name = "DIR", value_parser = store_name())]
+    pub store: StoreName,
     /// Settings file, for settings that shall be others than those of the crawl
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -280,11 +281,12 @@ fn read_page(
 pub(super) fn rebuild(args: &RebuildArgs, json: bool) -> Result<Exit> {
     let files = files(&args.warc)?;
     let config = settings_of(&files, args.config.as_deref())?;
-    let store = super::crawl::open(&config, &args.store)?;
+    let folder = args.store.folder()?;
+    let store = super::crawl::open(&config, folder)?;
     let rebuilt =
         crawl::rebuild(&store, &config.settings(), &files).map_err(|error| match error {
             RebuildError::Crawl(error) => anyhow::Error::from(error),
-            error => Usage(format!("{}: {error}", args.store.display())).into(),
+            error => Usage(format!("{}: {error}", folder.display())).into(),
         })?;
     if json {
         return screen::json(&rebuilt);

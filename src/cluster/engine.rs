@@ -176,7 +176,7 @@ impl Engine {
         Ok(self.ask(&[command])?.pop().unwrap_or(Value::Nil))
     }
 
-    fn connection(&mut self) -> Result<&mut ClusterConnection, redis::RedisError> {
+    pub(super) fn connection(&mut self) -> Result<&mut ClusterConnection, redis::RedisError> {
         if self.connection.is_none() {
             let connection = self.client.get_connection()?;
             connection.set_read_timeout(Some(self.settings.timeout))?;
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     /// Does something again and again while the cluster may come back.
-    fn patiently<T>(
+    pub(super) fn patiently<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, redis::RedisError>,
     ) -> Result<T, Error> {

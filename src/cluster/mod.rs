@@ -24,6 +24,7 @@ mod keys;
 mod leases;
 mod links;
 mod postings;
+mod scan;
 mod settings;
 mod turns;
 
@@ -36,5 +37,6 @@ pub use keys::{Buckets, NUMBER_MAX, PARTITIONS, Table};
 pub use leases::{SHARDS_MAX, ShardLease, ShardState, Taken};
 pub use links::{LinksRead, LinksTo, ReadFrom};
 pub use postings::Posting;
+pub use scan::{NodeMemory, SETTINGS};
 pub use settings::{Node, PREFIX, Secret, Settings};
 pub use turns::{TurnAnswer, TurnLimits, TurnOf};

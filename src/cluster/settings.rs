@@ -27,6 +27,12 @@ impl Secret {
         Ok(Self(text.trim_end_matches(['\r', '\n']).to_owned()))
     }
 
+    /// Tells whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns what must be sent, and nowhere else shown.
     pub(super) fn reveal(&self) -> &str {
         &self.0

@@ -22,3 +22,5 @@ pub mod search;
 #[cfg(feature = "cluster")]
 pub mod shared;
 pub mod tables;
+#[cfg(feature = "cluster")]
+pub mod transfer;

@@ -17,7 +17,7 @@ use super::{Service, cursor};
 use crate::corpus::documents::{Copy, DocId, Document, changes_of, read_body};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS};
 use crate::corpus::{export, index};
-use crate::store::{Snapshot, View as _};
+use crate::store::View;
 use crate::urls::PageUrl;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -57,7 +57,7 @@ pub(super) fn media(named: &str, address: &str) -> String {
 }
 
 /// Finds the document of a URL such as `/v1/documents/{docId}/copies`.
-fn find(snapshot: &Snapshot, uri: &Uri) -> Result<(u64, Document), Problem> {
+fn find(snapshot: &impl View, uri: &Uri) -> Result<(u64, Document), Problem> {
     let text = uri.path().split('/').nth(3).unwrap_or_default();
     let id: DocId = text.parse().map_err(|_| {
         let detail = "a docId has two halves of 16 hexadecimal digits with `-` between them";
@@ -73,7 +73,7 @@ fn find(snapshot: &Snapshot, uri: &Uri) -> Result<(u64, Document), Problem> {
 /// Finds the document and makes it show what may be shown; true if its text may not.
 fn shown(
     service: &Service,
-    snapshot: &Snapshot,
+    snapshot: &impl View,
     uri: &Uri,
 ) -> Result<(u64, Document, bool), Problem> {
     let (number, mut document) = find(snapshot, uri)?;
@@ -94,9 +94,9 @@ fn shown(
 /// `GET /v1/documents/{docId}`.
 async fn document(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
-    let told = service.read(move |service, snapshot| {
-        let (number, document, hidden) = shown(service, snapshot, &uri)?;
-        let mut row = export::row_of(snapshot, &document)?;
+    let told = service.look(move |service, view| {
+        let (number, document, hidden) = shown(service, &view, &uri)?;
+        let mut row = export::row_of(&view, &document)?;
         if hidden {
             (row.text, row.withheld) = (String::new(), "noarchive");
         }
@@ -105,7 +105,7 @@ async fn document(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respo
         told["similar"] = document.copies.saturating_sub(1).into();
         let merged = document.merged.iter().map(|id| id.to_string().into());
         told["merged"] = Value::Array(merged.collect());
-        let history = changes_of(snapshot, number)?.into_iter().map(|change| {
+        let history = changes_of(&view, number)?.into_iter().map(|change| {
             json!({ "time": change.time.to_string(), "from": change.from, "to": change.to })
         });
         told["history"] = Value::Array(history.collect());
@@ -118,8 +118,8 @@ async fn document(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respo
 async fn copies(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     let params = Params::parse(uri.query(), &["limit", "cursor"])?;
     let limit = params.number("limit", 100, ROWS_MAX)?;
-    let told = service.read(move |service, snapshot| {
-        let (number, document, _) = shown(service, snapshot, &uri)?;
+    let told = service.look(move |service, view| {
+        let (number, document, _) = shown(service, &view, &uri)?;
         let name = format!("copies {number}");
         let after = params.text("cursor").map(|text| cursor::read(&name, text)).transpose()?;
         let after = after.as_deref().map(std::str::from_utf8).transpose();
@@ -133,7 +133,7 @@ async fn copies(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respons
             "canonical": document.canonical,
         });
         let (mut rows, mut next) = (Vec::new(), None);
-        for row in snapshot.range(COPIES, (from, Bound::Excluded((number + 1, ""))))? {
+        for row in view.range(COPIES, (from, Bound::Excluded((number + 1, ""))))? {
             let row = row?;
             let (_, address) = row.key()?;
             if rows.len() == limit {
@@ -147,7 +147,7 @@ async fn copies(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respons
         told["rows"] = rows.into();
         told["next"] = next.into();
         if after.is_none() {
-            let (counts, complete) = count_media(snapshot, number)?;
+            let (counts, complete) = count_media(&view, number)?;
             told["media"] = counts;
             told["mediaComplete"] = complete.into();
         }
@@ -162,9 +162,9 @@ async fn copy(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response,
     let Some(address) = params.text("url").filter(|url| !url.is_empty()).map(str::to_owned) else {
         return Err(Problem::bad("missing_parameter", "`url`, the URL of a copy, is missing"));
     };
-    let told = service.read(move |service, snapshot| {
-        let (number, document, _) = shown(service, snapshot, &uri)?;
-        let Some(copy) = snapshot.get(COPIES, (number, address.as_str()))? else {
+    let told = service.look(move |service, view| {
+        let (number, document, _) = shown(service, &view, &uri)?;
+        let Some(copy) = view.get(COPIES, (number, address.as_str()))? else {
             let detail = "the document has no copy of this URL";
             return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_copy", detail));
         };
@@ -174,7 +174,7 @@ async fn copy(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response,
         }
         let mut told = copy_in_words(&address, &copy, address == document.canonical);
         let hidden = copy.terms.hides_text(&service.honour);
-        let text = if hidden { None } else { read_body(snapshot, copy.content)? };
+        let text = if hidden { None } else { read_body(&view, copy.content)? };
         told["docId"] = document.id.to_string().into();
         told["text"] = text.unwrap_or_default().into();
         told["withheld"] = if hidden { "noarchive" } else { "" }.into();
@@ -200,7 +200,7 @@ fn copy_in_words(address: &str, copy: &Copy, canonical: bool) -> Value {
 }
 
 /// Copies by media, those of most copies first, and whether all are counted.
-fn count_media(snapshot: &Snapshot, document: u64) -> Result<(Value, bool), Problem> {
+fn count_media(snapshot: &impl View, document: u64) -> Result<(Value, bool), Problem> {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let mut complete = true;
     for (seen, row) in snapshot.under(COPIES, document)?.enumerate() {

@@ -19,8 +19,11 @@ use super::problem::Problem;
 use super::query::Params;
 use super::route::{Route, route};
 use crate::corpus::export::{
-    self, Compression, Config, ExportPlan, FORMATS, Fields, Format, List, Packing, Unsettled,
+    self, Compression, Config, ExportPlan, FORMATS, Fields, Format, List, Packing, Source,
+    StoreSource, Unsettled,
 };
+#[cfg(feature = "cluster")]
+use crate::corpus::shared::SharedSource;
 
 pub(super) const ROUTES: &[Route] = &[route!("/v1/export", get export "exportDocuments")];
 
@@ -45,9 +48,10 @@ async fn export(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respons
     let place = service.exports.clone().try_acquire_owned();
     let place = place.map_err(|_| Problem::busy("too many exports at a time"))?;
     let checked = plan.clone();
-    let check = service
-        .apart(&service.readers, move |service| export::check_plan(&service.store, &checked));
-    check.await?.map_err(|error| problem(&error))?;
+    let check = service.apart(&service.readers, move |service| {
+        with_source(service, |source| export::check_plan_of(source, &checked))
+    });
+    check.await??.map_err(|error| problem(&error))?;
     let (out, pieces) = mpsc::channel(PIECES_AHEAD);
     let head = head(&plan, asked);
     let handle = Handle::current();
@@ -56,17 +60,28 @@ async fn export(State(service): State<Arc<Service>>, uri: Uri) -> Result<Respons
         let now = service.clock.now();
         let (piece, failed) = (Vec::with_capacity(PIECE_BYTES), out.clone());
         let pipe = Pipe { service: service.clone(), handle, out, piece };
-        let done = match asked {
-            Asked::One(list) => export::stream(&service.store, list, &plan, now, pipe),
-            Asked::All => export::stream_all(&service.store, &plan, now, pipe),
-        };
-        if let Err(error) = done {
-            tracing::warn!(%error, "an export was cut off");
+        let done = with_source(&service, |source| match asked {
+            Asked::One(list) => export::stream_of(source, list, &plan, now, pipe),
+            Asked::All => export::stream_all_of(source, &plan, now, pipe),
+        });
+        if !matches!(done, Ok(Ok(_))) {
+            if let Ok(Err(error)) = done {
+                tracing::warn!(%error, "an export was cut off");
+            }
             // The client sees that it has not all of it.
             let _gone = failed.blocking_send(Err(io::Error::other("the export was cut off")));
         }
     });
     Ok((head, Body::new(Pieces(pieces))).into_response())
+}
+
+/// Does something with the documents, wherever they are.
+fn with_source<R>(service: &Service, work: impl FnOnce(&dyn Source) -> R) -> Result<R, Problem> {
+    #[cfg(feature = "cluster")]
+    if let Some(shared) = &service.shared {
+        return shared.ask(|corpus| Ok(work(&SharedSource(corpus))));
+    }
+    Ok(work(&StoreSource::open(&service.store)?))
 }
 
 fn plan(service: &Service, params: &Params) -> Result<(ExportPlan, Asked), Problem> {
@@ -98,6 +113,7 @@ fn plan(service: &Service, params: &Params) -> Result<(ExportPlan, Asked), Probl
         format,
         fields: fields.unwrap_or_else(|| Fields::usual(format)),
         filter,
+        part: None,
         shard: None,
         compression,
         unsettled: if unsettled == "trusted" { Unsettled::Trusted } else { Unsettled::Apart },

@@ -35,6 +35,8 @@ mod route;
 mod routes;
 mod search;
 mod server;
+#[cfg(feature = "cluster")]
+mod shared;
 mod status;
 mod times;
 
@@ -51,11 +53,13 @@ use crate::base::clock::Clock;
 use crate::corpus::dedup;
 use crate::corpus::index::Index;
 use crate::corpus::search as index;
+#[cfg(feature = "cluster")]
+use crate::corpus::shared::SharedCorpus;
 use crate::crawl::jobs::JobsHandle;
 use crate::crawl::{self, BackupsHandle, Crawls, stored_rules};
 use crate::neardup;
 use crate::service::ingest::{Ingest, Prepared, Receipt, Submission};
-use crate::store::{self, Snapshot, Store};
+use crate::store::{self, Reading, Snapshot, Store};
 use crate::urls::Normalize;
 use crate::web::robots::meta::Honour;
 
@@ -68,6 +72,8 @@ pub use config::{Config, Senders};
 pub use route::Route;
 pub use routes::{openapi, routes};
 pub use server::serve;
+#[cfg(feature = "cluster")]
+pub use shared::ClusterPlace;
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +96,10 @@ pub enum Error {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The cluster cannot be used.
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Shared(#[from] crate::corpus::shared::Error),
 }
 
 /// Returns the first setting that cannot be.
@@ -124,6 +134,9 @@ pub struct Service {
     requested_crawls: crawls::RequestedCrawls,
     jobs: OnceLock<JobsHandle>,
     backups: OnceLock<BackupsHandle>,
+    /// The cluster that has the corpus, if it is not in the store.
+    #[cfg(feature = "cluster")]
+    shared: Option<shared::SharedReaders>,
 }
 
 /// The settings of a service.
@@ -143,6 +156,13 @@ pub struct ServiceSettings {
     pub clock: Clock,
 }
 
+impl ServiceSettings {
+    fn ingest_rules(&self, store: &Store) -> Result<ingest::IngestRules<'_>, store::Error> {
+        let normalize = stored_rules(store)?.unwrap_or_default();
+        Ok(ingest::IngestRules { dedup: &self.dedup, normalize, limits: self.api.article.clone() })
+    }
+}
+
 impl Service {
     /// Starts the writer of a store, and everything but the listener.
     ///
@@ -150,19 +170,48 @@ impl Service {
     ///
     /// If it would be open to everybody, and if the token or the store cannot be read.
     pub fn start(store: Arc<Store>, settings: &ServiceSettings) -> Result<Arc<Self>, Error> {
+        let index = Arc::new(Mutex::new(Index::open(&store, &settings.dedup)?));
+        let by = settings.ingest_rules(&store)?;
+        let ingest = Ingest::start(store.clone(), index.clone(), by, settings.clock.clone())?;
+        Ok(Arc::new(Self::with(store, index, ingest, settings)?))
+    }
+
+    /// Starts a service on the corpus of a cluster. `store` is an empty one, for what belongs to
+    /// this process alone.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the cluster, and the same as of a store.
+    #[cfg(feature = "cluster")]
+    pub fn start_shared(
+        place: &ClusterPlace,
+        store: Arc<Store>,
+        settings: &ServiceSettings,
+    ) -> Result<Arc<Self>, Error> {
+        let index = Arc::new(Mutex::new(Index::open(&store, &settings.dedup)?));
+        let by = settings.ingest_rules(&store)?;
+        let texts = place.texts.as_deref();
+        let corpus = SharedCorpus::open_or_begin(&place.settings, texts, &settings.dedup, None)?;
+        let ingest = Ingest::start_shared(corpus, store.clone(), by, settings.clock.clone())?;
+        let mut service = Self::with(store, index, ingest, settings)?;
+        service.shared = Some(shared::SharedReaders::open(place)?);
+        Ok(Arc::new(service))
+    }
+
+    fn with(
+        store: Arc<Store>,
+        index: Arc<Mutex<Index>>,
+        ingest: Ingest,
+        settings: &ServiceSettings,
+    ) -> Result<Self, Error> {
         let ServiceSettings { api, dedup, honour, search, crawl, clock } = settings;
         let guard = Guard::new(api)?;
-        let index = Arc::new(Mutex::new(Index::open(&store, dedup)?));
-        let rules = stored_rules(&store)?.unwrap_or_default();
-        let limits = api.article.clone();
-        let by = ingest::IngestRules { dedup, normalize: rules.clone(), limits };
-        let ingest = Ingest::start(store.clone(), index.clone(), by, clock.clone())?;
         let fingerprinters = match api.fingerprint_threads {
             0 => available_parallelism().map_or(1, usize::from),
             given => given,
         };
         let semaphore = |most: usize| Arc::new(Semaphore::new(most.clamp(1, 1 << 20)));
-        Ok(Arc::new(Self {
+        Ok(Self {
             index,
             ingest,
             config: api.clone(),
@@ -184,8 +233,10 @@ impl Service {
             requested_crawls: crawls::RequestedCrawls::default(),
             jobs: OnceLock::new(),
             backups: OnceLock::new(),
+            #[cfg(feature = "cluster")]
+            shared: None,
             store,
-        }))
+        })
     }
 
     /// Returns the index, for others of this process that write to the store.
@@ -248,6 +299,32 @@ impl Service {
             work(service, &snapshot)
         });
         read.await?
+    }
+
+    /// Reads documents, wherever they are: what is read of one is one state of it.
+    async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &dyn Reading) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        #[cfg(feature = "cluster")]
+        if self.shared.is_some() {
+            let read = self.apart(&self.readers, |service| {
+                let shared = service.shared.as_ref().ok_or_else(Problem::stopping)?;
+                shared.ask(|corpus| work(service, &corpus.view(&[])?))
+            });
+            return read.await?;
+        }
+        self.read(|service, snapshot| work(service, snapshot)).await
+    }
+
+    /// Refuses a path that is not answered where the corpus is.
+    fn check_path(&self, path: Option<&str>) -> Result<(), Problem> {
+        #[cfg(feature = "cluster")]
+        if self.shared.is_some() {
+            return shared::check(path);
+        }
+        let _ = path;
+        Ok(())
     }
 
     /// Reads an article from JSON, checks and fingerprints it.

@@ -104,7 +104,8 @@ async fn around(State(service): State<Arc<Service>>, request: Request, next: Nex
     let in_paper_form = request.uri().path().starts_with("/docId/");
     let peer = request.extensions().get::<Peer>().copied();
     let peer = peer.unwrap_or(Peer(std::net::Ipv4Addr::LOCALHOST.into()));
-    let mut response = match service.guard.check(request.uri(), request.headers(), peer) {
+    let let_in = service.guard.check(request.uri(), request.headers(), peer);
+    let mut response = match let_in.and_then(|()| service.check_path(matched.as_deref())) {
         Err(problem) => problem.into_response(),
         Ok(()) if service.is_stopping() => Problem::stopping().into_response(),
         Ok(()) => {

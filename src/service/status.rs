@@ -74,6 +74,10 @@ fn sizes(service: &Service, snapshot: &Snapshot) -> Result<Sizes, Problem> {
 /// `GET /v1/stats`.
 async fn stats(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
     Params::parse(uri.query(), &[])?;
+    #[cfg(feature = "cluster")]
+    if service.shared.is_some() {
+        return service.shared_stats().await;
+    }
     let told = service.read(|service, snapshot| {
         let sizes = sizes(service, snapshot)?;
         let mut counters = Map::new();
@@ -105,6 +109,10 @@ async fn healthz() -> Response {
 
 /// `GET /readyz`: the store answers, and what is sent can be stored.
 async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
+    #[cfg(feature = "cluster")]
+    if service.shared.is_some() {
+        return service.shared_is_ready().await;
+    }
     let look = service.apart(&service.readers, |service| service.store.check_writable());
     look.await?.map_err(|error| Problem::unwritable(error.to_string()))?;
     let documents = service.read(|_, snapshot| Ok(snapshot.len(DOCUMENTS)?)).await?;

@@ -145,6 +145,21 @@ pub trait Reading {
     fn rows_of(&self, table: Name) -> Result<u64, Error>;
 }
 
+/// What lends a state can be asked like the state itself, also where its type is not known.
+impl<R: Reading + ?Sized> Reading for &R {
+    fn raw_get(&self, table: Name, key: &[u8]) -> Result<Option<Bytes<'_>>, Error> {
+        (**self).raw_get(table, key)
+    }
+
+    fn raw_range(&self, table: Name, from: End<'_>, to: End<'_>) -> Result<RawRows<'_>, Error> {
+        (**self).raw_range(table, from, to)
+    }
+
+    fn rows_of(&self, table: Name) -> Result<u64, Error> {
+        (**self).rows_of(table)
+    }
+}
+
 /// What can be done to the bytes of a store.
 pub trait Writing: Reading {
     /// Writes the row of a key. Returns the one that was there.

@@ -61,7 +61,7 @@ fn what_the_tests_need_is_installed_on_debian() {
     let installs = [
         "apt-get update -q",
         "apt-get install -qy --no-install-recommends gcc chromium redis-server \
-         fonts-noto-cjk fontconfig python3-venv",
+         fonts-noto-cjk fontconfig python3-venv python3-yaml",
         "cargo test dashboard",
     ];
     for root in [&["id=0"][..], &["id=1000", "sudo"]] {

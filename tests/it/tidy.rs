@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rank of each room of the library, and of the modules in it that have an order of their own. A
 /// module uses only modules of lower ranks, and what is below it in its own folder.
-const RANKS: [(&str, u32); 40] = [
+const RANKS: [(&str, u32); 42] = [
     ("base", 0),
     ("localweb", 1),
     ("store", 1),
@@ -40,6 +40,8 @@ const RANKS: [(&str, u32); 40] = [
     ("corpus::files", 11),
     ("corpus::shared", 12),
     ("corpus", 12),
+    ("corpus::import", 13),
+    ("corpus::transfer", 13),
     ("crawl", 13),
     ("crawl::jobs", 14),
     ("service::ingest", 13),

@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::corpus::rewrite;
 use crate::store::{self, BackupOrder, BackupSummary, Store};
 
-use super::super::args::StoreArg;
 use super::super::exit::{Exit, Usage};
+use super::super::place::{StoreArg, StoreName, store_name};
 use super::super::screen::{self, bytes, number};
 use super::super::service_client::{ServiceArg, ServiceClient};
 
@@ -64,8 +64,8 @@ pub(crate) struct RestoreArgs {
     #[arg(long, value_name = "NAME")]
     pub backup: Option<String>,
     /// Folder of the store; it must not have one yet
-    #[arg(long, value_name = "DIR")]
-    pub store: PathBuf,
+    #[arg(long, value_name = "DIR", value_parser = store_name())]
+    pub store: StoreName,
 }
 
 /// `crawl store backup`.
@@ -80,7 +80,7 @@ pub(super) fn backup(args: &BackupArgs, json: bool) -> Result<Exit> {
         return by_service(&client, json);
     }
     let Some(folder) = &args.to else { return Err(Usage("name a folder: --to".to_owned()).into()) };
-    let store = match Store::open_to_read(&args.store.store, Config::default().cache_bytes()) {
+    let store = match Store::open_to_read(args.store.folder()?, Config::default().cache_bytes()) {
         Err(error @ store::Error::InUse(_)) => {
             let hint = "ask the service that has it open: --from http://127.0.0.1:8080, or set \
                         `folder` and `every` of [backup] in the settings of the crawl";
@@ -190,11 +190,12 @@ pub(super) fn verify(args: &VerifyArgs, json: bool) -> Result<Exit> {
 /// `crawl store restore`.
 pub(super) fn restore(args: &RestoreArgs, json: bool) -> Result<Exit> {
     let cache = Config::default().cache_bytes();
-    let summary = rewrite::restore(&args.from, args.backup.as_deref(), &args.store, cache)?;
+    let summary =
+        rewrite::restore(&args.from, args.backup.as_deref(), args.store.folder()?, cache)?;
     if json {
         return screen::json(&summary);
     }
-    let (name, folder) = (&summary.name, args.store.display());
+    let (name, folder) = (&summary.name, args.store.folder()?.display());
     println!("the store in {folder} is that of backup {name}, and checked: every invariant holds");
     screen::facts([
         ("documents", number(summary.documents)),

@@ -13,13 +13,13 @@ use crate::store::{FORMAT, MADE, MADE_BY, META, STORE_NUMBER, Snapshot, Store, V
 
 use crate::urls::Normalize;
 
-use super::super::args::StoreArg;
 use super::super::exit::Exit;
+use super::super::place::StoreArg;
 use super::super::screen::{self, bytes, number};
 
 /// `crawl store info`.
 pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
-    let store = Store::open_to_read(&args.store, Config::default().cache_bytes())?;
+    let store = Store::open_to_read(args.folder()?, Config::default().cache_bytes())?;
     let meta = std::fs::metadata(store.path())?;
     let snapshot = store.snapshot()?;
     let own = snapshot.bytes(META, STORE_NUMBER)?;

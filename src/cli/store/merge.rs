@@ -13,6 +13,7 @@ use crate::corpus::merge::{self, MergeOrder};
 use crate::store::Store;
 
 use super::super::exit::Exit;
+use super::super::place::{StoreName, store_name};
 use super::super::screen::{self, number};
 use super::super::settings;
 
@@ -23,11 +24,11 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct MergeArgs {
     /// Folders of the stores, which are only read. A new store begins as a copy of the first one,
     /// with its queues; of the others the documents are taken
-    #[arg(required = true, value_name = "STORE")]
-    pub stores: Vec<PathBuf>,
+    #[arg(required = true, value_name = "STORE", value_parser = store_name())]
+    pub stores: Vec<StoreName>,
     /// Folder of the store that they become: a new one, or one that is there
-    #[arg(long, value_name = "DIR")]
-    pub into: PathBuf,
+    #[arg(long, value_name = "DIR", value_parser = store_name())]
+    pub into: StoreName,
     /// Write which documents became part of which into this file, as lines of JSON
     #[arg(long, value_name = "FILE")]
     pub list: Option<PathBuf>,
@@ -39,9 +40,11 @@ pub(crate) struct MergeArgs {
 /// `crawl store merge A B --into NEW`.
 pub(super) fn merge(args: &MergeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
+    let into = args.into.folder()?;
+    let sources: Vec<PathBuf> = args.stores.iter().filter_map(StoreName::own_folder).collect();
     let order = MergeOrder {
-        sources: &args.stores,
-        into: &args.into,
+        sources: &sources,
+        into,
         cache_bytes: config.cache_bytes(),
         config: &config.dedup,
     };
@@ -69,7 +72,7 @@ pub(super) fn merge(args: &MergeArgs, json: bool, quiet: bool) -> Result<Exit> {
             anyhow::Ok((file.with_context(cannot)?, ()))
         })?;
     }
-    let mut store = Store::open_to_read(&args.into, config.cache_bytes())?;
+    let mut store = Store::open_to_read(into, config.cache_bytes())?;
     let clean = store.check_pages()?;
     let findings = check::check(&store.snapshot()?)?;
     let faults = findings.faults + u64::from(!clean);
@@ -78,7 +81,7 @@ pub(super) fn merge(args: &MergeArgs, json: bool, quiet: bool) -> Result<Exit> {
         screen::json(&serde_json::json!({ "merged": summary, "faults": faults }))?;
         return Ok(exit);
     }
-    println!("the store in {} has", args.into.display());
+    println!("the store in {} has", into.display());
     screen::facts([
         ("number", summary.store_number.to_string()),
         ("documents", number(summary.documents)),

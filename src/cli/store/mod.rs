@@ -1,6 +1,7 @@
 //! `crawl store`: what a store is, and stores as a whole: backups, compaction, merging.
 
 mod backup;
+mod copy;
 mod info;
 mod merge;
 
@@ -12,10 +13,11 @@ use clap::{Args as ClapArgs, Subcommand};
 use crate::config::Config;
 use crate::corpus::rewrite;
 
-use super::args::StoreArg;
 use super::exit::Exit;
+use super::place::StoreArg;
 use super::screen::{self, bytes, number};
 use backup::{BackupArgs, BackupsArgs, RestoreArgs, VerifyArgs};
+use copy::CopyArgs;
 use merge::MergeArgs;
 
 #[derive(Debug, Subcommand)]
@@ -34,6 +36,8 @@ pub(crate) enum StoreCommand {
     Compact(CompactArgs),
     /// Make several stores one
     Merge(MergeArgs),
+    /// Copy the documents of a store into another one, from one machine to a cluster or back
+    Copy(CopyArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -46,9 +50,9 @@ impl StoreCommand {
     /// Returns the folder of the store that the command opens.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         Some(match self {
-            Self::Info(store) => store.store.clone(),
-            Self::Compact(compact) => compact.store.store.clone(),
-            Self::Backup(backup) => backup.store.store.clone(),
+            Self::Info(store) => store.store.own_folder()?,
+            Self::Compact(compact) => compact.store.store.own_folder()?,
+            Self::Backup(backup) => backup.store.store.own_folder()?,
             _ => return None,
         })
     }
@@ -63,12 +67,13 @@ pub(super) fn run(command: StoreCommand, json: bool, quiet: bool) -> Result<Exit
         StoreCommand::Restore(args) => backup::restore(&args, json),
         StoreCommand::Compact(args) => compact(&args, json),
         StoreCommand::Merge(args) => merge::merge(&args, json, quiet),
+        StoreCommand::Copy(args) => copy::copy(&args, json, quiet),
     }
 }
 
 /// `crawl store compact`.
 fn compact(args: &CompactArgs, json: bool) -> Result<Exit> {
-    let folder = &args.store.store;
+    let folder = args.store.folder()?;
     let done = rewrite::compact(folder, Config::default().cache_bytes())?;
     if json {
         return screen::json(&done);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::corpus::documents::{Copy, DocId, Document, copies_of};
 use crate::corpus::tables::{CONTENTS, UNSURE};
-use crate::store::{BadRow, Error, META, Snapshot, View, read_number};
+use crate::store::{BadRow, Error, META, View, read_number};
 
 use super::moves::hang;
 use super::{free_id, ranked, stand};
@@ -44,17 +44,16 @@ fn number(view: &impl View, name: &str) -> Result<u64, Error> {
 ///
 /// Cost: one look-up for each copy of a text that came after `settled`.
 pub fn parts(
-    snapshot: &Snapshot,
+    view: &impl View,
     number: u64,
     mut document: Document,
     settled: u64,
 ) -> Result<Vec<Part>, Error> {
     let mut left = Vec::new();
     let mut waiting: BTreeMap<u64, Vec<(String, Copy)>> = BTreeMap::new();
-    for (address, copy) in copies_of(snapshot, number)? {
+    for (address, copy) in copies_of(view, number)? {
         let content = copy.content;
-        let waits =
-            content > settled && content != document.root && snapshot.has(UNSURE, content)?;
+        let waits = content > settled && content != document.root && view.has(UNSURE, content)?;
         let part = if waits { waiting.entry(content).or_default() } else { &mut left };
         part.push((address, copy));
     }
@@ -67,7 +66,7 @@ pub fn parts(
     }
     let mut parts = vec![Part { document, copies: left, unsettled_with: None }];
     for (content, copies) in waiting {
-        let (document, copies) = moved_out(snapshot, content, copies)?;
+        let (document, copies) = moved_out(view, content, copies)?;
         parts.push(Part { document, copies, unsettled_with: Some(hangs_on) });
     }
     Ok(parts)
@@ -75,18 +74,18 @@ pub fn parts(
 
 /// What a text and its copies would be if it moved to a document of its own.
 fn moved_out(
-    snapshot: &Snapshot,
+    view: &impl View,
     content: u64,
     mut copies: Vec<(String, Copy)>,
 ) -> Result<(Document, Vec<(String, Copy)>), Error> {
     let missing = |detail| BadRow { kind: "content", detail };
-    let row = snapshot.get(CONTENTS, content)?;
+    let row = view.get(CONTENTS, content)?;
     let row = row.ok_or_else(|| missing("a copy carries one that is missing"))?;
     for (_, copy) in &mut copies {
         hang(copy, None);
     }
     let (address, first) = copies.first().ok_or_else(|| missing("no copy carries it"))?;
-    let id = free_id(snapshot, address, &first.title, row.hash)?;
+    let id = free_id(view, address, &first.title, row.hash)?;
     let mut document = Document::first(id, content, address, first);
     count(&mut document, &copies);
     Ok((document, copies))

@@ -79,6 +79,14 @@ pub enum Piece {
 }
 
 impl StoredBody {
+    /// Packs a text by itself.
+    #[must_use]
+    pub fn plain(text: &str) -> Self {
+        let packed = PLAIN.with_borrow_mut(|compressor| compressor.compress(text.as_bytes()));
+        let packed = packed.expect("compressing into memory cannot fail");
+        Self { base: None, length: text.len() as u64, packed }
+    }
+
     /// Calls `each` with the pieces in which the row lies.
     pub fn pieces<E>(&self, mut each: impl FnMut(Piece) -> Result<(), E>) -> Result<(), E> {
         let row = self.encode();

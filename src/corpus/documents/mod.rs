@@ -12,6 +12,7 @@ mod pages;
 mod rows;
 mod sent;
 mod tallies;
+mod whole;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,6 +38,7 @@ pub use tallies::{
     Arrivals, CopiesPlace, GROWTH_KEPT, HOUR, by_copies, growth_since, note_arrival,
     take_back_arrival,
 };
+pub use whole::{Checksum, WholeContent, WholeDocument};
 
 /// Identifier of a document: 128 bits, shown as two hexadecimal halves.
 ///

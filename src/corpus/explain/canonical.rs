@@ -3,24 +3,27 @@
 use crate::corpus::documents::{Copy, Document};
 use crate::corpus::tables::COPIES;
 use crate::frontier::{ADDRESSES, State};
-use crate::store::{Error, Snapshot, View as _};
+use crate::store::{Error, Snapshot, View};
 
 use super::words::{self, Language, Said, said};
 
 /// Says which URL the page of a copy names as canonical, and whether that is followed; none if
-/// it names no other one.
+/// it names no other one. `frontier` is the store of its crawl, if there is one at hand.
 pub fn declared(
-    snapshot: &Snapshot,
+    view: &impl View,
+    frontier: Option<&Snapshot>,
     number: u64,
     document: &Document,
     copy: &Copy,
 ) -> Result<Option<String>, Error> {
-    Ok(named(snapshot, number, document, copy)?.map(|said| said.in_language(Language::English)))
+    Ok(named(view, frontier, number, document, copy)?
+        .map(|said| said.in_language(Language::English)))
 }
 
 /// The same in all languages.
 pub(super) fn named(
-    snapshot: &Snapshot,
+    view: &impl View,
+    frontier: Option<&Snapshot>,
     number: u64,
     document: &Document,
     copy: &Copy,
@@ -30,7 +33,7 @@ pub(super) fn named(
         return Ok(None);
     }
     let canonical = &document.canonical;
-    let Said { en, zh } = if let Some(other) = snapshot.get(COPIES, (number, named))? {
+    let Said { en, zh } = if let Some(other) = view.get(COPIES, (number, named))? {
         if named == canonical {
             said!("followed", "已遵循")
         } else if other.popularity < document.popularity {
@@ -45,13 +48,16 @@ pub(super) fn named(
             )
         }
     } else {
-        let Said { en, zh } = why_not(snapshot, named)?;
+        let Said { en, zh } = why_not(frontier, named)?;
         said!("not followed: {en}", "未遵循：{zh}")
     };
     Ok(Some(said!("{named} ({en})", "{named}（{zh}）")))
 }
 
-fn why_not(snapshot: &Snapshot, named: &str) -> Result<Said, Error> {
+fn why_not(frontier: Option<&Snapshot>, named: &str) -> Result<Said, Error> {
+    let Some(snapshot) = frontier else {
+        return Ok(said!("it is no copy of the same document", "它不是同一文档的副本"));
+    };
     let Some(address) = snapshot.get(ADDRESSES, named)? else {
         return Ok(said!("it was never found as a link", "从未作为链接出现"));
     };

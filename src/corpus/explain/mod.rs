@@ -16,7 +16,7 @@ use crate::frontier::{
     ADDRESSES, Address, DOMAINS, HOST_NUMBERS, HOSTS, LISTS, PATTERNS, ROBOTS, RULES, Reason,
     State, UrlPattern, pattern_hash,
 };
-use crate::store::{Error, Snapshot, View as _};
+use crate::store::{Error, Snapshot, View};
 use crate::urls::{PageUrl, pattern};
 use crate::web::discover::ListKind;
 use crate::web::robots::meta::Terms;
@@ -70,7 +70,8 @@ fn tell(
 ) -> Result<ToldState, Error> {
     let Some(address) = snapshot.get(ADDRESSES, url.as_str())? else {
         if let Some((_, document)) = sent_content(snapshot, url.as_str())? {
-            let (state, summary) = stored(snapshot, url, document, facts)?;
+            let place = StoredPlace { view: snapshot, frontier: Some(snapshot), number: document };
+            let (state, summary) = stored(place, url, facts)?;
             facts.add("found", said!("it was sent, not crawled", "由请求送入，不是抓取得来"));
             return Ok((state, None, summary));
         }
@@ -105,7 +106,8 @@ fn tell(
         }
         State::Stored(document) => {
             reason = None;
-            stored(snapshot, url, *document, facts)?
+            let place = StoredPlace { view: snapshot, frontier: Some(snapshot), number: *document };
+            stored(place, url, facts)?
         }
     };
     filter::facts(snapshot, url, Some(&address), facts)?;
@@ -198,13 +200,30 @@ fn redirect(
     Ok(("redirect", summary))
 }
 
-fn stored(
-    snapshot: &Snapshot,
-    url: &PageUrl,
+/// Where the document of a URL is.
+struct StoredPlace<'a, V> {
+    view: &'a V,
+    /// The store of its crawl, if there is one.
+    frontier: Option<&'a Snapshot>,
     number: u64,
+}
+
+/// Explains a URL by the document that has a copy there, where nothing is known of crawls.
+pub fn explain_copy(view: &impl View, url: &PageUrl, number: u64) -> Result<Explanation, Error> {
+    let mut facts = ExplainedFacts::default();
+    let place = StoredPlace { view, frontier: None, number };
+    let (state, summary) = stored(place, url, &mut facts)?;
+    let language = Language::English;
+    let (url, summary) = (url.to_string(), summary.in_language(language));
+    Ok(Explanation { url, state, reason: None, summary, facts: facts.in_language(language) })
+}
+
+fn stored<V: View>(
+    StoredPlace { view, frontier, number }: StoredPlace<'_, V>,
+    url: &PageUrl,
     facts: &mut ExplainedFacts,
 ) -> Result<(&'static str, Said), Error> {
-    let Some(document) = snapshot.get(DOCUMENTS, number)? else {
+    let Some(document) = view.get(DOCUMENTS, number)? else {
         let summary = said!(
             "its document {number} is missing: run `crawl check`",
             "它的文档 {number} 缺失：请运行 `crawl check`"
@@ -214,7 +233,7 @@ fn stored(
     facts.add("docId", document.id.to_string());
     facts.add("title", document.title.clone());
     facts.add("copies", document.copies.to_string());
-    let copy = snapshot.get(COPIES, (number, url.as_str()))?;
+    let copy = view.get(COPIES, (number, url.as_str()))?;
     if let Some(copy) = &copy {
         facts.add("popularity", copy.popularity.to_string());
         facts.add("found by", words::key(copy.key));
@@ -226,7 +245,7 @@ fn stored(
         if copy.left_out > 0 {
             facts.add("boilerplate removed", said!("{} blocks", "{} 个文本块", copy.left_out));
         }
-        if let Some(declared) = canonical::named(snapshot, number, &document, copy)? {
+        if let Some(declared) = canonical::named(view, frontier, number, &document, copy)? {
             facts.add("names as canonical", declared);
         }
     }

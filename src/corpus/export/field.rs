@@ -10,7 +10,7 @@ use crate::corpus::documents::{
     Content, Copy, DocId, Document, Keep, KeptPage, PageDetails, read_body, read_page,
 };
 use crate::corpus::tables::CONTENTS;
-use crate::store::{Error, Snapshot, View as _};
+use crate::store::{Error, View};
 use crate::urls::PageUrl;
 
 /// A document, as far as its fields need it.
@@ -62,7 +62,7 @@ impl Needs {
 impl<'a> Subject<'a> {
     /// Reads what is needed of a document whose shown copy is `copy`.
     pub(super) fn read(
-        snapshot: &Snapshot,
+        view: &impl View,
         document: &'a Document,
         copy: Option<&'a Copy>,
         needs: Needs,
@@ -78,13 +78,13 @@ impl<'a> Subject<'a> {
             details: PageDetails::default(),
         };
         if needs.text {
-            subject.text = read_body(snapshot, document.content)?.unwrap_or_default();
+            subject.text = read_body(view, document.content)?.unwrap_or_default();
         }
         if needs.content {
-            subject.content = snapshot.get(CONTENTS, document.content)?;
+            subject.content = view.get(CONTENTS, document.content)?;
         }
         if needs.page {
-            subject.page = read_page(snapshot, &document.canonical)?;
+            subject.page = read_page(view, &document.canonical)?;
             if let Some(page) = &subject.page {
                 subject.details = page.details()?;
             }

@@ -20,6 +20,7 @@ mod names;
 mod parquet;
 mod rows;
 mod skipped;
+mod source;
 mod stream;
 mod tally;
 mod time;
@@ -59,6 +60,7 @@ pub use markdown::MARKDOWN;
 #[cfg(feature = "parquet")]
 pub use parquet::PARQUET;
 pub use rows::{Dropped, Row, dropped_of, row_of, show};
+pub use source::{ExportPart, PARTS_MAX, Source, StoreSource, StoredDocument};
 pub use stream::Compression;
 pub use tally::Tally;
 pub use value::{Column, Columns, KeysValue, Kind, Record, Value};
@@ -128,6 +130,8 @@ pub struct ExportPlan {
     pub fields: Fields,
     /// Which documents; all without it.
     pub filter: Option<Expression>,
+    /// Which part of the documents; all without it.
+    pub part: Option<ExportPart>,
     /// How much a file holds; all without it.
     pub shard: Option<ShardSize>,
     /// Compression; without it, what is usual for the format.
@@ -146,6 +150,7 @@ impl ExportPlan {
             format,
             fields: Fields::usual(format),
             filter: None,
+            part: None,
             shard: None,
             compression: None,
             unsettled: Unsettled::Apart,
@@ -153,9 +158,14 @@ impl ExportPlan {
         }
     }
 
+    /// Tells whether a document is of the part that is exported.
+    pub(super) fn takes(&self, number: u64) -> bool {
+        self.part.is_none_or(|part| part.takes(number))
+    }
+
     /// Returns it in words, for the manifest and for comparing.
     fn settings(&self) -> Json {
-        json!({
+        let mut settings = json!({
             "format": self.format.name,
             "fields": self.fields.names(),
             "where": self.filter.as_ref().map(ToString::to_string),
@@ -163,7 +173,11 @@ impl ExportPlan {
             "compression": self.format.compression(self.compression).as_str(),
             "trustUnsettled": self.unsettled == Unsettled::Trusted,
             "export": self.config,
-        })
+        });
+        if let Some(part) = self.part {
+            settings["part"] = part.to_string().into();
+        }
+        settings
     }
 }
 
@@ -356,10 +370,19 @@ pub fn export_to(
     plan: &ExportPlan,
     now: Timestamp,
 ) -> Result<Summary, Error> {
-    let snapshot = store.snapshot()?;
-    let state = StoreState::of(store, &snapshot)?;
+    export_of(&StoreSource::open(store)?, location, plan, now)
+}
+
+/// Does the same, wherever the documents lie.
+pub fn export_of(
+    source: &dyn Source,
+    location: &Location,
+    plan: &ExportPlan,
+    now: Timestamp,
+) -> Result<Summary, Error> {
+    let state = source.state()?;
     // What cannot be done is told before anything is touched.
-    let mut walk = Walk::new(&snapshot, plan, now)?;
+    let mut walk = Walk::new(source, plan, now)?;
     let mut files = Files::begin(location, plan, &state, Some(now))?;
     walk.now = files.now;
     walk.run(files.after, &mut files)?;
@@ -374,8 +397,18 @@ pub fn stream(
     now: Timestamp,
     to: impl Write + Send + 'static,
 ) -> Result<Tally, Error> {
-    let snapshot = store.snapshot()?;
-    let mut walk = Walk::new(&snapshot, plan, now)?;
+    stream_of(&StoreSource::open(store)?, list, plan, now, to)
+}
+
+/// Does the same, wherever the documents lie.
+pub fn stream_of(
+    source: &dyn Source,
+    list: List,
+    plan: &ExportPlan,
+    now: Timestamp,
+    to: impl Write + Send + 'static,
+) -> Result<Tally, Error> {
+    let mut walk = Walk::new(source, plan, now)?;
     let mut sink = OneList::begin(plan, list, to)?;
     walk.run(None, &mut sink)?;
     sink.end()?;
@@ -389,9 +422,18 @@ pub fn stream_all(
     now: Timestamp,
     to: impl Write + Send + 'static,
 ) -> Result<Tally, Error> {
-    let snapshot = store.snapshot()?;
-    let state = StoreState::of(store, &snapshot)?;
-    let mut walk = Walk::new(&snapshot, plan, now)?;
+    stream_all_of(&StoreSource::open(store)?, plan, now, to)
+}
+
+/// Does the same, wherever the documents lie.
+pub fn stream_all_of(
+    source: &dyn Source,
+    plan: &ExportPlan,
+    now: Timestamp,
+    to: impl Write + Send + 'static,
+) -> Result<Tally, Error> {
+    let state = source.state()?;
+    let mut walk = Walk::new(source, plan, now)?;
     let mut sink = AllLists::begin(plan, &state, to)?;
     walk.run(None, &mut sink)?;
     sink.end(&walk.tally)?;
@@ -400,7 +442,12 @@ pub fn stream_all(
 
 /// Tells what stops a plan before anything of it is written.
 pub fn check_plan(store: &Store, plan: &ExportPlan) -> Result<(), Error> {
-    Walk::new(&store.snapshot()?, plan, Timestamp(0)).map(drop)
+    check_plan_of(&StoreSource::open(store)?, plan)
+}
+
+/// Does the same, wherever the documents lie.
+pub fn check_plan_of(source: &dyn Source, plan: &ExportPlan) -> Result<(), Error> {
+    Walk::new(source, plan, Timestamp(0)).map(drop)
 }
 
 /// Writes the files of a plan from a stream of all lists, which must have its fields.

@@ -11,7 +11,7 @@ use crate::base::clock::Timestamp;
 use crate::corpus::clusters::ranked;
 use crate::corpus::documents::{Content, Copy, Document, copies_of, read_body};
 use crate::corpus::tables::{CONTENTS, COPIES};
-use crate::store::{self, BadRow, Snapshot, View as _};
+use crate::store::{self, BadRow, View};
 use crate::web::robots::meta::Honour;
 
 /// One document of the corpus.
@@ -153,7 +153,7 @@ pub(super) fn allowed<'a>(
 /// Makes `document` show the best copy whose page allows it at the moment `now`. Returns whether
 /// the text must stay hidden; or the reason, if nothing of it may be shown.
 pub fn show(
-    snapshot: &Snapshot,
+    snapshot: &impl View,
     number: u64,
     document: &mut Document,
     honour: &Honour,
@@ -189,7 +189,7 @@ pub(super) fn stand_for(document: &mut Document, address: &str, copy: &Copy) {
 }
 
 /// Returns a document as it is exported.
-pub fn row_of(snapshot: &Snapshot, document: &Document) -> Result<Row, store::Error> {
+pub fn row_of(snapshot: &impl View, document: &Document) -> Result<Row, store::Error> {
     let facts = document.facts.clone();
     Ok(Row {
         doc_id: document.id.to_string(),
@@ -214,7 +214,7 @@ pub fn row_of(snapshot: &Snapshot, document: &Document) -> Result<Row, store::Er
 
 /// Returns the copies of a document that are not canonical, in the order of their URLs.
 pub fn dropped_of(
-    snapshot: &Snapshot,
+    snapshot: &impl View,
     number: u64,
     document: &Document,
 ) -> Result<Vec<Dropped>, store::Error> {
@@ -223,7 +223,7 @@ pub fn dropped_of(
 
 /// Returns those of some copies that are not canonical. Reads each of their texts' keys once.
 pub(super) fn dropped(
-    snapshot: &Snapshot,
+    snapshot: &impl View,
     document: &Document,
     mut copies: Vec<(String, Copy)>,
 ) -> Result<Vec<Dropped>, store::Error> {
@@ -253,15 +253,15 @@ pub(super) fn dropped(
 }
 
 /// How alike texts are to one of them.
-struct LikenessTo<'a> {
-    snapshot: &'a Snapshot,
+struct LikenessTo<'a, V> {
+    snapshot: &'a V,
     content: u64,
     /// Its keys, when the first other text was asked for.
     text: Option<Content>,
     known: HashMap<u64, (f64, u32)>,
 }
 
-impl LikenessTo<'_> {
+impl<V: View> LikenessTo<'_, V> {
     /// Returns the similarity of a text in thousandths, and the bits between the fingerprints.
     fn of(&mut self, content: u64) -> Result<(f64, u32), store::Error> {
         if content == self.content {

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 
 use super::Error;
 use super::rows::Dropped;
+use super::source::StoredDocument;
 use super::value::Record;
 use super::walk::{Shown, ShownDocument as ShownPart, Walk};
+use crate::corpus::clusters;
 use crate::corpus::tables::DOCUMENTS;
 use crate::frontier::{ADDRESSES, Address, KNOWN_SKIPPED, SKIPPED, State};
 use crate::store::{self, Snapshot, View as _};
@@ -42,16 +44,24 @@ impl Skipped {
 
     /// None for a URL of a kind that was stopped, which stands in the same table, and for one
     /// whose document is not in the corpus.
-    pub(super) fn one(&mut self, walk: &Walk<'_>, url: String) -> Result<Option<Record>, Error> {
-        let Some(address) = walk.snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
+    pub(super) fn one(
+        &mut self,
+        walk: &Walk<'_>,
+        snapshot: &Snapshot,
+        url: String,
+    ) -> Result<Option<Record>, Error> {
+        let Some(address) = snapshot.get(ADDRESSES, &url)? else { return Ok(None) };
         let (reason, rule, feed, of) = match address.state {
             State::Skipped { rule, of } => ("skipped_by_rule", Some(rule), None, of),
             State::Known { feed, of } => ("skipped_by_feed", None, Some(feed), of),
             _ => return Ok(None),
         };
-        let page = walk.snapshot.get(ADDRESSES, &of)?;
+        let page = snapshot.get(ADDRESSES, &of)?;
         let Some(Address { state: State::Stored(number), .. }) = page else { return Ok(None) };
-        let Some((doc_id, canonical)) = self.shown_as(walk, number, &of)? else {
+        if !walk.plan.takes(number) {
+            return Ok(None);
+        }
+        let Some((doc_id, canonical)) = self.shown_as(walk, snapshot, number, &of)? else {
             return Ok(None);
         };
         let dropped = Dropped {
@@ -73,23 +83,31 @@ impl Skipped {
     }
 
     /// Tells as what the page at a URL is in the corpus.
-    fn shown_as(&mut self, walk: &Walk<'_>, number: u64, url: &str) -> Result<ShownAs, Error> {
+    fn shown_as(
+        &mut self,
+        walk: &Walk<'_>,
+        snapshot: &Snapshot,
+        number: u64,
+        url: &str,
+    ) -> Result<ShownAs, Error> {
         if !self.known.contains_key(&number) {
             if self.known.len() == KNOWN_MAX {
                 self.known.clear();
             }
-            self.known.insert(number, shown(walk, number)?);
+            self.known.insert(number, shown(walk, snapshot, number)?);
         }
         let known = &self.known[&number];
         Ok(known.apart.get(url).unwrap_or(&known.whole).clone())
     }
 }
 
-fn shown(walk: &Walk<'_>, number: u64) -> Result<ShownDocument, Error> {
+fn shown(walk: &Walk<'_>, snapshot: &Snapshot, number: u64) -> Result<ShownDocument, Error> {
     let mut shown = ShownDocument::default();
-    let Some(document) = walk.snapshot.get(DOCUMENTS, number)? else { return Ok(shown) };
-    for part in walk.parts(number, document)? {
-        let as_what = match walk.shown(&part)? {
+    let Some(document) = snapshot.get(DOCUMENTS, number)? else { return Ok(shown) };
+    let settled = clusters::settled(snapshot)?;
+    let stored = StoredDocument { view: snapshot, number, document, settled };
+    for part in walk.parts(stored)? {
+        let as_what = match walk.shown(&snapshot, &part)? {
             Shown::Document(shown) => {
                 let ShownPart { document, .. } = *shown;
                 Some((document.id.to_string(), document.canonical))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::field::{Field, Needs, Subject, WITHHELD};
 use super::rows::{Allowed, allowed, dropped, stand_for};
 use super::skipped::Skipped;
+use super::source::{Source, StoredDocument};
 use super::tally::Tally;
 use super::value::{Columns, Record};
 use super::{Error, ExportPlan, Unsettled};
@@ -12,7 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Part};
 use crate::corpus::documents::{Copy, Document, Keep};
 use crate::corpus::tables::{DOCUMENTS, PAGES};
-use crate::store::{self, Snapshot, View as _};
+use crate::store::{self, View};
 
 /// A list of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,10 +80,9 @@ pub(super) enum Shown {
 
 /// A walk over the documents of a store.
 pub(super) struct Walk<'a> {
-    pub snapshot: &'a Snapshot,
+    source: &'a dyn Source,
     pub plan: &'a ExportPlan,
     pub now: Timestamp,
-    settled: u64,
     needs: Needs,
     /// Fields that were not kept of every page.
     kept: Vec<&'static Field>,
@@ -94,52 +94,51 @@ impl<'a> Walk<'a> {
     ///
     /// A field that was kept of no page.
     pub(super) fn new(
-        snapshot: &'a Snapshot,
+        source: &'a dyn Source,
         plan: &'a ExportPlan,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let settled = match plan.unsettled {
-            Unsettled::Apart => clusters::settled(snapshot)?,
-            Unsettled::Trusted => u64::MAX,
-        };
         let kept: Vec<&'static Field> =
             plan.fields.iter().filter(|field| field.kept_as().is_some()).collect();
         let filter = plan.filter.iter().flat_map(|filter| &filter.fields).copied();
         let asked = filter.chain(plan.fields.iter().filter(|_| plan.fields.are_named));
         let mut kept_as: Vec<(Keep, &'static Field)> = Vec::new();
         kept_as.extend(asked.filter_map(|field| Some((field.kept_as()?, field))));
-        if snapshot.len(DOCUMENTS)? > 0 {
-            for entry in snapshot.rows(PAGES)? {
-                if kept_as.is_empty() {
-                    break;
+        match source.beside() {
+            Some(snapshot) if snapshot.len(DOCUMENTS)? == 0 => kept_as.clear(),
+            Some(snapshot) => {
+                for entry in snapshot.rows(PAGES)? {
+                    if kept_as.is_empty() {
+                        break;
+                    }
+                    let page = entry?.row().map_err(store::Error::from)?;
+                    kept_as.retain(|(keep, _)| !page.has(*keep));
                 }
-                let page = entry?.row().map_err(store::Error::from)?;
-                kept_as.retain(|(keep, _)| !page.has(*keep));
             }
-            if let Some((_, field)) = kept_as.first() {
-                return Err(Error::NotKept(field.column.name));
-            }
+            None => {}
+        }
+        if let Some((_, field)) = kept_as.first() {
+            return Err(Error::NotKept(field.column.name));
         }
         let needs = Needs::of(plan.fields.iter());
-        Ok(Self { snapshot, plan, now, settled, needs, kept, tally: Tally::default() })
+        Ok(Self { source, plan, now, needs, kept, tally: Tally::default() })
     }
 
     /// Gives all lines to `sink`, those of the documents behind `after`.
     pub(super) fn run(&mut self, after: Option<u64>, sink: &mut dyn Sink) -> Result<(), Error> {
-        let from = after.map_or(0, |number| number.saturating_add(1));
-        for entry in self.snapshot.range(DOCUMENTS, from..)? {
-            let entry = entry?;
-            let number = entry.key().map_err(store::Error::from)?;
-            let document = entry.row().map_err(store::Error::from)?;
-            self.tally.newest = self.tally.newest.max(Some(document.last_arrival.0));
-            for part in self.parts(number, document)? {
-                self.part(part, sink)?;
+        let source = self.source;
+        source.each(after, self.plan.part, &mut |stored| {
+            let (view, number) = (stored.view, stored.number);
+            self.tally.newest = self.tally.newest.max(Some(stored.document.last_arrival.0));
+            for part in self.parts(stored)? {
+                self.part(&view, part, sink)?;
             }
-            sink.pause(number, &mut self.tally)?;
-        }
+            sink.pause(number, &mut self.tally)
+        })?;
+        let Some(snapshot) = source.beside() else { return Ok(()) };
         let mut skipped = Skipped::default();
-        for url in Skipped::urls(self.snapshot)? {
-            if let Some(record) = skipped.one(self, url?)? {
+        for url in Skipped::urls(snapshot)? {
+            if let Some(record) = skipped.one(self, snapshot, url?)? {
                 self.tally.duplicates += 1;
                 self.tally.skipped += 1;
                 sink.take(List::Duplicates, record)?;
@@ -149,12 +148,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes apart what may be taken apart of a document.
-    pub(super) fn parts(&self, number: u64, document: Document) -> Result<Vec<Part>, Error> {
-        Ok(clusters::parts(self.snapshot, number, document, self.settled)?)
+    pub(super) fn parts(&self, stored: StoredDocument<'_>) -> Result<Vec<Part>, Error> {
+        let StoredDocument { view, number, document, settled } = stored;
+        let settled = match self.plan.unsettled {
+            Unsettled::Apart => settled,
+            Unsettled::Trusted => u64::MAX,
+        };
+        Ok(clusters::parts(&view, number, document, settled)?)
     }
 
     /// Tells what is shown of a part.
-    pub(super) fn shown(&self, part: &Part) -> Result<Shown, Error> {
+    pub(super) fn shown(&self, view: &impl View, part: &Part) -> Result<Shown, Error> {
         let mut document = part.document.clone();
         let found = allowed(&document, &part.copies, &self.plan.config.honour, self.now);
         let hidden = match found {
@@ -168,7 +172,7 @@ impl<'a> Walk<'a> {
         let copy = part.copies.iter().find(|(address, _)| *address == document.canonical);
         let copy = copy.map(|(_, copy)| copy.clone());
         if let Some(filter) = &self.plan.filter {
-            let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), filter.needs)?;
+            let mut subject = Subject::read(view, &document, copy.as_ref(), filter.needs)?;
             subject.unsettled_with = part.unsettled_with;
             if !filter.takes(&subject) {
                 return Ok(Shown::Filtered);
@@ -180,8 +184,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn part(&mut self, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
-        let ShownDocument { document, copy, hidden } = match self.shown(&part)? {
+    fn part(&mut self, view: &impl View, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
+        let ShownDocument { document, copy, hidden } = match self.shown(view, &part)? {
             Shown::Filtered => {
                 self.tally.filtered += 1;
                 return Ok(());
@@ -195,7 +199,7 @@ impl<'a> Walk<'a> {
             }
             Shown::Document(shown) => *shown,
         };
-        let mut subject = Subject::read(self.snapshot, &document, copy.as_ref(), self.needs)?;
+        let mut subject = Subject::read(view, &document, copy.as_ref(), self.needs)?;
         subject.unsettled_with = part.unsettled_with;
         if hidden {
             subject.withhold("noarchive");
@@ -209,7 +213,7 @@ impl<'a> Walk<'a> {
         self.tally.document(&subject);
         sink.take(List::Documents, self.plan.fields.record(&subject))?;
         tracing::trace!(url = document.canonical, "exported");
-        for lost in dropped(self.snapshot, &document, part.copies)? {
+        for lost in dropped(view, &document, part.copies)? {
             self.tally.duplicates += 1;
             sink.take(List::Duplicates, lost.record())?;
         }

@@ -12,6 +12,8 @@
 
 mod lists;
 mod progress;
+#[cfg(feature = "cluster")]
+mod shared;
 mod take;
 
 use std::collections::BTreeMap;
@@ -40,6 +42,8 @@ use crate::text::quality::{self, Filters};
 use crate::urls::{Normalize, PageUrl};
 use crate::web::robots::meta::Terms;
 
+#[cfg(feature = "cluster")]
+pub use shared::import_shared;
 use take::Importer;
 
 /// Where standard input is kept until the end of a run.
@@ -142,6 +146,10 @@ pub enum Error {
     /// The store fails.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The corpus of a cluster fails.
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Shared(#[from] super::shared::Error),
 }
 
 /// A document on its way into the store.

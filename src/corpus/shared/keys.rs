@@ -83,7 +83,7 @@ impl SharedKeys {
         self.documents(&of_id(id, None))
     }
 
-    fn documents(&self, posting: &Posting) -> Vec<u64> {
+    pub(super) fn documents(&self, posting: &Posting) -> Vec<u64> {
         let found = self.found.borrow();
         let found = found.get(&(posting.table, posting.key));
         found.into_iter().flatten().map(|(_, document)| *document).collect()

@@ -8,16 +8,20 @@
 //! such rows as they are asked for and writes those that have changed if nobody else has. Postings
 //! lead from keys to documents; only the root of a document has those of near-duplicates.
 
+mod bring;
 mod change;
 mod check;
 mod checked;
 mod commit;
 mod keys;
 mod numbers;
+mod open;
 mod place;
 mod postings;
+mod read;
 mod rows;
 mod second;
+mod source;
 mod texts;
 mod unit;
 
@@ -41,8 +45,10 @@ use unit::Unit;
 pub use check::CheckProgress;
 pub use checked::SharedChecked;
 pub use place::SentArticle;
+pub use read::{SharedStats, SharedView};
 pub use rows::ShortDocument;
 pub use second::SharedLooked;
+pub use source::SharedSource;
 pub use texts::StoredPlaceOfText;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
@@ -68,12 +74,35 @@ pub enum Error {
     /// A row or a text cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// No corpus was begun under this prefix.
+    #[error(
+        "there is no corpus under the prefix `{0}` of this cluster: name another one behind the \
+         nodes, or begin one with `crawl worker`, `crawl import` or `crawl store copy`"
+    )]
+    Missing(String),
+    /// Nobody has said where the texts are.
+    #[error("the folder of the texts of `{0}` is not known: name it with --texts")]
+    NoTexts(String),
+}
+
+impl From<Error> for store::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error,
+            other => Self::Remote(Box::new(other)),
+        }
+    }
 }
 
 impl From<cluster::Error> for store::Error {
     fn from(error: cluster::Error) -> Self {
         Self::Remote(Box::new(error))
     }
+}
+
+/// The settings with fewer runs of a sketch: each costs a tenth of the memory of a document.
+fn fewer_runs(config: &Config) -> Config {
+    Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() }
 }
 
 /// How a corpus of many workers is kept.
@@ -141,12 +170,21 @@ impl SharedCorpus {
         config: &Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
-        // Each run of a sketch costs a tenth of the memory of a document.
-        let config = Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() };
-        let finder = Finder::new(&config)?;
+        let config = fewer_runs(config);
         let mut engine = Engine::connect(settings)?;
         engine.fix("format", "2")?;
         engine.fix("keys", &config.index_name())?;
+        Self::on(engine, texts, config, options)
+    }
+
+    /// Has the corpus of an engine whose settings fit.
+    fn on(
+        engine: Engine,
+        texts: &Path,
+        config: Config,
+        options: SharedOptions,
+    ) -> Result<Self, Error> {
+        let finder = Finder::new(&config)?;
         let worker = numbers::draw();
         Ok(Self {
             engine: RefCell::new(engine),

@@ -72,6 +72,11 @@ impl Texts {
         }
     }
 
+    /// The folder to which this worker writes.
+    pub(super) fn own_folder(&self) -> PathBuf {
+        self.folder.join(format!("{:016x}", self.worker))
+    }
+
     fn path(&self, worker: u64, segment: u32) -> PathBuf {
         self.folder.join(format!("{worker:016x}")).join(format!("{segment}.texts"))
     }

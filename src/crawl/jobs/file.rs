@@ -325,7 +325,14 @@ fn job(reader: &mut JobsReader, late_max: Duration) -> Option<Job> {
     // A job may do nothing but remove what is old.
     let crawls = reader.of.contains_key("seeds") || !reader.of.contains_key("expire");
     let seeds = if crawls { seeds(reader) } else { Some(Seeds::None) };
-    let store = reader.needed("store").map(PathBuf::from);
+    let store = reader.needed("store");
+    // What stands there may hold a password, and is not told.
+    if store.as_ref().is_some_and(|store| store.starts_with("cluster:")) {
+        let way_out = "a job crawls into a store of this machine: workers crawl into a cluster \
+                       (`crawl worker --join`)";
+        reader.fault("store", way_out);
+    }
+    let store = store.map(|store| PathBuf::from(store.strip_prefix("redb:").unwrap_or(&store)));
     let settings_file = reader.text("settings_file").map(PathBuf::from);
     let settings = reader.table("settings", |table| Some(table.of.clone())).unwrap_or_default();
     let schedule = schedule(reader);

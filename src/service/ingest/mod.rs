@@ -9,10 +9,12 @@
 //!
 //! Source: 汤建明, 寇小强, 海量网络文本去重系统 (the docId service).
 
+#[cfg(feature = "cluster")]
+mod shared;
 mod submission;
 mod writer;
 
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -120,6 +122,19 @@ pub fn standing(
     Ok(WriterStanding::Unknown)
 }
 
+/// Starts the thread of a writer.
+fn spawn(
+    run: impl FnOnce(Receiver<Delivery>) + Send + 'static,
+) -> Result<SyncSender<Delivery>, dedup::Error> {
+    let (inbox, deliveries) = sync_channel(WAITING_MAX);
+    let started = thread::Builder::new().name("ingest".to_owned()).spawn(move || run(deliveries));
+    started.map_err(|source| {
+        let path = std::path::PathBuf::from("ingest");
+        dedup::Error::Store(store::Error::Io { path, source })
+    })?;
+    Ok(inbox)
+}
+
 /// What articles are read and judged by.
 #[derive(Debug)]
 pub struct IngestRules<'a> {
@@ -149,16 +164,26 @@ impl Ingest {
         let IngestRules { dedup: config, normalize, limits } = rules;
         let fingerprinter =
             Fingerprinter::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
-        let (inbox, deliveries) = sync_channel(WAITING_MAX);
         let (config, used) = (config.clone(), clock.clone());
         let writer = writer::Writer { store: store.clone(), index, config, clock: used };
-        thread::Builder::new()
-            .name("ingest".to_owned())
-            .spawn(move || writer.run(&deliveries))
-            .map_err(|source| {
-                let path = std::path::PathBuf::from("ingest");
-                dedup::Error::Store(store::Error::Io { path, source })
-            })?;
+        let inbox = spawn(move |deliveries| writer.run(&deliveries))?;
+        Ok(Self { inbox, store, fingerprinter, normalize, limits, clock })
+    }
+
+    /// Starts the writer on the corpus of a cluster. `store` is one without any article, in which
+    /// nothing is known.
+    #[cfg(feature = "cluster")]
+    pub fn start_shared(
+        corpus: crate::corpus::shared::SharedCorpus,
+        store: Arc<Store>,
+        rules: IngestRules<'_>,
+        clock: Clock,
+    ) -> Result<Self, dedup::Error> {
+        let IngestRules { dedup: config, normalize, limits } = rules;
+        let fingerprinter =
+            Fingerprinter::for_articles(config.features.clone()).map_err(neardup::Error::from)?;
+        let writer = shared::SharedWriter { corpus, clock: clock.clone() };
+        let inbox = spawn(move |deliveries| writer.run(&deliveries))?;
         Ok(Self { inbox, store, fingerprinter, normalize, limits, clock })
     }
 
