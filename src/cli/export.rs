@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::base::clock::Clock;
 use crate::base::remote::Location;
+use crate::base::system;
 use crate::config::Config;
 use crate::corpus::export::{
     self, Compression, ExportPlan, Expression, FORMATS, Fields, Format, List, ShardSize, Summary,
@@ -126,7 +127,8 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
 fn resumable(error: export::Error, plan: &ExportPlan, location: &Location) -> anyhow::Error {
     let is_kept = plan.shard.is_some() && location.local().is_some();
     match error {
-        export::Error::Output(error) if is_kept => {
+        // Of a full disk more is told.
+        export::Error::Output(error) if is_kept && !system::is_full(&error.source) => {
             anyhow!("{error}. Files that are whole are kept: the same command goes on behind them")
         }
         other => other.into(),

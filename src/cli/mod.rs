@@ -27,6 +27,7 @@ mod duplicate_feed;
 mod exit;
 mod export;
 mod follow;
+mod full_disk;
 mod import;
 mod inspect;
 mod jobs;
@@ -97,11 +98,12 @@ pub fn main() -> ExitCode {
     remote::set_options(known);
     note_old_name(&args);
     let folder = damage::store_of(&args);
+    let way_out = full_disk::WayOut::of(&args);
     match damage::told(folder, || run(args)) {
         Ok(exit) => exit.into(),
         Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("error: {}", exit::in_words(&error));
+            eprintln!("error: {}", way_out.told(&error));
             exit::of(&error).into()
         }
     }
