@@ -26,7 +26,8 @@ use super::settings;
 /// Where what is exchanged is kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct WarcArgs {
-    /// Keep what is exchanged with servers in WARC files in this folder
+    /// Keep what is exchanged with servers in WARC files in this folder, also `s3://bucket/folder`,
+    /// `gs://`, `az://`
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
     /// Size from which a WARC file is full, and the next one begins

@@ -21,6 +21,11 @@ mod rebuild;
 mod report;
 mod running;
 mod told;
+#[cfg_attr(
+    not(feature = "object-store"),
+    allow(dead_code, reason = "without object storage there is no other place for files")
+)]
+mod uploads;
 mod visitor;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -32,6 +37,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Clock;
+use crate::base::remote;
 use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate::{self, KnownBlocks};
@@ -56,6 +62,7 @@ pub use no_pages::NoPages;
 pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
+pub use uploads::UploadError;
 
 /// Sitemaps that are in memory at a time: each may have 50 MB.
 const SITEMAPS_AT_A_TIME: usize = 4;
@@ -184,6 +191,12 @@ pub enum Error {
     /// A WARC file cannot be written.
     #[error(transparent)]
     Warc(#[from] warc::WriteError),
+    /// The URL of a place for WARC files is none.
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    /// WARC files could not be sent to their place.
+    #[error(transparent)]
+    Upload(#[from] UploadError),
     /// A WARC file cannot be read.
     #[error("{0}")]
     WarcFile(String),

@@ -19,7 +19,7 @@ fn write_inputs(folder: &Path) {
     for (name, first) in [("a.jsonl", 0), ("b.jsonl", 2_500)] {
         let mut lines = String::new();
         for number in first..first + 2_500_u64 {
-            let mut text = prose(number / 3 * 2, 90);
+            let mut text = prose(number / 3 * 2, 50);
             if number % 3 == 1 {
                 text.push_str(" One more line, to somebody@example.org.");
             }
@@ -34,7 +34,7 @@ fn write_inputs(folder: &Path) {
         fs::write(folder.join("in").join(name), lines).unwrap();
     }
     for number in 0..40 {
-        let text = prose(number * 2, 90);
+        let text = prose(number * 2, 50);
         let page = format!("<title>Page {number}</title><body><article><p>{text}</article>");
         fs::write(folder.join(format!("in/c{number:02}.html")), page).unwrap();
     }
@@ -78,7 +78,7 @@ fn a_dedup_that_is_killed_again_and_again_goes_on_and_is_that_of_one_that_was_no
     let mut moment = std::process::id();
     // What is remembered lies in memory, or on the disk; lines are copied, or made.
     for (name, how) in
-        [("memory", &["--threads", "2"][..]), ("disk", &["--memory", "8MiB", "--mask", "mail"])]
+        [("memory", &["--threads", "2"][..]), ("disk", &["--memory", "64MiB", "--mask", "mail"])]
     {
         let run = |out: &str, quiet: &str| -> Vec<String> {
             let all = [&["dedup", "in", "--out", out, quiet][..], how].concat();
@@ -86,10 +86,12 @@ fn a_dedup_that_is_killed_again_and_again_goes_on_and_is_that_of_one_that_was_no
         };
         let whole = format!("whole-{name}");
         let began = Instant::now();
-        let arguments = run(&whole, "--quiet");
+        let arguments = run(&whole, "-v");
         let done = crawl(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), path);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let took = began.elapsed();
+        let moved = String::from_utf8_lossy(&done.stderr).contains("no more room in memory");
+        assert_eq!(moved, name == "disk");
         let mut kills = 0;
         for _ in 0..10 {
             moment = moment.wrapping_mul(1_103_515_245).wrapping_add(12_345);

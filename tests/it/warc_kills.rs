@@ -28,7 +28,7 @@ fn start(folder: &Path, name: &str) -> Child {
 }
 
 /// URLs of the answers in the files of a folder, in their order.
-fn archived(folder: &Path, kept: &str) -> Vec<String> {
+pub(crate) fn archived(folder: &Path, kept: &str) -> Vec<String> {
     let mut urls = Vec::new();
     for file in warc_files(&folder.join(kept)) {
         let mut text = Vec::new();

@@ -42,6 +42,7 @@ use crate::base::outputs;
 use crate::base::remote::{self, Location};
 use crate::base::units::Size;
 use crate::store::{self, META, STORE_NUMBER, Snapshot, Store, View as _, read_number};
+use crate::text::quality;
 
 use files::Files;
 use walk::Walk;
@@ -128,6 +129,8 @@ pub struct ExportPlan {
     pub fields: Fields,
     /// Which documents; all without it.
     pub filter: Option<Expression>,
+    /// Which texts are kept out, and how texts are changed; all are off by default.
+    pub filters: quality::Config,
     /// How much a file holds; all without it.
     pub shard: Option<ShardSize>,
     /// Compression; without it, what is usual for the format.
@@ -146,6 +149,7 @@ impl ExportPlan {
             format,
             fields: Fields::usual(format),
             filter: None,
+            filters: quality::Config::default(),
             shard: None,
             compression: None,
             unsettled: Unsettled::Apart,
@@ -155,7 +159,7 @@ impl ExportPlan {
 
     /// Returns it in words, for the manifest and for comparing.
     fn settings(&self) -> Json {
-        json!({
+        let mut settings = json!({
             "format": self.format.name,
             "fields": self.fields.names(),
             "where": self.filter.as_ref().map(ToString::to_string),
@@ -163,7 +167,11 @@ impl ExportPlan {
             "compression": self.format.compression(self.compression).as_str(),
             "trustUnsettled": self.unsettled == Unsettled::Trusted,
             "export": self.config,
-        })
+        });
+        if self.filters != quality::Config::default() {
+            settings["filters"] = json!(self.filters);
+        }
+        settings
     }
 }
 
@@ -209,6 +217,10 @@ pub struct Summary {
     pub unsettled: u64,
     /// Documents that the filter did not take.
     pub filtered: u64,
+    /// Documents that filters of texts keep out, by reason.
+    pub filtered_by: BTreeMap<String, u64>,
+    /// Pieces of personal data that were masked.
+    pub masked: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<String, u64>,
     /// Documents without a value of a field, because it was not kept, by field.
@@ -248,6 +260,8 @@ impl Summary {
             skipped: counts.skipped,
             unsettled: counts.unsettled,
             filtered: counts.filtered,
+            filtered_by: counts.filtered_by.clone(),
+            masked: counts.masked,
             withheld: counts.withheld.clone(),
             missing: counts.missing.clone(),
             unread_dates: if dates { counts.unread_dates } else { 0 },
@@ -292,6 +306,15 @@ pub enum Error {
          --keep, or `keep` in [corpus]"
     )]
     NotKept(&'static str),
+    /// Lines go out of texts, and would stay in their Markdown.
+    #[error(
+        "the rules of c4 take lines out of texts, and cannot out of their Markdown: leave \
+         `markdown` out with --fields"
+    )]
+    MarkdownLines,
+    /// The list of words of a filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] quality::BadWordList),
 }
 
 impl Error {
@@ -304,7 +327,7 @@ impl Error {
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Foreign { .. } | Self::NotKept(_) => true,
+            Self::Foreign { .. } | Self::NotKept(_) | Self::MarkdownLines | Self::Filter(_) => true,
             Self::Remote(error) => error.is_usage,
             _ => false,
         }
