@@ -158,7 +158,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             warc::extract(&extract, quiet)
         }
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
-        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json),
+        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json, quiet),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.
             let mut script = Vec::new();

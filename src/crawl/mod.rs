@@ -59,7 +59,7 @@ pub use running::{Begun, Crawls, Running, Totals};
 
 pub use archive::URN;
 pub use no_pages::NoPages;
-pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
+pub use rebuild::{RebuildError, RebuildProgress, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
 pub use uploads::UploadError;

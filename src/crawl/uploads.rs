@@ -72,7 +72,7 @@ impl Uploads {
     pub(super) fn look(&self) {
         if let Some(tell) = &self.tell {
             // It looks again anyway if it was told before.
-            drop(tell.try_send(()));
+            let _ = tell.try_send(());
         }
     }
 
@@ -89,7 +89,7 @@ impl Uploads {
 }
 
 impl Drop for Uploads {
-    /// A crawl that has failed waits for the file that is under way, and for no other.
+    /// A crawl that has failed sends what is finished, too; what cannot be sent waits.
     fn drop(&mut self) {
         if let Some(tell) = self.tell.take() {
             drop(tell);
