@@ -61,6 +61,10 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             || is_feed(cause)
             || cause.downcast_ref().is_some_and(export::Error::is_usage)
             || cause.downcast_ref().is_some_and(|error: &remote::Error| error.is_usage)
+            || matches!(
+                cause.downcast_ref(),
+                Some(crawl::Error::Remote(error)) if error.is_usage
+            )
             || is_input(cause.downcast_ref::<files::Error>())
             || is_import(cause)
             || is_cluster(cause)

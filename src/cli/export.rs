@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::base::clock::Clock;
 use crate::base::remote::Location;
+use crate::base::system;
 use crate::config::Config;
 use crate::corpus::export::{
     self, Compression, ExportPart, ExportPlan, Expression, FORMATS, Fields, Format, List,
@@ -21,6 +22,7 @@ use crate::corpus::shared::SharedSource;
 use crate::store::{self, Store};
 use crate::web::fetch::{self, Fetcher};
 
+use super::corpora::FilterArgs;
 use super::exit::{Exit, Usage};
 use super::place::SharedStoreArg;
 use super::screen::{self, number};
@@ -74,9 +76,11 @@ pub(crate) struct ExportArgs {
     /// a crawl ends
     #[arg(long)]
     pub trust_unsettled: bool,
-    /// Settings file, of which the section `export` is used
+    /// Settings file, of which the sections `export` and `filters` are used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub texts: FilterArgs,
 }
 
 fn format() -> impl TypedValueParser<Value = &'static Format> {
@@ -95,7 +99,8 @@ fn list() -> impl TypedValueParser<Value = List> {
 
 /// `crawl export`.
 pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let config = settings::read(args.config.as_deref())?.config.export;
+    let mut config = settings::read(args.config.as_deref())?.config;
+    args.texts.over(&mut config.filters)?;
     let plan = ExportPlan {
         format: args.format,
         fields: args.fields.clone().unwrap_or_else(|| Fields::usual(args.format)),
@@ -104,7 +109,8 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
         shard: args.shard_size,
         compression: args.compress,
         unsettled: if args.trust_unsettled { Unsettled::Trusted } else { Unsettled::Apart },
-        config,
+        filters: config.filters,
+        config: config.export,
     };
     if args.out == "-" {
         return to_stdout(args, &plan, quiet);
@@ -136,7 +142,8 @@ pub(crate) fn export(args: &ExportArgs, json: bool, quiet: bool) -> Result<Exit>
 fn resumable(error: export::Error, plan: &ExportPlan, location: &Location) -> anyhow::Error {
     let is_kept = plan.shard.is_some() && location.local().is_some();
     match error {
-        export::Error::Output(error) if is_kept => {
+        // Of a full disk more is told.
+        export::Error::Output(error) if is_kept && !system::is_full(&error.source) => {
             anyhow!("{error}. Files that are whole are kept: the same command goes on behind them")
         }
         other => other.into(),
@@ -184,12 +191,19 @@ fn tell(tally: &Tally, list: List) {
     let count = match list {
         List::Documents => tally.documents,
         List::Duplicates => tally.duplicates,
-        List::Withheld => tally.withheld.values().sum(),
+        List::Withheld => {
+            tally.withheld.values().sum::<u64>() + tally.filtered_by.values().sum::<u64>()
+        }
     };
     eprintln!("note: {} {} written", number(count), list.as_str());
     if list == List::Documents && tally.duplicates > 0 {
         let dropped = number(tally.duplicates);
         eprintln!("note: {dropped} dropped copies are not: see --list duplicates");
+    }
+    if list == List::Documents {
+        for (reason, count) in &tally.filtered_by {
+            eprintln!("note: {} documents are kept out by a filter: {reason}", number(*count));
+        }
     }
     for (field, count) in &tally.missing {
         eprintln!("note: {}", missing(field, *count));
@@ -207,6 +221,12 @@ fn show(summary: &Summary, plan: &ExportPlan) {
     }
     if plan.filter.is_some() {
         println!("  {} others are not taken by --where", number(summary.filtered));
+    }
+    for (reason, count) in &summary.filtered_by {
+        println!("  {} others are kept out by a filter: {reason}", number(*count));
+    }
+    if summary.masked > 0 {
+        println!("  {} pieces of personal data are masked", number(summary.masked));
     }
     let path = summary.duplicates_path.display();
     let is_there = summary.files.iter().any(|file| file.starts_with(List::Duplicates.as_str()));
@@ -240,6 +260,12 @@ fn ask(args: &ExportArgs, url: &Url, plan: &ExportPlan) -> Result<impl io::BufRe
         .append_pair("fields", &plan.fields.names().join(","));
     if let Some(filter) = &plan.filter {
         url.query_pairs_mut().append_pair("where", &filter.to_string());
+    }
+    let none = "--from: the service reads no file of words of yours, and no limits of rules: \
+                only filters with flags of their own can be asked for";
+    let filters = plan.filters.named().ok_or_else(|| Usage(none.to_owned()))?;
+    for (name, value) in filters {
+        url.query_pairs_mut().append_pair(name, &value);
     }
     if plan.unsettled == Unsettled::Trusted {
         url.query_pairs_mut().append_pair("unsettled", "trusted");

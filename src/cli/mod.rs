@@ -27,6 +27,7 @@ mod duplicate_feed;
 mod exit;
 mod export;
 mod follow;
+mod full_disk;
 mod import;
 mod inspect;
 mod jobs;
@@ -100,11 +101,12 @@ pub fn main() -> ExitCode {
     remote::set_options(known);
     note_old_name(&args);
     let folder = damage::store_of(&args);
+    let way_out = full_disk::WayOut::of(&args);
     match damage::told(folder, || run(args)) {
         Ok(exit) => exit.into(),
         Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("error: {}", exit::in_words(&error));
+            eprintln!("error: {}", way_out.told(&error));
             exit::of(&error).into()
         }
     }
@@ -160,7 +162,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             warc::extract(&extract, quiet)
         }
         Some(Command::Extract(extract)) => pages::extract(&extract, json),
-        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json),
+        Some(Command::Rebuild(rebuild)) => warc::rebuild(&rebuild, json, quiet),
         Some(Command::Worker(args)) => worker::work(&args, json, quiet),
         Some(Command::Completions { shell }) => {
             // What writes the script panics if nobody reads it.

@@ -12,13 +12,15 @@ use clap::Args as ClapArgs;
 
 use crate::base::units::Size;
 use crate::config::{self, Sourced};
-use crate::crawl::{self, RebuildError, Rebuilt};
+use crate::corpus::files::Position;
+use crate::crawl::{self, RebuildError, RebuildProgress, Rebuilt};
 use crate::page::{self, BatchOutput, BatchPage, Memory};
 use crate::warc::{self, Compression, Entry, Fault, Kind, Payload, Reader, Record};
 use crate::web::fetch;
 use crate::web::fetch::decode::DecodeLimits;
 
 use super::args::{ExtractArgs, ExtractFormat};
+use super::corpora::ReadingBar;
 use super::exit::{Exit, Usage};
 use super::place::{StoreName, store_name};
 use super::screen::{self, json_lines, number};
@@ -27,7 +29,8 @@ use super::settings;
 /// Where what is exchanged is kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct WarcArgs {
-    /// Keep what is exchanged with servers in WARC files in this folder
+    /// Keep what is exchanged with servers in WARC files in this folder, also `s3://bucket/folder`,
+    /// `gs://`, `az://`
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
     /// Size from which a WARC file is full, and the next one begins
@@ -278,16 +281,22 @@ fn read_page(
 }
 
 /// `crawl rebuild`.
-pub(super) fn rebuild(args: &RebuildArgs, json: bool) -> Result<Exit> {
+pub(super) fn rebuild(args: &RebuildArgs, json: bool, quiet: bool) -> Result<Exit> {
     let files = files(&args.warc)?;
     let config = settings_of(&files, args.config.as_deref())?;
     let folder = args.store.folder()?;
     let store = super::crawl::open(&config, folder)?;
-    let rebuilt =
-        crawl::rebuild(&store, &config.settings(), &files).map_err(|error| match error {
-            RebuildError::Crawl(error) => anyhow::Error::from(error),
-            error => Usage(format!("{}: {error}", folder.display())).into(),
-        })?;
+    let bar = ReadingBar::start(quiet)?;
+    let tell = |progress: RebuildProgress| {
+        let RebuildProgress { visits, read, of } = progress;
+        bar.show(Position { read, of }, &format!("{} visits", number(visits)));
+    };
+    let rebuilt = crawl::rebuild(&store, &config.settings(), &files, &tell);
+    bar.end();
+    let rebuilt = rebuilt.map_err(|error| match error {
+        RebuildError::Crawl(error) => anyhow::Error::from(error),
+        error => Usage(format!("{}: {error}", folder.display())).into(),
+    })?;
     if json {
         return screen::json(&rebuilt);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
+use crate::base::remote::Location;
 use crate::frontier::{Purpose, Rank, Visited};
 use crate::page::MemoryPermit;
 use crate::store::{Batch, META, Store, Update as _, View as _};
@@ -18,6 +19,9 @@ use crate::warc::{
 use crate::web::fetch::Exchange;
 
 use super::fingerprint::Yield;
+#[cfg(feature = "object-store")]
+use super::uploads::Place;
+use super::uploads::Uploads;
 use super::visitor::{Visit, VisitAnswer};
 use super::{Error, Settings};
 
@@ -56,6 +60,8 @@ pub(super) struct Writing {
     commits: u64,
     /// Something was written since the last commit.
     is_behind: bool,
+    /// Sends what is finished, if it goes to another place.
+    uploads: Option<Uploads>,
 }
 
 impl PackedVisit {
@@ -105,7 +111,7 @@ impl Writing {
         if settings.warc.folder.is_empty() {
             return Ok(None);
         }
-        let folder = absolute(Path::new(&settings.warc.folder))?;
+        let (folder, uploads) = destination(&settings.warc.folder, store)?;
         let before = before.filter(|before| before.folder == folder);
         let (id, serial) = match before {
             Some(before) => (before.id, before.position.serial + 1),
@@ -128,7 +134,7 @@ impl Writing {
             info: info(settings, now),
             resources: resources(settings, seeds),
         })?;
-        Ok(Some(Self { archive, progress, commits: 0, is_behind: false }))
+        Ok(Some(Self { archive, progress, commits: 0, is_behind: false, uploads }))
     }
 
     /// Keeps a visit. A payload that lies in the files already is not written again.
@@ -185,12 +191,16 @@ impl Writing {
     pub(super) fn committed(&mut self) {
         self.commits += 1;
         self.archive.committed();
+        if let Some(uploads) = &self.uploads {
+            uploads.look();
+        }
     }
 
     /// Gives all files their names. A run that came to its end says so.
     pub(super) fn close(self, has_ended: bool) -> Result<(), Error> {
         let end = Resource { name: END, media: "text/plain", text: "settled\r\n".to_owned() };
-        Ok(self.archive.close(has_ended.then_some(end))?)
+        self.archive.close(has_ended.then_some(end))?;
+        Ok(self.uploads.map_or(Ok(()), Uploads::end)?)
     }
 }
 
@@ -209,6 +219,29 @@ fn read(row: &[u8]) -> Result<Progress, Error> {
 /// The same folder has the same name whatever the folder is that the program runs in.
 fn absolute(folder: &Path) -> Result<PathBuf, WriteError> {
     std::path::absolute(folder).map_err(WriteError::of(folder))
+}
+
+/// The folder of this machine into which files are written, and what sends them on. Those for
+/// another place wait beside the store, in a folder of that place.
+fn destination(named: &str, store: &Store) -> Result<(PathBuf, Option<Uploads>), Error> {
+    match Location::parse(named)? {
+        Location::Local(folder) => Ok((absolute(&folder)?, None)),
+        #[cfg(feature = "object-store")]
+        Location::Remote(objects) => {
+            let name = objects.to_string();
+            let spool = format!("warc-{:08x}", xxhash_rust::xxh3::xxh3_64(name.as_bytes()) as u32);
+            let beside = store.path().parent().unwrap_or(Path::new("."));
+            let spool = absolute(&beside.join(spool))?;
+            let send = move |file: &Path| {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let mut upload = objects.child(&name).write();
+                io::copy(&mut std::fs::File::open(file)?, &mut upload)?;
+                Ok(upload.finish()?)
+            };
+            let place = Place { name, spool: spool.clone(), send: Box::new(send) };
+            Ok((spool, Some(Uploads::start(place)?)))
+        }
+    }
 }
 
 fn short_id(folder: &Path) -> Result<String, WriteError> {

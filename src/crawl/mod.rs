@@ -23,6 +23,11 @@ mod rebuild;
 mod report;
 mod running;
 mod told;
+#[cfg_attr(
+    not(feature = "object-store"),
+    allow(dead_code, reason = "without object storage there is no other place for files")
+)]
+mod uploads;
 mod visitor;
 #[cfg(feature = "cluster")]
 mod worker;
@@ -34,6 +39,7 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Clock;
+use crate::base::remote;
 use crate::base::system;
 use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate;
@@ -57,9 +63,10 @@ pub use running::{Begun, Crawls, Running, Totals};
 
 pub use archive::URN;
 pub use no_pages::NoPages;
-pub use rebuild::{RebuildError, Rebuilt, rebuild, stated_settings};
+pub use rebuild::{RebuildError, RebuildProgress, Rebuilt, rebuild, stated_settings};
 pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
+pub use uploads::UploadError;
 #[cfg(feature = "cluster")]
 pub use worker::{WorkerConfig, WorkerError, WorkerPlan, WorkerReport, run as work};
 
@@ -190,6 +197,12 @@ pub enum Error {
     /// A WARC file cannot be written.
     #[error(transparent)]
     Warc(#[from] warc::WriteError),
+    /// The URL of a place for WARC files is none.
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    /// WARC files could not be sent to their place.
+    #[error(transparent)]
+    Upload(#[from] UploadError),
     /// A WARC file cannot be read.
     #[error("{0}")]
     WarcFile(String),

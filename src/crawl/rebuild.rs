@@ -79,6 +79,17 @@ impl From<warc::Error> for RebuildError {
     }
 }
 
+/// How far it has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RebuildProgress {
+    /// Exchanges that went the way of a page, over all runs of the command.
+    pub visits: u64,
+    /// Bytes of the files that were read, packed.
+    pub read: u64,
+    /// Bytes of all files.
+    pub of: u64,
+}
+
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rebuilt {
@@ -175,7 +186,8 @@ pub fn stated_settings(file: &Path) -> Result<Option<String>, RebuildError> {
     Ok(None)
 }
 
-/// Makes a store anew from what was exchanged, or goes on where it was interrupted.
+/// Makes a store anew from what was exchanged, or goes on where it was interrupted. `tell` hears
+/// now and then how far it has come.
 ///
 /// # Errors
 ///
@@ -184,6 +196,7 @@ pub fn rebuild(
     store: &Store,
     settings: &Settings,
     files: &[PathBuf],
+    tell: &dyn Fn(RebuildProgress),
 ) -> Result<Rebuilt, RebuildError> {
     let resumed = Progress::read(store)?;
     let snapshot = store.snapshot()?;
@@ -204,7 +217,7 @@ pub fn rebuild(
         Some(place) => Step::Run(run_at(files, &place, settings)?),
         None => source.next()?,
     };
-    let parts = Common::new(store, settings)?;
+    let parts = Common::new(store, settings, tell)?;
     loop {
         let run = match step {
             Step::End => break,
@@ -266,10 +279,15 @@ struct Common<'a> {
     index: Arc<Mutex<Index>>,
     memory: memory::Shared,
     threads: usize,
+    tell: &'a dyn Fn(RebuildProgress),
 }
 
 impl<'a> Common<'a> {
-    fn new(store: &'a Store, settings: &'a Settings) -> Result<Self, RebuildError> {
+    fn new(
+        store: &'a Store,
+        settings: &'a Settings,
+        tell: &'a dyn Fn(RebuildProgress),
+    ) -> Result<Self, RebuildError> {
         let fingerprinter = Fingerprinter::for_articles(settings.dedup.features.clone())
             .map_err(|error| Error::from(dedup::Error::Settings(error.into())))?;
         Ok(Self {
@@ -279,6 +297,7 @@ impl<'a> Common<'a> {
             index: Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
             memory: memory::Shared::new(settings),
             threads: settings.limits.threads(),
+            tell,
         })
     }
 
@@ -323,7 +342,7 @@ impl<'a> Common<'a> {
             known: &known,
             memory: &self.memory,
         };
-        let replay = Replay { with, threads: self.threads };
+        let replay = Replay { with, threads: self.threads, tell: self.tell };
         let end = committer.replay(source, &replay, progress)?;
         if matches!(end, Step::RunEnd | Step::End) {
             committer.end_replay(progress)?;

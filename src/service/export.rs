@@ -24,6 +24,7 @@ use crate::corpus::export::{
 };
 #[cfg(feature = "cluster")]
 use crate::corpus::shared::SharedSource;
+use crate::text::quality;
 
 pub(super) const ROUTES: &[Route] = &[route!("/v1/export", get export "exportDocuments")];
 
@@ -42,7 +43,8 @@ enum Asked {
 
 /// `GET /v1/export`.
 async fn export(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
-    let known = ["format", "list", "where", "fields", "compress", "unsettled"];
+    let own = ["format", "list", "where", "fields", "compress", "unsettled"];
+    let known = [&own[..], &quality::Config::NAMES].concat();
     let params = Params::parse(uri.query(), &known)?;
     let (plan, asked) = plan(&service, &params)?;
     let place = service.exports.clone().try_acquire_owned();
@@ -108,12 +110,20 @@ fn plan(service: &Service, params: &Params) -> Result<(ExportPlan, Asked), Probl
     let filter = filter.map_err(|error| bad("where", &error))?;
     let compression = params.text("compress").map(str::parse).transpose();
     let compression = compression.map_err(|error: String| bad("compress", &error))?;
+    let mut filters = quality::Config::default();
+    for name in quality::Config::NAMES {
+        if let Some(value) = params.text(name) {
+            filters.set(name, value).map_err(|error| bad(name, &error))?;
+        }
+    }
+    filters.check().map_err(|error| Problem::bad("bad_parameter", error))?;
     let unsettled = params.word("unsettled", &["apart", "trusted"])?;
     let plan = ExportPlan {
         format,
         fields: fields.unwrap_or_else(|| Fields::usual(format)),
         filter,
         part: None,
+        filters,
         shard: None,
         compression,
         unsettled: if unsettled == "trusted" { Unsettled::Trusted } else { Unsettled::Apart },

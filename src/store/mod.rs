@@ -79,6 +79,17 @@ const OLDEST: u64 = 5;
 #[error(transparent)]
 pub struct Failure(redb::Error);
 
+impl Failure {
+    /// Returns what the operating system says; none if it has no part in it.
+    #[must_use]
+    pub fn io(&self) -> Option<&std::io::Error> {
+        match &self.0 {
+            redb::Error::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// What stops the program at the store. Each names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -99,7 +110,8 @@ pub enum Error {
     Exists(PathBuf),
     /// The disk has no room for a file beside the store.
     #[error(
-        "{} needs up to {needed} bytes beside it, and its disk has {free} left", path.display()
+        "{} needs up to {needed} bytes beside it, and its disk has {free} left: make room there \
+         and run the same command again; the store is as it was", path.display()
     )]
     NoRoom {
         /// The file.

@@ -32,17 +32,21 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {detail}", path.display())]
+#[error("cannot write {}: {source}", path.display())]
 pub struct WriteError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is wrong.
-    pub detail: String,
+    /// What the operating system says, or what is wrong.
+    pub source: io::Error,
 }
 
 impl WriteError {
     pub(crate) fn of(path: &Path) -> impl Fn(io::Error) -> Self {
-        move |error| Self { path: path.to_owned(), detail: error.to_string() }
+        move |source| Self { path: path.to_owned(), source }
+    }
+
+    fn because(path: &Path, detail: String) -> Self {
+        Self { path: path.to_owned(), source: io::Error::other(detail) }
     }
 }
 
@@ -115,7 +119,7 @@ pub(crate) struct Awaited<T> {
 impl<T> Awaited<T> {
     /// Waits for it.
     pub(crate) fn wait(self) -> Result<T, WriteError> {
-        let lost = || WriteError { path: self.folder, detail: "its thread has ended".to_owned() };
+        let lost = || WriteError::because(&self.folder, "its thread has ended".to_owned());
         self.answer.recv().unwrap_or_else(|_| Err(lost()))
     }
 }
@@ -280,7 +284,7 @@ impl OpenFile {
         let path = target.folder.join(format!("{name}{OPEN}"));
         if target.folder.join(&name).exists() {
             let detail = "it is there already, and no commit of the store tells of it".to_owned();
-            return Err(WriteError { path: target.folder.join(&name), detail });
+            return Err(WriteError::because(&target.folder.join(&name), detail));
         }
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = BufWriter::with_capacity(BUFFER_BYTES, file.map_err(WriteError::of(&path))?);
@@ -415,7 +419,7 @@ pub(crate) fn recover(folder: &Path, id: &str, committed: Position) -> Result<()
         }
         let mut sorter = Sorter::new(&index_path(&path, name));
         let records = index_file(&path, name, &mut sorter)
-            .map_err(|error| WriteError { path: path.clone(), detail: error.to_string() })?;
+            .map_err(|error| WriteError::because(&path, error.to_string()))?;
         tracing::info!(file = name, records, "a file that was left open is whole again");
         named(&path, name, sorter.has_lines().then_some(sorter))?;
     }
@@ -429,7 +433,7 @@ fn cut(path: &Path, length: u64) -> Result<(), WriteError> {
     let found = file.metadata().map_err(&cannot)?.len();
     if found < length {
         let detail = format!("it has {found} bytes, and {length} were committed with the store");
-        return Err(WriteError { path: path.to_owned(), detail });
+        return Err(WriteError::because(path, detail));
     }
     file.set_len(length).and_then(|()| file.sync_all()).map_err(&cannot)
 }

@@ -41,7 +41,8 @@ pub(crate) const BLOCK_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Folder that gets what was exchanged, as WARC files; empty for none.
+    /// Folder that gets what was exchanged, as WARC files; empty for none. In object storage
+    /// (`s3://bucket/folder`) files come when they are whole, and wait beside the store before.
     pub folder: String,
     /// Size from which a file is full, and the next one begins.
     pub file_size_max: Size,

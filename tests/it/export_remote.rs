@@ -17,23 +17,23 @@ use crate::python::venv;
 const SECRET: &str = "top-secret-key-of-the-test";
 
 /// The server, and before it one that refuses some requests.
-struct Storage {
+pub(crate) struct Storage {
     child: Child,
     behind: SocketAddr,
     address: SocketAddr,
-    refuse: Arc<Refuse>,
+    pub(crate) refuse: Arc<Refuse>,
 }
 
 /// Which requests are refused: those that have this in their first line, from the n-th on.
 #[derive(Default)]
-struct Refuse {
+pub(crate) struct Refuse {
     what: std::sync::Mutex<&'static str>,
     from: AtomicUsize,
     seen: AtomicUsize,
 }
 
 impl Refuse {
-    fn set(&self, what: &'static str, from: usize) {
+    pub(crate) fn set(&self, what: &'static str, from: usize) {
         *self.what.lock().unwrap() = what;
         self.from.store(from, Ordering::SeqCst);
         self.seen.store(0, Ordering::SeqCst);
@@ -49,7 +49,7 @@ impl Refuse {
 }
 
 impl Storage {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let python = venv("s3", "tests/s3/requirements.txt");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let behind = SocketAddr::from(([127, 0, 0, 1], port));
@@ -80,7 +80,7 @@ impl Storage {
     }
 
     /// Asks the server itself.
-    fn ask(&self, method: &str, target: &str) -> Vec<u8> {
+    pub(crate) fn ask(&self, method: &str, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.behind).unwrap();
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 0\r\n\
@@ -96,13 +96,13 @@ impl Storage {
     }
 
     /// Names of all objects.
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let list = String::from_utf8(self.ask("GET", "/bucket?list-type=2")).unwrap();
         let names = list.split("<Key>").skip(1);
         names.map(|rest| rest.split("</Key>").next().unwrap().to_owned()).collect()
     }
 
-    fn variables(&self) -> [(&'static str, String); 4] {
+    pub(crate) fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
             ("AWS_ACCESS_KEY_ID", "test".to_owned()),
@@ -111,7 +111,7 @@ impl Storage {
         ]
     }
 
-    fn run(&self, folder: &Path, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, folder: &Path, arguments: &[&str]) -> Output {
         let output = Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(arguments)
             .current_dir(folder)

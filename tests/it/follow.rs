@@ -226,7 +226,7 @@ fn sink() -> (String, std::sync::mpsc::Receiver<Value>) {
 }
 
 /// The program of the guide that begins with a comment of this name.
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/guide/follow.md");
     let guide = fs::read_to_string(guide).unwrap();
     let found = guide.split("```python\n").skip(1).map(|rest| rest.split("```").next().unwrap());

@@ -21,7 +21,7 @@ use crate::support::{Crawled, Web, config, page, prose};
 const MIB: u64 = 1 << 20;
 
 /// Waits for the end of a process. Returns its peak resident memory in bytes.
-fn peak(child: &mut Child) -> u64 {
+pub(crate) fn peak(child: &mut Child) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use uniqcrawl::crawl::{RebuildProgress, rebuild};
 use uniqcrawl::localweb::{Page, Site, demo};
 use uniqcrawl::store::Store;
 
@@ -28,7 +29,7 @@ fn start(folder: &Path, name: &str) -> Child {
 }
 
 /// URLs of the answers in the files of a folder, in their order.
-fn archived(folder: &Path, kept: &str) -> Vec<String> {
+pub(crate) fn archived(folder: &Path, kept: &str) -> Vec<String> {
     let mut urls = Vec::new();
     for file in warc_files(&folder.join(kept)) {
         let mut text = Vec::new();
@@ -91,7 +92,7 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
     assert_eq!(crawled, read("killed"));
 
     // A store that is made of these files, and is killed again and again, is the same.
-    let rebuild = |store: &str| {
+    let start_rebuild = |store: &str| {
         Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(["rebuild", "--warc", "killed-kept", "--store", store])
             .current_dir(folder)
@@ -100,10 +101,10 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
             .spawn()
             .unwrap()
     };
-    assert!(rebuild("made").wait().unwrap().success());
+    assert!(start_rebuild("made").wait().unwrap().success());
     let mut kills = 0;
     for wait in (0..20).map(|number| 60 + number * 60) {
-        let mut child = rebuild("made-killed");
+        let mut child = start_rebuild("made-killed");
         std::thread::sleep(Duration::from_millis(wait));
         if child.try_wait().unwrap().is_some() {
             break;
@@ -113,10 +114,31 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
         kills += 1;
     }
     assert!(kills > 1);
-    rebuild("made-killed").wait().unwrap();
+    start_rebuild("made-killed").wait().unwrap();
     assert_eq!(read("made"), read("made-killed"));
     assert_eq!(crawled, read("made"));
     assert_eq!(exported(folder, "made"), exported(folder, "made-killed"));
+    // Any number of threads makes the same, and tells how far it is.
+    let files = warc_files(&folder.join("killed-kept"));
+    let length: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    for threads in [1, 7] {
+        let mut settings = uniqcrawl::config::Config::default().settings();
+        settings.limits.page_threads = threads;
+        settings.fetch.allow_private = true;
+        let path = folder.join(format!("made-{threads}"));
+        let store = Store::open_or_create(&path, 1 << 24).unwrap();
+        let told = std::cell::RefCell::new(Vec::new());
+        let tell = |progress: RebuildProgress| told.borrow_mut().push(progress);
+        rebuild(&store, &settings, &files, &tell).unwrap();
+        let told = told.into_inner();
+        assert!(told.len() > 2, "{told:?}");
+        assert!(told.iter().all(|one| one.of == length && one.read <= length), "{told:?}");
+        assert!(told.is_sorted_by_key(|one| (one.read, one.visits)), "{told:?}");
+        assert!(told.last().unwrap().read > length / 2, "{told:?}");
+        drop(store);
+    }
+    assert_eq!(read("made-1"), read("made-7"));
+    assert_eq!(exported(folder, "made-1"), exported(folder, "made-7"));
 }
 
 /// Bodies that nobody wants lie in the files alone, so that these are what grows too large.

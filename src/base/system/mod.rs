@@ -41,6 +41,14 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     }
 }
 
+/// Tells whether a file could not be written because its disk is full, or because it may not be
+/// larger.
+#[must_use]
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// Returns why no file can be opened at the moment; none if one can. The resolver of the system
 /// does not tell what it failed for.
 #[must_use]

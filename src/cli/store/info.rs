@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::base::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
+use crate::corpus::{import, merge};
 use crate::frontier::{ADDRESSES, HOSTS};
 use crate::store::{FORMAT, MADE, MADE_BY, META, STORE_NUMBER, Snapshot, Store, View as _};
 
@@ -43,6 +44,7 @@ pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
         ("URLs", snapshot.len(ADDRESSES)?),
         ("hosts", snapshot.len(HOSTS)?),
     ];
+    let unfinished = unfinished(&snapshot)?;
     if json {
         let parsed = |text: &String| serde_json::from_str::<Value>(text).unwrap_or(json!(text));
         let mut told = json!({
@@ -55,6 +57,7 @@ pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
             "made": made.map(|made| made.to_string()),
             "lastCommit": written.map(|written| written.to_string()),
             "settings": { "features": features, "urls": urls.as_ref().map(parsed) },
+            "unfinished": unfinished,
         });
         for (name, count) in counts {
             told[screen::key(name)] = count.into();
@@ -87,8 +90,23 @@ pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
             }
         },
     ));
+    if !unfinished.is_empty() {
+        let commands = unfinished.join(", ");
+        facts.push(("unfinished", format!("{commands}: the same command goes on with it")));
+    }
     screen::facts(facts)?;
     Ok(Exit::Done)
+}
+
+/// What was begun with a store and has not come to its end.
+fn unfinished(snapshot: &Snapshot) -> Result<Vec<String>> {
+    let imports = import::unfinished(snapshot)?;
+    let mut all: Vec<String> =
+        imports.into_iter().map(|name| format!("import of {name}")).collect();
+    if merge::is_unfinished(snapshot)? {
+        all.push("merge".to_owned());
+    }
+    Ok(all)
 }
 
 /// A store that is older than the note of when it was made.

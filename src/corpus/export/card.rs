@@ -104,6 +104,12 @@ fn body(page: &mut String, facts: &Facts<'_>) -> std::fmt::Result {
         let shown = filter.to_string().replace('|', "\\|").replace(['\n', '\r'], " ");
         writeln!(page, "| only | `{shown}` ({} other documents) |", counts.filtered)?;
     }
+    if let Some(filters) = plan.filters.named()
+        && !filters.is_empty()
+    {
+        let shown = filters.iter().map(|(name, value)| format!("{name} {value}"));
+        writeln!(page, "| filters | {} |", shown.collect::<Vec<_>>().join("; "))?;
+    }
     writeln!(page, "| fields | {} |\n", plan.fields.names().join(", "))?;
     writeln!(page, "## Files\n")?;
     writeln!(page, "- `documents`: the documents, in the order in which they came")?;
@@ -111,10 +117,11 @@ fn body(page: &mut String, facts: &Facts<'_>) -> std::fmt::Result {
         page,
         "- `duplicates`: every copy that was dropped, the `docId` of its document, why"
     )?;
-    writeln!(page, "- `withheld`: documents that their pages do not allow to be here, and why")?;
+    writeln!(page, "- `withheld`: documents that their pages, or filters, keep out, and why")?;
     writeln!(page, "- `manifest.json`: lengths, checksums (XXH3, 128 bits), settings, counts\n")?;
     table(page, "Language", &counts.languages, 0)?;
     table(page, "Host", &counts.hosts, counts.other_hosts)?;
+    filters(page, counts)?;
     licence(page, facts)?;
     judged(page, plan.unsettled, counts)
 }
@@ -133,6 +140,22 @@ fn table(
     }
     if rest + others > 0 {
         writeln!(page, "| others | {} |", rest + others)?;
+    }
+    page.push('\n');
+    Ok(())
+}
+
+fn filters(page: &mut String, counts: &Tally) -> std::fmt::Result {
+    if counts.filtered_by.is_empty() && counts.masked == 0 {
+        return Ok(());
+    }
+    writeln!(page, "## Filters\n")?;
+    for (reason, count) in &counts.filtered_by {
+        writeln!(page, "- {count} documents are not here: {reason}")?;
+    }
+    if counts.masked > 0 {
+        let masked = counts.masked;
+        writeln!(page, "- {masked} pieces of personal data are replaced by made-up ones")?;
     }
     page.push('\n');
     Ok(())

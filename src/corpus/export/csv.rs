@@ -36,12 +36,12 @@ impl DocumentWriter for CsvLines {
         for value in &record.values {
             let cell = cell(value);
             if !self.as_is && cell.starts_with(FORMULA_STARTS) {
-                self.out.write_field(format!("'{cell}"))?;
+                self.out.write_field(format!("'{cell}")).map_err(inside)?;
             } else {
-                self.out.write_field(cell.as_bytes())?;
+                self.out.write_field(cell.as_bytes()).map_err(inside)?;
             }
         }
-        self.out.write_record(None::<&[u8]>).map_err(io::Error::other)
+        self.out.write_record(None::<&[u8]>).map_err(inside)
     }
 
     fn bytes(&self) -> u64 {
@@ -51,6 +51,14 @@ impl DocumentWriter for CsvLines {
     fn end(mut self: Box<Self>) -> io::Result<Stream> {
         self.out.flush()?;
         self.out.into_inner().map_err(::csv::IntoInnerError::into_error)
+    }
+}
+
+/// What the operating system says, and not that it was said while writing CSV.
+fn inside(error: ::csv::Error) -> io::Error {
+    match error.into_kind() {
+        ::csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The fields of documents: where each comes from, and which are written.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use crate::corpus::documents::{
 };
 use crate::corpus::tables::CONTENTS;
 use crate::store::{Error, View};
+use crate::text::quality::Filters;
 use crate::urls::PageUrl;
 
 /// A document, as far as its fields need it.
@@ -97,6 +99,17 @@ impl<'a> Subject<'a> {
         self.withheld = reason;
         self.text.clear();
         self.details.markdown.clear();
+    }
+
+    /// Puts what filters leave of its text in the place of the text, if they change it, and masks
+    /// its Markdown as well.
+    pub(super) fn filter(&mut self, text: Option<String>, filters: &Filters) {
+        if let Some(text) = text {
+            self.text = text;
+        }
+        if let Cow::Owned(masked) = filters.mask(Cow::Borrowed(&self.details.markdown)).text {
+            self.details.markdown = masked;
+        }
     }
 
     fn page_url(&self) -> Option<PageUrl> {

@@ -43,6 +43,7 @@ use crate::base::outputs;
 use crate::base::remote::{self, Location};
 use crate::base::units::Size;
 use crate::store::{self, META, STORE_NUMBER, Snapshot, Store, View as _, read_number};
+use crate::text::quality;
 
 use files::Files;
 use walk::Walk;
@@ -132,6 +133,8 @@ pub struct ExportPlan {
     pub filter: Option<Expression>,
     /// Which part of the documents; all without it.
     pub part: Option<ExportPart>,
+    /// Which texts are kept out, and how texts are changed; all are off by default.
+    pub filters: quality::Config,
     /// How much a file holds; all without it.
     pub shard: Option<ShardSize>,
     /// Compression; without it, what is usual for the format.
@@ -151,6 +154,7 @@ impl ExportPlan {
             fields: Fields::usual(format),
             filter: None,
             part: None,
+            filters: quality::Config::default(),
             shard: None,
             compression: None,
             unsettled: Unsettled::Apart,
@@ -176,6 +180,9 @@ impl ExportPlan {
         });
         if let Some(part) = self.part {
             settings["part"] = part.to_string().into();
+        }
+        if self.filters != quality::Config::default() {
+            settings["filters"] = json!(self.filters);
         }
         settings
     }
@@ -223,6 +230,10 @@ pub struct Summary {
     pub unsettled: u64,
     /// Documents that the filter did not take.
     pub filtered: u64,
+    /// Documents that filters of texts keep out, by reason.
+    pub filtered_by: BTreeMap<String, u64>,
+    /// Pieces of personal data that were masked.
+    pub masked: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<String, u64>,
     /// Documents without a value of a field, because it was not kept, by field.
@@ -262,6 +273,8 @@ impl Summary {
             skipped: counts.skipped,
             unsettled: counts.unsettled,
             filtered: counts.filtered,
+            filtered_by: counts.filtered_by.clone(),
+            masked: counts.masked,
             withheld: counts.withheld.clone(),
             missing: counts.missing.clone(),
             unread_dates: if dates { counts.unread_dates } else { 0 },
@@ -306,6 +319,15 @@ pub enum Error {
          --keep, or `keep` in [corpus]"
     )]
     NotKept(&'static str),
+    /// Lines go out of texts, and would stay in their Markdown.
+    #[error(
+        "the rules of c4 take lines out of texts, and cannot out of their Markdown: leave \
+         `markdown` out with --fields"
+    )]
+    MarkdownLines,
+    /// The list of words of a filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] quality::BadWordList),
 }
 
 impl Error {
@@ -318,7 +340,7 @@ impl Error {
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Foreign { .. } | Self::NotKept(_) => true,
+            Self::Foreign { .. } | Self::NotKept(_) | Self::MarkdownLines | Self::Filter(_) => true,
             Self::Remote(error) => error.is_usage,
             _ => false,
         }

@@ -112,7 +112,7 @@ fn shown(walk: &Walk<'_>, snapshot: &Snapshot, number: u64) -> Result<ShownDocum
                 let ShownPart { document, .. } = *shown;
                 Some((document.id.to_string(), document.canonical))
             }
-            Shown::Withheld { .. } | Shown::Filtered => None,
+            Shown::Withheld { .. } | Shown::Unfit { .. } | Shown::Filtered => None,
         };
         if part.unsettled_with.is_none() {
             shown.whole = as_what;

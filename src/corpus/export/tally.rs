@@ -25,6 +25,12 @@ pub struct Tally {
     pub unsettled: u64,
     /// Documents that the filter did not take.
     pub filtered: u64,
+    /// Documents that filters keep out, by reason.
+    #[serde(default)]
+    pub filtered_by: BTreeMap<String, u64>,
+    /// Pieces of personal data that were masked.
+    #[serde(default)]
+    pub masked: u64,
     /// Documents that were left out, or whose text was, by reason.
     pub withheld: BTreeMap<String, u64>,
     /// Documents without a value of a field, because it was not kept, by field.
@@ -77,6 +83,11 @@ impl Tally {
         *self.withheld.entry(reason.to_owned()).or_default() += 1;
     }
 
+    /// Counts a document that a filter keeps out.
+    pub(super) fn filter(&mut self, reason: &str) {
+        *self.filtered_by.entry(reason.to_owned()).or_default() += 1;
+    }
+
     /// Counts a field without a value.
     pub(super) fn miss(&mut self, field: &str) {
         *self.missing.entry(field.to_owned()).or_default() += 1;
@@ -89,11 +100,13 @@ impl Tally {
         self.skipped += other.skipped;
         self.unsettled += other.unsettled;
         self.filtered += other.filtered;
+        self.masked += other.masked;
         self.unread_dates += other.unread_dates;
         self.other_hosts += other.other_hosts;
         self.newest = self.newest.max(other.newest);
         for (own, others) in [
             (&mut self.withheld, &other.withheld),
+            (&mut self.filtered_by, &other.filtered_by),
             (&mut self.missing, &other.missing),
             (&mut self.languages, &other.languages),
         ] {

@@ -1,5 +1,6 @@
 //! The documents of one state of a store, in their order, as lines of an export.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::field::{Field, Needs, Subject, WITHHELD};
@@ -11,9 +12,10 @@ use super::value::{Columns, Record};
 use super::{Error, ExportPlan, Unsettled};
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Part};
-use crate::corpus::documents::{Copy, Document, Keep};
+use crate::corpus::documents::{Copy, Document, Keep, read_body};
 use crate::corpus::tables::{DOCUMENTS, PAGES};
 use crate::store::{self, View};
+use crate::text::quality::{Filters, Outcome};
 
 /// A list of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,10 @@ pub(super) struct ShownDocument {
     pub copy: Option<Copy>,
     /// Its text must stay hidden.
     pub hidden: bool,
+    /// What filters leave of its text, if they change it.
+    pub text: Option<String>,
+    /// Pieces of personal data that were masked in it.
+    pub masked: u64,
 }
 
 /// What is shown of a document, or of a part of it.
@@ -74,7 +80,9 @@ pub(super) enum Shown {
     Document(Box<ShownDocument>),
     /// Nothing, for this reason.
     Withheld { document: Box<Document>, reason: &'static str },
-    /// Nothing: the filter does not take it.
+    /// Nothing: a filter of texts keeps it out, for this reason.
+    Unfit { document: Box<Document>, reason: &'static str },
+    /// Nothing: the expression does not take it.
     Filtered,
 }
 
@@ -84,6 +92,8 @@ pub(super) struct Walk<'a> {
     pub plan: &'a ExportPlan,
     pub now: Timestamp,
     needs: Needs,
+    /// Filters of texts, if any is on.
+    filters: Option<Filters>,
     /// Fields that were not kept of every page.
     kept: Vec<&'static Field>,
     pub tally: Tally,
@@ -120,8 +130,13 @@ impl<'a> Walk<'a> {
         if let Some((_, field)) = kept_as.first() {
             return Err(Error::NotKept(field.column.name));
         }
+        let filters = Some(Filters::new(plan.filters.clone())?).filter(Filters::is_on);
+        let drops_lines = filters.as_ref().is_some_and(Filters::drops_lines);
+        if drops_lines && plan.fields.iter().any(|field| field.column.name == "markdown") {
+            return Err(Error::MarkdownLines);
+        }
         let needs = Needs::of(plan.fields.iter());
-        Ok(Self { source, plan, now, needs, kept, tally: Tally::default() })
+        Ok(Self { source, plan, now, needs, filters, kept, tally: Tally::default() })
     }
 
     /// Gives all lines to `sink`, those of the documents behind `after`.
@@ -178,29 +193,56 @@ impl<'a> Walk<'a> {
                 return Ok(Shown::Filtered);
             }
         }
-        Ok(match hidden {
-            Ok(hidden) => Shown::Document(Box::new(ShownDocument { document, copy, hidden })),
-            Err(reason) => Shown::Withheld { document: Box::new(document), reason },
-        })
+        let hidden = match hidden {
+            Ok(hidden) => hidden,
+            Err(reason) => return Ok(Shown::Withheld { document: Box::new(document), reason }),
+        };
+        let (mut text, mut masked) = (None, 0);
+        if let Some(filters) = &self.filters {
+            let whole = read_body(view, document.content)?.unwrap_or_default();
+            match filters.ask(&whole) {
+                Outcome::Filtered(reason) => {
+                    let (document, reason) = (Box::new(document), reason.as_str());
+                    return Ok(Shown::Unfit { document, reason });
+                }
+                Outcome::Kept(kept) => {
+                    masked = kept.masked;
+                    text = if let Cow::Owned(text) = kept.text { Some(text) } else { None };
+                }
+            }
+        }
+        Ok(Shown::Document(Box::new(ShownDocument { document, copy, hidden, text, masked })))
+    }
+
+    /// Lists a document that is not shown.
+    fn left_out(document: Document, reason: String, sink: &mut dyn Sink) -> Result<(), Error> {
+        let values = vec![document.id.to_string().into(), document.canonical.into(), reason.into()];
+        sink.take(List::Withheld, Record { columns: Arc::from(WITHHELD), values })
     }
 
     fn part(&mut self, view: &impl View, part: Part, sink: &mut dyn Sink) -> Result<(), Error> {
-        let ShownDocument { document, copy, hidden } = match self.shown(view, &part)? {
+        let shown = self.shown(view, &part)?;
+        let ShownDocument { document, copy, hidden, text, masked } = match shown {
             Shown::Filtered => {
                 self.tally.filtered += 1;
                 return Ok(());
             }
             Shown::Withheld { document, reason } => {
                 self.tally.withhold(reason);
-                let values =
-                    vec![document.id.to_string().into(), document.canonical.into(), reason.into()];
-                let record = Record { columns: Arc::from(WITHHELD), values };
-                return sink.take(List::Withheld, record);
+                return Self::left_out(*document, reason.to_owned(), sink);
+            }
+            Shown::Unfit { document, reason } => {
+                self.tally.filter(reason);
+                return Self::left_out(*document, format!("filter:{reason}"), sink);
             }
             Shown::Document(shown) => *shown,
         };
         let mut subject = Subject::read(view, &document, copy.as_ref(), self.needs)?;
         subject.unsettled_with = part.unsettled_with;
+        if let Some(filters) = &self.filters {
+            subject.filter(text, filters);
+            self.tally.masked += masked;
+        }
         if hidden {
             subject.withhold("noarchive");
             self.tally.withhold("noarchive");

@@ -68,13 +68,13 @@ impl KeptFile {
             KeptTable::Rows { .. } => Ok(()),
             KeptTable::Empty(file) => {
                 let Some(file) = file.take() else { return Ok(()) };
-                let level = ZstdLevel::try_new(3).map_err(|error| failed(&error))?;
+                let level = ZstdLevel::try_new(3).map_err(failed)?;
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(level))
                     .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
                     .build();
                 let writer = ArrowWriter::try_new(*file, columns.clone(), Some(properties));
-                let writer = Box::new(writer.map_err(|error| failed(&error))?);
+                let writer = Box::new(writer.map_err(failed)?);
                 *table = KeptTable::Rows { writer, schema: columns.clone() };
                 Ok(())
             }
@@ -88,9 +88,7 @@ impl KeptFile {
             Self::Lines(file) => (0..batch.num_rows())
                 .try_for_each(|row| bytes(file, line_of(batch, row).as_bytes())),
             Self::Table(table) => match table {
-                KeptTable::Rows { writer, .. } => {
-                    writer.write(batch).map_err(|error| failed(&error))
-                }
+                KeptTable::Rows { writer, .. } => writer.write(batch).map_err(failed),
                 KeptTable::Empty(_) => Ok(()),
             },
         }
@@ -102,9 +100,7 @@ impl KeptFile {
             Self::Lines(file) => *file,
             #[cfg(feature = "parquet")]
             Self::Table(table) => match table {
-                KeptTable::Rows { writer, .. } => {
-                    writer.into_inner().map_err(|error| failed(&error))?
-                }
+                KeptTable::Rows { writer, .. } => writer.into_inner().map_err(failed)?,
                 KeptTable::Empty(file) => match file {
                     Some(file) => *file,
                     None => return Ok(()),
@@ -120,6 +116,6 @@ impl KeptFile {
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
 #[cfg(feature = "parquet")]
-fn failed(error: &parquet::errors::ParquetError) -> Error {
-    Error::Write(error.to_string())
+fn failed(error: parquet::errors::ParquetError) -> Error {
+    Error::Write(error.into())
 }

@@ -11,6 +11,7 @@
 //! not depend on the number of threads, nor on the memory.
 
 pub(crate) mod input;
+mod journal;
 mod kept;
 pub(crate) mod pipeline;
 pub(crate) mod prepare;
@@ -190,7 +191,7 @@ pub enum Error {
     },
     /// A table cannot be written.
     #[error("cannot write the table: {0}")]
-    Write(String),
+    Write(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Object storage cannot be used.
     #[error(transparent)]
     Remote(#[from] remote::Error),
@@ -223,6 +224,19 @@ pub enum Error {
 impl Error {
     pub(crate) fn remote(error: remote::Error) -> Self {
         Self::Remote(error)
+    }
+
+    /// Tells whether the same run may succeed another time, with nothing changed but the machine.
+    fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. }
+                | Self::Read { .. }
+                | Self::Write(_)
+                | Self::Work(_)
+                | Self::Output(_)
+                | Self::Remote(_)
+        )
     }
 
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {

@@ -20,10 +20,10 @@ pub(crate) enum Fate<T> {
         /// Its identifier.
         id: String,
         /// Why.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// It is not meant to be a document.
-    Skipped(&'static str),
+    Skipped(Cow<'static, str>),
 }
 
 /// A chunk after the filters.
@@ -84,7 +84,7 @@ pub(crate) fn prepare<T>(
         let document = match reader.read(&chunk, item) {
             Made::Document(document) => *document,
             Made::Fault(fault) => return Fate::Rejected(fault),
-            Made::Skip(reason) => return Fate::Skipped(reason),
+            Made::Skip(reason) => return Fate::Skipped(reason.into()),
         };
         let (changed, masked) = match filters.ask(&document.text) {
             Outcome::Kept(kept) => match kept.text {
@@ -93,7 +93,7 @@ pub(crate) fn prepare<T>(
             },
             Outcome::Filtered(reason) => {
                 let id = document.id_or(number);
-                return Fate::Filtered { id, reason: reason.as_str() };
+                return Fate::Filtered { id, reason: reason.as_str().into() };
             }
         };
         let passed = Passed { source: from, number, document, changed, masked };

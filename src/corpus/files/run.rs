@@ -1,9 +1,11 @@
 //! The run: read and fingerprint on all cores, judge in the order of the input.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::base::outputs::{MANIFEST, Output, Outputs};
 use crate::base::remote::Location;
@@ -11,7 +13,8 @@ use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 use crate::text::quality::Filters;
 
-use super::input::{Columns, DocumentReader, Fault, InputOptions, Kind, Sources};
+use super::input::{Chunk, Columns, DocumentReader, Fault, InputOptions, Kind, Source, Sources};
+use super::journal::{FingerprintedLine, JOURNAL, Journal, Step};
 use super::pipeline::{ordered, threads};
 use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};
 use super::spool::{Spool, SpoolReader, named};
@@ -30,6 +33,9 @@ const MADE: &str = "documents.zst";
 
 /// Folder of what is remembered until the end of a run.
 const WORK: &str = "work";
+
+/// Bytes at the start of an input by which it is known again.
+const START_BYTES: u64 = 64 << 10;
 
 /// What was found, in numbers.
 const REPORT: &str = "report.json";
@@ -51,6 +57,7 @@ struct FirstPass<'s> {
     made: Spool,
     /// Records of each source.
     records: Vec<u64>,
+    journal: Journal,
 }
 
 /// What is left of it when its lists are written.
@@ -67,17 +74,6 @@ pub(super) struct Judged<'s> {
     pub(super) records: Vec<u64>,
 }
 
-/// A document ready to be judged.
-struct FingerprintedLine {
-    id: String,
-    keys: ArticleKeys,
-    popularity: u64,
-    /// The line in which it is kept, where that is not the one that was read.
-    made: Option<String>,
-    masked: u64,
-    repaired: bool,
-}
-
 /// Tells whether the lines of a source are made, and not copied.
 pub(super) fn is_made(kind: Kind, is_changed: bool) -> bool {
     is_changed || matches!(kind, Kind::Warc | Kind::Page | Kind::Text)
@@ -87,6 +83,10 @@ pub(super) fn is_made(kind: Kind, is_changed: bool) -> bool {
 /// `kept.jsonl` (or `kept.parquet`), `duplicates.jsonl`, `clusters.jsonl`, `rejected.jsonl` and
 /// `report.json` into the folder `out`, and `filtered.jsonl` if there are filters. `progress` is
 /// told now and then how far it has come.
+///
+/// A run that was killed, or failed for something that may go away, such as a full disk, is gone on
+/// with by the same call: what was read is not read again, and the result is that of a run that was
+/// not interrupted.
 ///
 /// # Errors
 ///
@@ -99,8 +99,32 @@ pub fn run(
     options: &Options,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<DedupReport, Error> {
-    let clock = Instant::now();
     let mut outputs = Outputs::begin(out)?;
+    let journal = outputs.folder(JOURNAL);
+    let done = run_into(&mut outputs, inputs, out, Settings { config, options }, progress)
+        .and_then(|report| outputs.publish().map(|()| report).map_err(Error::from));
+    if done.as_ref().err().is_none_or(|error| !error.may_pass()) {
+        Journal::remove(&journal);
+    }
+    done
+}
+
+/// How a run judges and reads.
+#[derive(Clone, Copy)]
+struct Settings<'s> {
+    config: &'s Config,
+    options: &'s Options,
+}
+
+/// Does all but giving the files their names.
+fn run_into(
+    outputs: &mut Outputs,
+    inputs: &[PathBuf],
+    out: &Path,
+    settings: Settings<'_>,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<DedupReport, Error> {
+    let (clock, Settings { config, options }) = (Instant::now(), settings);
     refuse_own_files(inputs.iter().map(PathBuf::as_path), out)?;
     let filters = Filters::new(options.filters.clone())?;
     let fingerprinter =
@@ -113,43 +137,85 @@ pub fn run(
     let sources = Sources::open(&named, input, extra)?;
     refuse_own_sources(&sources, inputs, out)?;
     check_format(&sources, options.format, is_changed)?;
-    let first = FirstPass::begin(&sources, &mut outputs, config, options, &filters)?;
-    let threads = threads(options.resources.threads);
+    let head = head_of(&sources, settings, &fingerprinter.name())?;
+    let mut first = FirstPass::begin(&sources, outputs, settings, head, &filters)?;
+    first.replay(progress)?;
+    let (threads, done) = (threads(options.resources.threads), first.records.clone());
+    let from = done.iter().rposition(|records| *records > 0).unwrap_or(0);
     let reader = DocumentReader::new(&sources, fingerprinter.fields().collect());
-    let work = |chunk| {
-        prepare(&sources, &reader, &filters, chunk, |passed| {
+    let work = |chunk: Chunk| {
+        if chunk.last() <= done[chunk.source] {
+            return Step::nothing(chunk.source, chunk.first);
+        }
+        Step::new(prepare(&sources, &reader, &filters, chunk, |passed| {
             Ok(fingerprint(&fingerprinter, passed, is_changed))
-        })
+        }))
     };
-    let mut first = ordered(&sources, 0, threads, work, |chunks| first.judge(chunks, progress))?;
+    let mut first = ordered(&sources, from, threads, work, |steps| {
+        first.judge(steps, progress)?;
+        Ok::<_, Error>(first)
+    })?;
     first.refuse_nothing()?;
     first.report.moved = first.clusterer.settle()? as u64;
     first.report.features = fingerprinter.name();
-    let judged = first.close(&mut outputs, is_changed, options.format)?;
-    let mut report = write(&mut outputs, judged)?;
+    let judged = first.close(outputs, is_changed, options.format)?;
+    let mut report = write(outputs, judged)?;
     report.seconds = clock.elapsed().as_secs_f64();
     report.documents_per_second = report.documents as f64 / report.seconds.max(1e-9);
     let text = serde_json::to_string_pretty(&report).expect("a report has a form in JSON");
     let mut file = outputs.create(REPORT)?;
     file.write_all((text + "\n").as_bytes()).map_err(Error::io(file.path()))?;
     outputs.add(file)?;
-    outputs.publish()?;
-    remove_stale(out, options.format, &filters);
+    outputs.replace(stale(options.format, &filters));
     Ok(report)
 }
 
-/// Removes what a run before has left that this one does not write.
-fn remove_stale(out: &Path, format: KeptFormat, filters: &Filters) {
+/// Files that a run before may have left and that this one does not write.
+fn stale(format: KeptFormat, filters: &Filters) -> impl Iterator<Item = String> {
     let other = if format == KeptFormat::Parquet { KEPT } else { KEPT_TABLE };
     let unfiltered = (!filters.is_on()).then_some(FILTERED);
-    for name in [Some(other), unfiltered].into_iter().flatten() {
-        drop(fs::remove_file(out.join(name)));
+    [Some(other), unfiltered].into_iter().flatten().map(str::to_owned)
+}
+
+/// A hash of all that decides what is read, and what becomes of it.
+fn head_of(sources: &Sources, settings: Settings<'_>, features: &str) -> Result<u128, Error> {
+    let Settings { config, options: Options { input, filters, format, .. } } = settings;
+    let mut hash = Xxh3::new();
+    let program = env!("CARGO_PKG_VERSION");
+    hash.update(
+        format!("{program} {features} {config:?} {input:?} {filters:?} {format:?}").as_bytes(),
+    );
+    if !filters.blocked_words_file.is_empty() {
+        let path = Path::new(&filters.blocked_words_file);
+        hash.update(&fs::read(path).map_err(Error::io(path))?);
     }
+    for source in sources.all() {
+        let failed = |error| Error::Read { file: source.name.clone(), source: error };
+        let Source { name, id, kind, bytes, .. } = source;
+        hash.update(format!("{name} {id} {kind:?} {bytes}").as_bytes());
+        let mut start = Vec::new();
+        source
+            .location
+            .open()
+            .map_err(failed)?
+            .take(START_BYTES)
+            .read_to_end(&mut start)
+            .map_err(failed)?;
+        hash.update(&start);
+        // A pipe was copied a moment ago.
+        if let Location::Local(path) = &source.location
+            && path.display().to_string().starts_with(name.trim_end_matches('/'))
+        {
+            let changed = fs::metadata(path).and_then(|meta| meta.modified()).map_err(failed)?;
+            hash.update(format!("{changed:?}").as_bytes());
+        }
+    }
+    Ok(hash.digest128())
 }
 
 /// Refuses an input that the run itself would write: reading it again would be too late.
 fn refuse_own_files<'p>(inputs: impl Iterator<Item = &'p Path>, out: &Path) -> Result<(), Error> {
-    let partial = [&OUTPUTS[..], &[INPUT, MADE]].concat();
+    let partial = [&OUTPUTS[..], &[INPUT, MADE, JOURNAL]].concat();
     let partial = partial.into_iter().map(|name| format!("{name}.partial"));
     let names = OUTPUTS.into_iter().map(str::to_owned).chain(partial);
     let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
@@ -201,10 +267,11 @@ impl<'s> FirstPass<'s> {
     fn begin(
         sources: &'s Sources,
         outputs: &mut Outputs,
-        config: &Config,
-        options: &Options,
+        settings: Settings<'_>,
+        head: u128,
         filters: &Filters,
     ) -> Result<Self, Error> {
+        let Settings { config, options } = settings;
         let threads = threads(options.resources.threads);
         let resources = Resources { threads, ..options.resources };
         let storage = RunStorage::new(outputs.folder(WORK), config, resources)?;
@@ -219,25 +286,37 @@ impl<'s> FirstPass<'s> {
             filtered,
             made: Spool::new(outputs.temporary(MADE)),
             records: vec![0; sources.all().len()],
+            journal: Journal::new(outputs.folder(JOURNAL), head),
         })
     }
 
+    /// Judges again what a run has read that was interrupted.
+    fn replay(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<(), Error> {
+        let Some(mut replay) = self.journal.replay() else { return Ok(()) };
+        self.judge(&mut replay, progress)?;
+        self.journal.go_on(replay.end());
+        let records: u64 = self.records.iter().sum();
+        tracing::info!(records, "going on behind what was read");
+        Ok(())
+    }
+
     fn judge(
-        mut self,
-        chunks: &mut dyn Iterator<Item = Prepared<FingerprintedLine>>,
+        &mut self,
+        steps: &mut dyn Iterator<Item = Step>,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Self, Error> {
+    ) -> Result<(), Error> {
         let together = self.clusterer.storage().together();
         loop {
             let (mut some, mut documents) = (Vec::new(), 0);
             while documents < together
-                && let Some(chunk) = chunks.next()
+                && let Some(step) = steps.next()
             {
-                documents += chunk.fates.len();
-                some.push(chunk);
+                self.journal.push(&step);
+                documents += step.chunk.fates.len();
+                some.push(step.chunk);
             }
             if some.is_empty() {
-                return Ok(self);
+                return Ok(());
             }
             self.take(some)?;
             progress(&Progress {
@@ -258,6 +337,9 @@ impl<'s> FirstPass<'s> {
     }
 
     fn take_chunk(&mut self, chunk: Prepared<FingerprintedLine>) -> Result<(), Error> {
+        if !chunk.fates.is_empty() && chunk.first <= self.records[chunk.source] {
+            return Err(Error::Changed(self.sources.all()[chunk.source].name.clone().into()));
+        }
         self.report.bytes += chunk.bytes;
         self.records[chunk.source] += chunk.fates.len() as u64;
         for (fate, number) in chunk.fates.into_iter().zip(chunk.first..) {
@@ -266,13 +348,13 @@ impl<'s> FirstPass<'s> {
                 Fate::Rejected(fault) => self.reject(chunk.source, number, &fault)?,
                 Fate::Filtered { id, reason } => {
                     self.report.filtered += 1;
-                    count(&mut self.report.reasons.filtered, reason);
+                    count(&mut self.report.reasons.filtered, &reason);
                     let source = &self.sources.all()[chunk.source];
                     if let Some(file) = &mut self.filtered {
-                        line(file, &FilteredLine::of(source, number, &id, reason))?;
+                        line(file, &FilteredLine::of(source, number, &id, &reason))?;
                     }
                 }
-                Fate::Skipped(reason) => count(&mut self.report.reasons.skipped, reason),
+                Fate::Skipped(reason) => count(&mut self.report.reasons.skipped, &reason),
             }
         }
         Ok(())
@@ -281,7 +363,7 @@ impl<'s> FirstPass<'s> {
     fn reject(&mut self, source: usize, number: u64, fault: &Fault) -> Result<(), Error> {
         let source = &self.sources.all()[source];
         self.report.rejected += 1;
-        count(&mut self.report.reasons.rejected, fault.reason);
+        count(&mut self.report.reasons.rejected, &fault.reason);
         let told = || format!("{}, record {number}: {}", source.name, fault.detail);
         self.first_fault.get_or_insert_with(told);
         line(&mut self.rejected, &RejectedLine::of(source, number, fault))

@@ -28,9 +28,9 @@ use crate::base::clock::Clock;
 use crate::corpus::clusters::Article;
 use crate::corpus::dedup;
 use crate::corpus::documents::Facts;
-use crate::corpus::files::input::{Columns, DocumentReader, Fault, InputOptions, Sources};
+use crate::corpus::files::input::{Chunk, Columns, DocumentReader, Fault, InputOptions, Sources};
 use crate::corpus::files::pipeline::{ordered, threads};
-use crate::corpus::files::prepare::{Passed, prepare};
+use crate::corpus::files::prepare::{Passed, Prepared, prepare};
 use crate::corpus::files::spool::named;
 use crate::corpus::files::{self, Position, Reasons};
 use crate::corpus::index::Index;
@@ -188,7 +188,12 @@ pub fn import(
     let index = Arc::new(Mutex::new(Index::open(store, &options.dedup)?));
     let mut importer = Importer::open(target, &sources, options, Arc::clone(&index))?;
     let reader = DocumentReader::new(&sources, vec!["category"]);
-    let work = |chunk| {
+    let done = importer.records();
+    let work = |chunk: Chunk| {
+        if chunk.last() <= done[chunk.source] {
+            let (source, first, bytes) = (chunk.source, chunk.first, chunk.bytes);
+            return Prepared { source, first, bytes, fates: Vec::new() };
+        }
         prepare(&sources, &reader, &filters, chunk, |passed| {
             incoming(passed, &fingerprinter, &options.urls)
         })
@@ -204,6 +209,15 @@ pub fn import(
     report.seconds = began.elapsed().as_secs_f64();
     report.documents_per_second = report.came as f64 / report.seconds.max(1e-9);
     Ok(report)
+}
+
+/// Returns the names of the files that an import has begun with and not read to their end.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub fn unfinished(snapshot: &store::Snapshot) -> Result<Vec<String>, store::Error> {
+    progress::unfinished(snapshot)
 }
 
 /// A file that goes when this does.

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::remote::Location;
 use crate::corpus::files::input::Source;
-use crate::store::{BadRow, Batch, Error, META, Update as _, View};
+use crate::store::{BadRow, Batch, Error, META, Snapshot, Update as _, View};
 
 use super::ImportReport;
 
@@ -69,6 +69,20 @@ pub(super) fn read(view: &impl View, key: &str) -> Result<Option<InputRow>, Erro
     let Some(row) = view.get(META, key)? else { return Ok(None) };
     let bad = BadRow { kind: "meta", detail: "how far an input was read is no JSON" };
     Ok(Some(serde_json::from_slice(&row).map_err(|_| bad)?))
+}
+
+/// Returns the names of the inputs that are in a store in part.
+pub(super) fn unfinished(snapshot: &Snapshot) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in snapshot.rows(META)? {
+        let entry = entry?;
+        let key = entry.key()?;
+        let Some(name) = key.strip_prefix(KEY) else { continue };
+        if read(snapshot, key)?.is_some_and(|row| !row.done) {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
 }
 
 pub(super) fn write(batch: &mut Batch, key: &str, row: &InputRow) -> Result<(), Error> {

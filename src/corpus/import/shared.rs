@@ -142,17 +142,17 @@ impl SharedImporter<'_> {
                 Fate::Document(document) => self.pending.push(document),
                 Fate::Rejected(fault) => {
                     report.rejected += 1;
-                    count(&mut report.reasons.rejected, fault.reason);
+                    count(&mut report.reasons.rejected, &fault.reason);
                     let told = || format!("{}, record {number}: {}", source.name, fault.detail);
                     self.first_fault.get_or_insert_with(told);
                     self.rejected.push(&RejectedLine::of(source, number, &fault))?;
                 }
                 Fate::Filtered { id, reason } => {
                     report.filtered += 1;
-                    count(&mut report.reasons.filtered, reason);
-                    self.filtered.push(&FilteredLine::of(source, number, &id, reason))?;
+                    count(&mut report.reasons.filtered, &reason);
+                    self.filtered.push(&FilteredLine::of(source, number, &id, &reason))?;
                 }
-                Fate::Skipped(reason) => count(&mut report.reasons.skipped, reason),
+                Fate::Skipped(reason) => count(&mut report.reasons.skipped, &reason),
             }
             if self.pending.len() >= TOGETHER {
                 self.place()?;

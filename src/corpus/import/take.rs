@@ -98,6 +98,11 @@ impl<'i> Importer<'i> {
         self.rows.iter().position(|row| !row.done).unwrap_or(self.rows.len())
     }
 
+    /// Records of each input that are in the store.
+    pub(super) fn records(&self) -> Vec<u64> {
+        self.rows.iter().map(|row| row.records).collect()
+    }
+
     /// Stores all that comes.
     pub(super) fn take(
         &mut self,
@@ -147,10 +152,10 @@ impl<'i> Importer<'i> {
 
     fn chunk(&mut self, chunk: Prepared<Incoming>) -> Result<(), Error> {
         let source = &self.sources.all()[chunk.source];
-        if self.rows[chunk.source].done {
+        if self.rows[chunk.source].done || chunk.fates.is_empty() {
             return Ok(());
         }
-        let last = chunk.first + (chunk.fates.len() as u64).saturating_sub(1);
+        let last = chunk.first + chunk.fates.len() as u64 - 1;
         let done = self.rows[chunk.source].records;
         if last <= done {
             return Ok(());
@@ -167,17 +172,17 @@ impl<'i> Importer<'i> {
                 Fate::Document(document) => self.document(chunk.source, &document)?,
                 Fate::Rejected(fault) => {
                     report.rejected += 1;
-                    count(&mut report.reasons.rejected, fault.reason);
+                    count(&mut report.reasons.rejected, &fault.reason);
                     let told = || format!("{}, record {number}: {}", source.name, fault.detail);
                     self.first_fault.get_or_insert_with(told);
                     self.rejected.push(&RejectedLine::of(source, number, &fault))?;
                 }
                 Fate::Filtered { id, reason } => {
                     report.filtered += 1;
-                    count(&mut report.reasons.filtered, reason);
-                    self.filtered.push(&FilteredLine::of(source, number, &id, reason))?;
+                    count(&mut report.reasons.filtered, &reason);
+                    self.filtered.push(&FilteredLine::of(source, number, &id, &reason))?;
                 }
-                Fate::Skipped(reason) => count(&mut report.reasons.skipped, reason),
+                Fate::Skipped(reason) => count(&mut report.reasons.skipped, &reason),
             }
         }
         self.rows[chunk.source].records = last;

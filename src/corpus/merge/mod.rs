@@ -261,6 +261,15 @@ fn read_progress(snapshot: &Snapshot) -> Result<Progress, MergeError> {
     Ok(serde_json::from_slice(&row).map_err(bad)?)
 }
 
+/// Tells whether a store is one that stores are to become, and has not all of them yet.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub fn is_unfinished(snapshot: &Snapshot) -> Result<bool, MergeError> {
+    Ok(snapshot.has(META, PROGRESS)? && !read_progress(snapshot)?.settled)
+}
+
 fn write_progress(batch: &mut Batch, progress: &Progress) -> Result<(), store::Error> {
     let row = serde_json::to_vec(progress).expect("numbers have a form in JSON");
     batch.put(META, PROGRESS, &row)

@@ -9,7 +9,7 @@ use crate::cluster::{Posting, Settled, Version, Write};
 use crate::corpus::documents::{Content, Copy, Document, StoredBody, WholeContent, WholeDocument};
 use crate::store::{self, BadRow, Name, Row as _};
 
-use super::rows::{PartRow, encode};
+use super::rows::{PartRow, sort};
 use super::{Error, SharedCorpus};
 
 /// Times that documents are brought while they come too late, or others were announced.
@@ -21,7 +21,8 @@ const WAIT: Duration = Duration::from_millis(20);
 /// A document on its way.
 struct Coming {
     number: u64,
-    rows: Vec<PartRow>,
+    /// What the cluster is to have of it.
+    row: Vec<u8>,
     postings: BTreeSet<Posting>,
     /// It waits for a second look.
     is_due: bool,
@@ -64,7 +65,7 @@ impl SharedCorpus {
         let write = |one: &Coming| Write {
             document: one.number,
             version: Version::NONE,
-            row: encode(&one.rows),
+            row: one.row.clone(),
         };
         let mut settled = engine.settle(coming.iter().map(write).collect())?;
         let marked = |settled: &[Settled]| -> Vec<usize> {
@@ -111,10 +112,12 @@ impl SharedCorpus {
             let new = if *was == root { number } else { self.next_number()? };
             numbers.insert(*was, new);
         }
-        let rows = self.rows_of(whole, number, &numbers)?;
+        let mut rows = self.rows_of(whole, number, &numbers)?;
+        sort(&mut rows);
         let postings = self.postings_of(number, &rows).map_err(store::Error::from)?;
         let is_due = whole.is_reviewed || whole.waits;
-        Ok(Coming { number, rows, postings, is_due })
+        let row = self.pack(None, &rows)?;
+        Ok(Coming { number, row, postings, is_due })
     }
 
     fn next_number(&self) -> Result<u64, Error> {

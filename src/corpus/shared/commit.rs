@@ -155,7 +155,7 @@ impl SharedCorpus {
     }
 
     /// Makes what the cluster is to have of the rows of a document, of which it has `row`.
-    fn pack(&self, row: Option<&[u8]>, rows: &[PartRow]) -> Result<Vec<u8>, Error> {
+    pub(super) fn pack(&self, row: Option<&[u8]>, rows: &[PartRow]) -> Result<Vec<u8>, Error> {
         let mut texts = self.texts.borrow_mut();
         if let Some(row) = row {
             let place = record_place(row)?;

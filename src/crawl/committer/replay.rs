@@ -13,7 +13,7 @@ use crate::warc::{PAYLOADS, StoredPayload, payload_key};
 use super::super::crew::Way;
 use super::super::fingerprint::{With, Yield, fingerprinted};
 use super::super::memory::HeldMemory;
-use super::super::rebuild::{Progress, Replayed, Source, Step};
+use super::super::rebuild::{Progress, RebuildProgress, Replayed, Source, Step};
 use super::super::visitor::{Visit, VisitAnswer};
 use super::{Committer, Error};
 
@@ -30,6 +30,8 @@ const COMMIT_VISITS: usize = 1_024;
 pub(in super::super) struct Replay<'a> {
     pub with: With<'a>,
     pub threads: usize,
+    /// Hears how far it has come.
+    pub tell: &'a dyn Fn(RebuildProgress),
 }
 
 /// Some visits, and what ends them.
@@ -50,15 +52,7 @@ impl Committer<'_> {
         loop {
             let turn = self.store.turn();
             let mut batch = dedup::begin(self.store, &self.index, &self.settings.dedup)?;
-            let mut visits = 0;
-            let end = loop {
-                let chunk = chunk(&mut batch, source, progress)?;
-                visits += chunk.visits.len();
-                self.record_all(&mut batch, chunk.visits, replay, progress)?;
-                if chunk.end.is_some() || visits >= COMMIT_VISITS {
-                    break chunk.end;
-                }
-            };
+            let end = self.replay_batch(&mut batch, source, replay, progress)?;
             self.boundary(&mut batch)?;
             progress.note(source.counts());
             self.frontier.flush(&mut batch)?;
@@ -71,6 +65,61 @@ impl Committer<'_> {
                 return Ok(step);
             }
         }
+    }
+
+    /// Records visits until there are enough for a commit. While those of a chunk are recorded, the
+    /// next ones are fingerprinted, if what they yield depends on nothing that is recorded. Nothing
+    /// is read ahead of a commit, which says how far the files were read.
+    fn replay_batch(
+        &mut self,
+        batch: &mut Batch,
+        source: &mut Source,
+        replay: &Replay<'_>,
+        progress: &mut Progress,
+    ) -> Result<Option<Step>, Error> {
+        let Replay { with, threads, .. } = *replay;
+        let mut chunk = read_chunk(batch, source, progress)?;
+        let (mut visits, mut yields) = (0, None);
+        loop {
+            visits += chunk.visits.len();
+            let made = match yields.take() {
+                Some(yields) => yields,
+                None => self.fingerprint_here(batch, &mut chunk.visits, replay)?,
+            };
+            let is_last = chunk.end.is_some() || visits >= COMMIT_VISITS;
+            let mut next = if is_last { None } else { Some(read_chunk(batch, source, progress)?) };
+            let ahead = next.as_mut().filter(|next| next.is_independent());
+            yields = thread::scope(|scope| {
+                let ahead = ahead.map(|next| {
+                    scope.spawn(move || fingerprint_all(&mut next.visits, with, threads))
+                });
+                self.record_all(batch, chunk.visits, made, progress)?;
+                let yields = ahead.map(|ahead| ahead.join().expect("a page that panics is caught"));
+                Ok::<_, Error>(yields)
+            })?;
+            let (read, of) = source.position();
+            (replay.tell)(RebuildProgress { visits: progress.visits, read, of });
+            match next {
+                Some(next) => chunk = next,
+                None => return Ok(chunk.end),
+            }
+        }
+    }
+
+    /// Fingerprints visits whose texts depend on what is known of their hosts by now.
+    fn fingerprint_here(
+        &mut self,
+        batch: &mut Batch,
+        visits: &mut [Replayed],
+        replay: &Replay<'_>,
+    ) -> Result<Vec<Visit<Yield>>, Error> {
+        for visit in &mut *visits {
+            visit.host = self.frontier.host_number(batch, &visit.asked.url)?;
+            if self.settings.boilerplate.learn_boilerplate {
+                self.boilerplate.load(batch, visit.host)?;
+            }
+        }
+        Ok(fingerprint_all(visits, replay.with, replay.threads))
     }
 
     /// Ends a run as a crawl does: matches that were less than certain get their second look.
@@ -107,17 +156,17 @@ impl Committer<'_> {
     fn record_all(
         &mut self,
         batch: &mut Batch,
-        mut visits: Vec<Replayed>,
-        replay: &Replay<'_>,
+        visits: Vec<Replayed>,
+        yields: Vec<Visit<Yield>>,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        for visit in &mut visits {
-            visit.host = self.frontier.host_number(batch, &visit.asked.url)?;
+        for visit in &visits {
+            // Hosts are known in the order in which they come.
+            let host = self.frontier.host_number(batch, &visit.asked.url)?;
             if self.settings.boilerplate.learn_boilerplate {
-                self.boilerplate.load(batch, visit.host)?;
+                self.boilerplate.load(batch, host)?;
             }
         }
-        let yields = fingerprint_all(&mut visits, replay);
         for (visit, outcome) in visits.into_iter().zip(yields) {
             if visit.commit.is_some_and(|commit| progress.is_other_commit(commit)) {
                 self.boundary(batch)?;
@@ -139,8 +188,20 @@ impl Committer<'_> {
     }
 }
 
+impl Chunk {
+    /// Tells whether it is known of each visit what was left out of its text, so that it does not
+    /// depend on the visits before.
+    fn is_independent(&self) -> bool {
+        self.visits.iter().all(|visit| visit.left_out.is_some())
+    }
+}
+
 /// Reads the next visits, with the payloads that their records refer to.
-fn chunk(batch: &mut Batch, source: &mut Source, progress: &mut Progress) -> Result<Chunk, Error> {
+fn read_chunk(
+    batch: &mut Batch,
+    source: &mut Source,
+    progress: &mut Progress,
+) -> Result<Chunk, Error> {
     let (mut visits, mut bytes) = (Vec::new(), 0);
     while visits.len() < CHUNK_VISITS && bytes < CHUNK_BYTES {
         match source.next()? {
@@ -178,16 +239,16 @@ fn resolve(batch: &mut Batch, visit: &mut Replayed) -> Result<bool, Error> {
 }
 
 /// Fingerprints visits on all cores, each as the crawl did it.
-fn fingerprint_all(visits: &mut [Replayed], replay: &Replay<'_>) -> Vec<Visit<Yield>> {
+fn fingerprint_all(visits: &mut [Replayed], with: With<'_>, threads: usize) -> Vec<Visit<Yield>> {
     let work: Vec<Mutex<Slot<'_>>> =
         visits.iter_mut().map(|visit| Mutex::new(Slot { visit, read: None })).collect();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        for _ in 0..replay.threads.min(work.len()) {
+        for _ in 0..threads.min(work.len()) {
             scope.spawn(|| {
                 while let Some(slot) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    slot.read = Some(fingerprint_one(slot.visit, replay));
+                    slot.read = Some(fingerprint_one(slot.visit, with));
                 }
             });
         }
@@ -203,7 +264,7 @@ struct Slot<'a> {
     read: Option<Visit<Yield>>,
 }
 
-fn fingerprint_one(replayed: &mut Replayed, replay: &Replay<'_>) -> Visit<Yield> {
+fn fingerprint_one(replayed: &mut Replayed, with: With<'_>) -> Visit<Yield> {
     let lease = replayed.provisional_lease();
     let outcome = replayed.answer.take().unwrap_or_else(replayed_panic);
     let told = replayed.told.clone();
@@ -213,7 +274,7 @@ fn fingerprint_one(replayed: &mut Replayed, replay: &Replay<'_>) -> Visit<Yield>
         .left_out
         .take()
         .map(|blocks| KnownBlocks::of_host(replayed.host, blocks.into_iter().collect()));
-    let with = With { known: known.as_ref().unwrap_or(replay.with.known), ..replay.with };
+    let with = With { known: known.as_ref().unwrap_or(with.known), ..with };
     let mut visit = fingerprinted(visit, with);
     // The pages of a chunk are bounded by themselves, and nobody may wait for one behind.
     visit.held = HeldMemory::new(None);

@@ -139,7 +139,11 @@ impl<'a> About<'a> {
 /// The files, one record after the other.
 pub(in super::super) struct Source {
     files: Vec<PathBuf>,
+    /// Bytes of each; 0 of one that has none to be known, such as a pipe.
+    lengths: Vec<u64>,
     next: usize,
+    /// Where the last record of the present file began.
+    offset: u64,
     reader: Option<Reader>,
     /// An answer whose metadata may come.
     pending: Option<Record>,
@@ -163,9 +167,12 @@ impl Source {
         ];
         let skip = Some(progress.at.clone()).filter(|at| !at.file.is_empty());
         let first = skip.as_ref().and_then(|at| files.iter().position(|f| name_of(f) == at.file));
+        let length = |file: &PathBuf| std::fs::metadata(file).map_or(0, |meta| meta.len());
         Self {
             files: files.to_vec(),
+            lengths: files.iter().map(length).collect(),
             next: first.unwrap_or(0),
+            offset: 0,
             reader: None,
             pending: None,
             stash: None,
@@ -179,6 +186,13 @@ impl Source {
 
     pub(in super::super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// Returns how many bytes of how many were read.
+    pub(in super::super) fn position(&self) -> (u64, u64) {
+        let before: u64 = self.lengths.iter().take(self.next.saturating_sub(1)).sum();
+        let of = self.lengths.iter().sum();
+        ((before + self.offset).min(of), of)
     }
 
     /// Lets a step come next.
@@ -195,6 +209,7 @@ impl Source {
             let Some(reader) = &mut self.reader else {
                 let Some(path) = self.files.get(self.next) else { return Ok(Step::End) };
                 self.next += 1;
+                self.offset = 0;
                 let most = self.limits.iter().fold(warc::BLOCK_BYTES_MAX, |most, limit| {
                     most.max(limit.saturating_add(HEAD_BYTES_MAX))
                 });
@@ -208,7 +223,10 @@ impl Source {
                     self.reader = None;
                     last
                 }
-                Some(Entry::Record(record)) => self.take(record),
+                Some(Entry::Record(record)) => {
+                    self.offset = record.spot.offset;
+                    self.take(record)
+                }
                 Some(Entry::Fault(fault)) => {
                     self.count_fault(&fault);
                     None

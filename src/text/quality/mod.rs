@@ -13,6 +13,7 @@ mod fineweb;
 mod gopher;
 mod limits;
 mod lines;
+mod named;
 mod personal;
 mod reason;
 mod url;
@@ -237,14 +238,26 @@ impl Filters {
         {
             return Err(Reason::BlockedWords);
         }
-        let mut kept = Kept { text: self.rules(text, script)?, masked: 0 };
-        for kind in Personal::ALL.into_iter().filter(|kind| config.mask.contains(kind)) {
+        Ok(self.mask(self.rules(text, script)?))
+    }
+
+    /// Masks personal data, and asks nothing.
+    #[must_use]
+    pub fn mask<'t>(&self, text: Cow<'t, str>) -> Kept<'t> {
+        let mut kept = Kept { text, masked: 0 };
+        for kind in Personal::ALL.into_iter().filter(|kind| self.config.mask.contains(kind)) {
             let (masked, count) = kind.mask(&kept.text);
             if count > 0 {
                 kept = Kept { text: Cow::Owned(masked.into_owned()), masked: kept.masked + count };
             }
         }
-        Ok(kept)
+        kept
+    }
+
+    /// Tells whether lines of a text may go: by C4.
+    #[must_use]
+    pub fn drops_lines(&self) -> bool {
+        self.config.rules.contains(&Rule::C4)
     }
 
     /// Asks the published rules.

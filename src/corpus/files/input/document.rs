@@ -232,7 +232,8 @@ impl<'s> DocumentReader<'s> {
         let payload = match record.into_payload(&limits) {
             Ok(payload) => payload,
             Err(fault) => {
-                let fault = Fault { reason: fault.name(), detail: fault.to_string(), offset };
+                let fault =
+                    Fault { reason: fault.name().into(), detail: fault.to_string(), offset };
                 return Made::Fault(fault);
             }
         };

@@ -16,6 +16,7 @@ mod record;
 mod sources;
 mod warc;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 #[cfg(feature = "parquet")]
@@ -99,7 +100,7 @@ pub(crate) enum Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The name by which it is counted.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What is wrong, in words.
     pub detail: String,
     /// Where it begins in the file, if records are found by that.
@@ -108,7 +109,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(reason: &'static str, detail: impl Into<String>) -> Self {
-        Self { reason, detail: detail.into(), offset: None }
+        Self { reason: Cow::Borrowed(reason), detail: detail.into(), offset: None }
     }
 
     /// The source ends here, though it should not.
@@ -128,6 +129,11 @@ impl Chunk {
             #[cfg(feature = "parquet")]
             rows: None,
         }
+    }
+
+    /// Returns the number of the last record; that before the first one if there is none.
+    pub(crate) fn last(&self) -> u64 {
+        self.first + self.items.len() as u64 - 1
     }
 
     fn is_full(&self) -> bool {

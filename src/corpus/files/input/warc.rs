@@ -55,8 +55,11 @@ pub(super) fn read(
                 }
                 Ok(Some(Entry::Fault(fault))) => {
                     let offset = Some(fault.spot.offset);
-                    let fault =
-                        Fault { reason: fault.kind.name(), detail: fault.to_string(), offset };
+                    let fault = Fault {
+                        reason: fault.kind.name().into(),
+                        detail: fault.to_string(),
+                        offset,
+                    };
                     (Item::Fault(fault), 0)
                 }
                 Err(error) => {
