@@ -45,8 +45,11 @@ pub(super) struct Place {
     /// The folder in which they wait.
     pub spool: PathBuf,
     /// Sends one, so that it is there whole, or not at all.
-    pub send: Box<dyn Fn(&Path) -> io::Result<()> + Send>,
+    pub send: SendFile,
 }
+
+/// Sends a file under its own name.
+type SendFile = Box<dyn Fn(&Path) -> io::Result<()> + Send>;
 
 /// The thread that sends.
 #[derive(Debug)]
