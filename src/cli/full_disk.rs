@@ -59,7 +59,7 @@ impl WayOut {
         if !error.chain().any(is_full) {
             return words;
         }
-        let of_database = error.chain().any(|cause| cause.is::<Failure>());
+        let of_database = error.chain().any(|cause| cause.downcast_ref::<Failure>().is_some());
         let file = self.store.as_deref().filter(|_| of_database).map(Path::display);
         let named = file.map_or(words.clone(), |file| format!("cannot write {file}: {words}"));
         let again = if self.again.is_empty() { GOES_ON } else { self.again };

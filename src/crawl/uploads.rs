@@ -45,8 +45,11 @@ pub(super) struct Place {
     /// The folder in which they wait.
     pub spool: PathBuf,
     /// Sends one, so that it is there whole, or not at all.
-    pub send: Box<dyn Fn(&Path) -> io::Result<()> + Send>,
+    pub send: SendFile,
 }
+
+/// Sends a file under its own name.
+type SendFile = Box<dyn Fn(&Path) -> io::Result<()> + Send>;
 
 /// The thread that sends.
 #[derive(Debug)]
@@ -174,15 +177,15 @@ mod tests {
         for name in ["a-2.warc.gz.open", "a-2.cdxj", "a-2.cdxj.1.part"] {
             fs::write(path.join(name), name).unwrap();
         }
-        let sent = Arc::new(Mutex::new(Vec::new()));
+        let arrived = Arc::new(Mutex::new(Vec::new()));
         let place = |most: usize| {
-            let sent = sent.clone();
+            let arrived = arrived.clone();
             let send = move |path: &Path| {
-                let mut sent = sent.lock().unwrap();
-                if sent.len() == most {
+                let mut arrived = arrived.lock().unwrap();
+                if arrived.len() == most {
                     return Err(io::Error::other("no room there"));
                 }
-                sent.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                arrived.push(path.file_name().unwrap().to_string_lossy().into_owned());
                 Ok(())
             };
             Place { name: "s3://b/x".to_owned(), spool: path.to_owned(), send: Box::new(send) }
@@ -194,7 +197,10 @@ mod tests {
         let uploads = Uploads::start(place(usize::MAX)).unwrap();
         uploads.look();
         uploads.end().unwrap();
-        assert_eq!(*sent.lock().unwrap(), ["a-0.warc.gz", "a-0.cdxj", "a-1.warc.gz", "a-1.cdxj"]);
+        assert_eq!(
+            *arrived.lock().unwrap(),
+            ["a-0.warc.gz", "a-0.cdxj", "a-1.warc.gz", "a-1.cdxj"]
+        );
         assert_eq!(fs::read_dir(path).unwrap().count(), 3, "what is open stays");
     }
 }

@@ -27,7 +27,7 @@ fn write_inputs(folder: &Path) {
             let popularity = number * 7 % 13;
             let line = json!({"id": number, "url": url, "text": text, "popularity": popularity});
             writeln!(lines, "{line}").unwrap();
-            if number % 200 == 0 {
+            if number.is_multiple_of(200) {
                 lines.push_str("no line\n");
             }
         }

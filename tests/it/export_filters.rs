@@ -82,7 +82,7 @@ fn an_export_keeps_what_dedup_keeps_and_counts_the_same_reasons() {
         let counts = &manifest["counts"];
         assert_eq!(counts["filteredBy"], report["filteredBy"], "{filters:?}");
         assert_eq!(counts["masked"], report["masked"], "{filters:?}");
-        assert!(counts["filteredBy"].as_object().unwrap().len() > 0, "{filters:?}");
+        assert!(!counts["filteredBy"].as_object().unwrap().is_empty(), "{filters:?}");
         assert!(manifest["settings"]["filters"].is_object());
         // Each that is kept out is listed, with its reason; the card tells of them.
         let out = lines(&read("x/withheld.jsonl"));

@@ -281,7 +281,9 @@ fn a_merge_makes_no_store_or_one_that_says_it_is_unfinished() {
     let expected = texts(path, "whole");
     let ([small, taken], [large, all]) = (size(path, "a"), size(path, "whole"));
     assert!(small < 8_000 && large > 8_500, "{small} {large}");
-    for (kib, is_begun) in [([small / 2, taken / 2], false), ([8_400, (taken + all) / 2], true)] {
+    for (kib, is_begun) in
+        [([small / 2, taken / 2], false), ([8_400, u64::midpoint(taken, all)], true)]
+    {
         let small = Small {
             folder: path,
             kib,
@@ -389,7 +391,7 @@ fn a_crawl_with_warc_files_on_a_full_disk_goes_on() {
         assert_eq!(came.second, 0, "{}", came.told);
         let files = walkdir(&path.join("left/kept"));
         let index = files.iter().find(|file| file.display().to_string().contains(".cdx")).unwrap();
-        let lines: Vec<String> = files
+        let indexed: Vec<String> = files
             .iter()
             .filter(|file| file.extension() == index.extension())
             .flat_map(|file| {
@@ -397,6 +399,6 @@ fn a_crawl_with_warc_files_on_a_full_disk_goes_on() {
             })
             .filter(|line| line.contains(".png"))
             .collect();
-        assert_eq!(lines.len(), links.len(), "each once");
+        assert_eq!(indexed.len(), links.len(), "each once");
     }
 }

@@ -259,6 +259,10 @@ fn the_line_of_the_guide_for_kafka_gives_kcat_a_message_for_each_change() {
     let done = shell(path, &line, &[]);
     assert!(done.status.success(), "{done:?}");
     assert_eq!(topic(), there(path));
+    // The cursor of the last message, as the guide says.
+    let messages = fs::read_to_string(path.join("topic")).unwrap();
+    let last: (String, Value) = serde_json::from_str(messages.lines().last().unwrap()).unwrap();
+    fs::write(path.join("cursor"), last.1["cursor"].as_str().unwrap()).unwrap();
     end_all(path);
     import(path, 100, 2);
     let done = shell(path, &line, &[]);

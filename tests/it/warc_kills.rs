@@ -118,7 +118,12 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
     assert_eq!(read("made"), read("made-killed"));
     assert_eq!(crawled, read("made"));
     assert_eq!(exported(folder, "made"), exported(folder, "made-killed"));
-    // Any number of threads makes the same, and tells how far it is.
+    threads_make_the_same(folder);
+}
+
+/// Any number of threads makes the same of the files in `killed-kept`, and tells how far it is.
+fn threads_make_the_same(folder: &Path) {
+    let read = |name: &str| clusters(&Store::open(&folder.join(name), 1 << 24).unwrap());
     let files = warc_files(&folder.join("killed-kept"));
     let length: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
     for threads in [1, 7] {

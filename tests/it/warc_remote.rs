@@ -52,13 +52,13 @@ fn waiting(store: &Path) -> Vec<String> {
 /// Copies the files below a folder of the bucket. Returns how many they are.
 fn fetch(storage: &Storage, prefix: &str, to: &Path) -> usize {
     fs::create_dir_all(to).unwrap();
-    let names = storage.names().into_iter().filter(|name| name.starts_with(prefix));
-    names
-        .map(|name| {
-            let bytes = storage.ask("GET", &format!("/bucket/{name}"));
-            fs::write(to.join(name.rsplit('/').next().unwrap()), bytes).unwrap();
-        })
-        .count()
+    let mut names = storage.names();
+    names.retain(|name| name.starts_with(prefix));
+    for name in &names {
+        let bytes = storage.ask("GET", &format!("/bucket/{name}"));
+        fs::write(to.join(name.rsplit('/').next().unwrap()), bytes).unwrap();
+    }
+    names.len()
 }
 
 fn web(folder: &Path) -> Web {

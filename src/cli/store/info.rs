@@ -78,24 +78,24 @@ pub(super) fn info(args: &StoreArg, json: bool) -> Result<Exit> {
     facts.extend(written.map(|written| ("last commit", ago(written))));
     let none = |what: &str| format!("not fixed yet: nothing was {what}");
     facts.push(("features", features.unwrap_or_else(|| none("stored"))));
-    let rules = urls.as_deref().and_then(Normalize::from_stored);
-    let usual = Normalize::default();
-    facts.push((
-        "rules of URLs",
-        match rules.map(|rules| usual.difference(&rules)) {
-            None => none("crawled"),
-            Some(None) => "the usual ones".to_owned(),
-            Some(Some((name, _, stored))) => {
-                format!("others than the usual ones, such as {name} = {stored}: see --json")
-            }
-        },
-    ));
+    facts.push(("rules of URLs", rules_of(urls.as_deref()).unwrap_or_else(|| none("crawled"))));
     if !unfinished.is_empty() {
         let commands = unfinished.join(", ");
         facts.push(("unfinished", format!("{commands}: the same command goes on with it")));
     }
     screen::facts(facts)?;
     Ok(Exit::Done)
+}
+
+/// The rules of URLs in words; none if they are not fixed yet.
+fn rules_of(stored: Option<&str>) -> Option<String> {
+    let rules = stored.and_then(Normalize::from_stored)?;
+    Some(match Normalize::default().difference(&rules) {
+        None => "the usual ones".to_owned(),
+        Some((name, _, stored)) => {
+            format!("others than the usual ones, such as {name} = {stored}: see --json")
+        }
+    })
 }
 
 /// What was begun with a store and has not come to its end.

@@ -373,14 +373,15 @@ mod tests {
             keys.standing.shown = Some(ShownSketch::of([1, 2, 3]));
             keys.standing.quality = Some(998);
         }
-        let made = (number % 3 == 0).then(|| format!("{{\"text\":\"{}\"}}", "long ".repeat(300)));
+        let made =
+            number.is_multiple_of(3).then(|| format!("{{\"text\":\"{}\"}}", "long ".repeat(300)));
         FingerprintedLine {
             id: format!("文-{number}"),
             keys,
             popularity: u64::MAX - number,
             made,
             masked: number,
-            repaired: number % 2 == 0,
+            repaired: number.is_multiple_of(2),
         }
     }
 
