@@ -158,7 +158,7 @@ fn primary(number: u64) -> usize {
 }
 
 /// Has workers go on until another node has taken over.
-fn wait_for_another(nodes: &Nodes, workers: &mut Workers, failed: usize) {
+fn wait_for_another(workers: &mut Workers, failed: usize) {
     let begun = Instant::now();
     let others = || (0..6).filter(|node| *node != failed);
     while others().filter(|node| is_primary(*node)).count() < 3 {
@@ -166,20 +166,19 @@ fn wait_for_another(nodes: &Nodes, workers: &mut Workers, failed: usize) {
         assert!(begun.elapsed() < Duration::from_mins(1), "no replica takes over");
         sleep(Duration::from_millis(100));
     }
-    let _ = nodes;
 }
 
 fn kill_primary(nodes: &Nodes, workers: &mut Workers, number: u64) {
     let node = primary(number);
     nodes.node("kill", node);
-    wait_for_another(nodes, workers, node);
+    wait_for_another(workers, node);
     nodes.node("revive", node);
 }
 
 fn pause_primary(nodes: &Nodes, workers: &mut Workers, number: u64) {
     let node = primary(number);
     nodes.node("pause", node);
-    wait_for_another(nodes, workers, node);
+    wait_for_another(workers, node);
     nodes.node("resume", node);
 }
 
