@@ -112,7 +112,7 @@ fn once(nodes: &Nodes, folder: &Path, inject: Inject, (at, number): (usize, u64)
     sums.left += left.faults();
     for worker in 0..WORKERS {
         let told = fs::read_to_string(task.of(worker).file("stall")).unwrap();
-        sums.stall = sums.stall.max(Duration::from_millis(told.parse().unwrap()));
+        sums.stall = sums.stall.max(Duration::from_millis(told.parse().unwrap_or(0)));
     }
     eprintln!(
         "{} {number}: {} stored, {} double, then {}; {:?}",
