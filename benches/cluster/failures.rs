@@ -112,7 +112,7 @@ fn once(nodes: &Nodes, folder: &Path, inject: Inject, (at, number): (usize, u64)
     sums.left += left.faults();
     for worker in 0..WORKERS {
         let told = fs::read_to_string(task.of(worker).file("stall")).unwrap();
-        sums.stall = sums.stall.max(Duration::from_millis(told.parse().unwrap()));
+        sums.stall = sums.stall.max(Duration::from_millis(told.parse().unwrap_or(0)));
     }
     eprintln!(
         "{} {number}: {} stored, {} double, then {}; {:?}",
@@ -158,7 +158,7 @@ fn primary(number: u64) -> usize {
 }
 
 /// Has workers go on until another node has taken over.
-fn wait_for_another(nodes: &Nodes, workers: &mut Workers, failed: usize) {
+fn wait_for_another(workers: &mut Workers, failed: usize) {
     let begun = Instant::now();
     let others = || (0..6).filter(|node| *node != failed);
     while others().filter(|node| is_primary(*node)).count() < 3 {
@@ -166,20 +166,19 @@ fn wait_for_another(nodes: &Nodes, workers: &mut Workers, failed: usize) {
         assert!(begun.elapsed() < Duration::from_mins(1), "no replica takes over");
         sleep(Duration::from_millis(100));
     }
-    let _ = nodes;
 }
 
 fn kill_primary(nodes: &Nodes, workers: &mut Workers, number: u64) {
     let node = primary(number);
     nodes.node("kill", node);
-    wait_for_another(nodes, workers, node);
+    wait_for_another(workers, node);
     nodes.node("revive", node);
 }
 
 fn pause_primary(nodes: &Nodes, workers: &mut Workers, number: u64) {
     let node = primary(number);
     nodes.node("pause", node);
-    wait_for_another(nodes, workers, node);
+    wait_for_another(workers, node);
     nodes.node("resume", node);
 }
 

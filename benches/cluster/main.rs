@@ -14,7 +14,13 @@
 //! failure of nodes and workers in a loop. `recall` tells how many edited copies are found by how
 //! many runs of the sketch.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs, reason = "a bench")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a bench"
+)]
 
 mod chance;
 mod failures;

@@ -141,12 +141,14 @@ pub(crate) fn work(task: &Task) {
     while !task.folder.join("go").exists() {
         sleep(Duration::from_millis(5));
     }
-    let mut stall = fs::read_to_string(task.file("stall")).map_or(0, |text| text.parse().unwrap());
+    // Who died while it was written has left nothing of it.
+    let told = fs::read_to_string(task.file("stall")).ok().and_then(|text| text.parse().ok());
+    let mut stall = told.unwrap_or(0);
     for (at, numbers) in mine.chunks(task.batch).enumerate() {
-        let made: Vec<_>;
+        let fresh: Vec<_>;
         let articles = if ready.is_empty() {
-            made = numbers.iter().map(make).collect();
-            &made[..]
+            fresh = numbers.iter().map(make).collect();
+            &fresh[..]
         } else {
             &ready[at * task.batch..][..numbers.len()]
         };

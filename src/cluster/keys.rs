@@ -18,6 +18,10 @@ pub(super) const SLOTS: u64 = 16_384;
 /// Documents of one hash: more cost more to find, fewer more memory for the name of the hash.
 const TOGETHER: u64 = 64;
 
+/// How many partitions are between a document and the next one, so that those of a worker that come
+/// together lie on all nodes. It is odd: each partition has its turn.
+const STEP: u64 = 395;
+
 /// The largest number of a document: it takes 5 bytes.
 pub const NUMBER_MAX: u64 = (1 << 40) - 1;
 
@@ -164,7 +168,8 @@ pub(super) struct DocumentPlace {
 impl DocumentPlace {
     pub(super) fn of(number: u64) -> Self {
         let field = format!("{:x}", number / PARTITIONS % TOGETHER);
-        Self { partition: number % PARTITIONS, hash: Self::hash(Self::hash_of(number)), field }
+        let partition = number.wrapping_mul(STEP) % PARTITIONS;
+        Self { partition, hash: Self::hash(Self::hash_of(number)), field }
     }
 
     /// The number of the hash in which a document lies.
@@ -180,7 +185,8 @@ impl DocumentPlace {
     /// Takes back the number of a document.
     pub(super) fn number(partition: u64, hash: u64, field: &[u8]) -> Option<u64> {
         let field = u64::from_str_radix(std::str::from_utf8(field).ok()?, 16).ok()?;
-        Some((hash * TOGETHER + field) * PARTITIONS + partition)
+        let rest = partition * u64::from(inverse(STEP as u16)) % PARTITIONS;
+        Some((hash * TOGETHER + field) * PARTITIONS + rest)
     }
 }
 
@@ -210,6 +216,7 @@ impl Engine {
 
     /// Calls a function for many steps, those of the partitions of one node together; returns the
     /// answers in the order of the steps. `first` are arguments before all of them.
+    #[expect(clippy::needless_pass_by_value, reason = "they are made for one call")]
     pub(super) fn steps(
         &mut self,
         function: &str,

@@ -252,6 +252,46 @@ proptest! {
 }
 
 #[test]
+fn pages_under_one_title_part_at_the_second_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut corpus = open(&Nodes::shared().url(&prefix("parts")), folder.path(), OPTIONS);
+    let boilerplate = prose(99, 200);
+    let page = |n: u64| format!("{boilerplate} {}", prose(n, 100));
+    for n in 0..6 {
+        let page = Came::new(&format!("http://site/{n}"), "News of the town", &page(n));
+        Working::place(&mut corpus, &page);
+    }
+    let copy = Came::new("http://copy/3", "News of the town", &page(3));
+    Working::place(&mut corpus, &copy);
+    assert!(documents(&corpus).len() < 6, "nothing tells the pages apart at first");
+    assert!(corpus.look_again().unwrap().moved > 0);
+    let found = in_clusters(&documents(&corpus));
+    assert_eq!(found.values().map(BTreeSet::len).sum::<usize>(), 7);
+    assert_eq!(found.len(), 6);
+    let three = found.values().find(|copies| copies.contains("http://copy/3")).unwrap();
+    assert!(three.contains("http://site/3"), "its copy goes with it: {three:?}");
+}
+
+#[test]
+fn a_copy_that_says_again_what_it_alone_says_keeps_its_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shared = open(&Nodes::shared().url(&prefix("again")), folder.path(), OPTIONS);
+    let mut shelf = Shelf::new();
+    let steps = [
+        Step::Place { text: 1, form: 0, site: 1 },
+        Step::Place { text: 1, form: 3, site: 2 },
+        Step::Revise { copy: 1, text: 1, form: 3 },
+    ];
+    let mut expected = [BTreeSet::new(), BTreeSet::new()];
+    for (number, step) in steps.iter().enumerate() {
+        take(&mut shared, number, step, &mut expected[0]);
+        take(&mut shelf, number, step, &mut expected[1]);
+    }
+    assert_eq!(Kept::clusters(&shared).values().map(BTreeSet::len).sum::<usize>(), 2);
+    assert_eq!(Kept::clusters(&shared), shelf.clusters());
+}
+
+#[test]
 fn an_article_that_is_sent_twice_is_stored_once_and_a_changed_one_is_revised() {
     let folder = tempfile::tempdir().unwrap();
     let url = Nodes::shared().url("twice");

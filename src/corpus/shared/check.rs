@@ -296,7 +296,9 @@ impl Check<'_> {
             },
         )?;
         self.found.postings += count;
-        suspects.into_iter().for_each(|suspect| self.suspect(suspect));
+        for suspect in suspects {
+            self.suspect(suspect);
+        }
         Ok(())
     }
 
@@ -304,7 +306,9 @@ impl Check<'_> {
     fn changes(&mut self) -> Result<(), Error> {
         for partition in 0..PARTITIONS {
             let changes = self.corpus.engine.borrow_mut().changes(partition)?;
-            changes.into_iter().for_each(|change| self.suspect(Suspect::Change(change)));
+            for change in changes {
+                self.suspect(Suspect::Change(change));
+            }
         }
         Ok(())
     }

@@ -159,7 +159,7 @@ impl SharedCorpus {
         let mut texts = self.texts.borrow_mut();
         if let Some(row) = row {
             let place = record_place(row)?;
-            if let Some(row) = pack(&place, &*texts.record(&place)?, rows)? {
+            if let Some(row) = pack(&place, &texts.record(&place)?, rows)? {
                 return Ok(row);
             }
         }

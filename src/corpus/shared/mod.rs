@@ -3,10 +3,11 @@
 //! In: articles, from any number of workers at a time. Out: their places, as one worker with a file
 //! would find them, but for the order in which they come.
 //!
-//! All that is said of one document lies in one row of the cluster: its copies, its contents with
-//! their sketches, its history. The rules of `clusters` and the judge work on a `Unit`, which reads
-//! such rows as they are asked for and writes those that have changed if nobody else has. Postings
-//! lead from keys to documents; only the root of a document has those of near-duplicates.
+//! All that is said of one document is one row: its copies, its contents with their sketches, its
+//! history. Most of it lies in a file, in a record; the cluster has where, and what has changed
+//! since. The rules of `clusters` and the judge work on a `Unit`, which reads such rows as they are
+//! asked for and writes those that have changed if nobody else has. Postings lead from keys to
+//! documents; only the root of a document has those of near-duplicates.
 
 mod bring;
 mod change;
