@@ -113,9 +113,7 @@ fn requests_to_one_address_take_turns_and_only_the_owner_gives_one_back() {
     std::thread::sleep(limits.span + Duration::from_millis(2));
     assert_eq!(take(&mut engine, 3), TurnAnswer::Got);
     let many = TurnLimits { gap: Duration::ZERO, most: 2, ..limits };
-    let all = engine.take_turns(&[turn(4), turn(5)], many).unwrap();
     let at = |address, token| TurnOf { address, token };
-    assert_eq!(all[1], TurnAnswer::Busy, "{all:?}");
     let other = engine.take_turns(&[at(7, 1), at(7, 2), at(7, 3)], many).unwrap();
     assert_eq!(other, [TurnAnswer::Got, TurnAnswer::Got, TurnAnswer::Busy]);
 }

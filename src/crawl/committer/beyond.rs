@@ -36,11 +36,12 @@ impl Committer<'_> {
         }
     }
 
-    /// Tells whether there is something to write that no page of this crawl has brought. If there
+    /// Tells whether there is something to write that no page of this crawl has brought, or nobody
+    /// has looked yet whether there is. If there
     /// is not, and nothing else is to be done, says so.
     pub(super) fn has_news(&self) -> bool {
         let Some(beyond) = &self.context.beyond else { return false };
-        if beyond.has_news() {
+        if !self.has_looked || beyond.has_news() {
             return true;
         }
         let longest = self.settings.limits.idle_wait_max.duration();
