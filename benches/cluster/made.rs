@@ -17,10 +17,11 @@ pub(crate) enum Kind {
     Race,
 }
 
-struct Words(u64);
+#[derive(Debug, Clone)]
+pub(crate) struct Words(pub(crate) u64);
 
 impl Words {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -16,9 +16,6 @@ use super::documents::{in_millis, step};
 use super::keys::partition_of;
 use super::{Engine, Error, Found, How, Look, Version, Write};
 
-/// Time in which a change must be decided.
-const SPAN: Duration = Duration::from_secs(10);
-
 /// Wait before a locked document is looked at again.
 const WAIT: Duration = Duration::from_millis(5);
 
@@ -45,13 +42,11 @@ impl Change {
         Self(name)
     }
 
-    fn partition(self) -> u64 {
+    /// Returns the partition in which it is noted.
+    #[must_use]
+    pub fn partition(self) -> u64 {
         let bytes: [u8; 8] = std::array::from_fn(|at| self.0[at] ^ self.0[8 + at]);
         partition_of(u64::from_be_bytes(bytes))
-    }
-
-    fn name(self) -> String {
-        format!("t{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -87,9 +82,15 @@ enum State {
 }
 
 impl Engine {
-    /// Writes several documents together. A document of no version is new; it may be pending.
-    pub fn write_together(&mut self, change: Change, writes: &[Write]) -> Result<Written, Error> {
-        self.ask_change(change, "u", in_millis(SPAN))?;
+    /// Writes several documents together; whether they are must be decided within `span`. A
+    /// document of no version is new; it may be pending.
+    pub fn write_together(
+        &mut self,
+        change: Change,
+        writes: &[Write],
+        span: Duration,
+    ) -> Result<Written, Error> {
+        self.ask_change(change, "u", in_millis(span))?;
         if !self.lock_all(change, writes)? {
             self.end_change(change, writes, false)?;
             return Ok(Written::None);
@@ -109,7 +110,7 @@ impl Engine {
 
     fn lock_all(&mut self, change: Change, writes: &[Write]) -> Result<bool, Error> {
         let steps = writes.iter().map(|write| step(write.document, vec![write.version.0.to_vec()]));
-        let answers = self.steps("lock", &[change.0.to_vec()], steps.collect())?;
+        let answers = self.steps("lock", &[change.0.to_vec(), self.name()], steps.collect())?;
         Ok(answers.iter().all(|answer| answer == b"+"))
     }
 
@@ -121,14 +122,12 @@ impl Engine {
             step(write.document, vec![row, keep.to_vec()])
         });
         self.steps("unlock", &[change.0.to_vec()], steps.collect())?;
-        let mut forget = cmd("DEL");
-        forget.arg(format!("{}{}", self.base(change.partition()), change.name()));
-        self.ask_one(forget).map(drop)
+        self.ask_change(change, "f", Vec::new()).map(drop)
     }
 
     fn ask_change(&mut self, change: Change, what: &str, more: Vec<u8>) -> Result<State, Error> {
         let mut call = self.function("change", change.partition());
-        call.arg(change.name()).arg(what).arg(more);
+        call.arg(&change.0[..]).arg(what).arg(more);
         let odd = || Error::Odd("a change has no state".to_owned());
         let Value::BulkString(state) = self.ask_one(call)? else { return Err(odd()) };
         match state.split_first() {
@@ -178,6 +177,28 @@ impl Engine {
                 let lock = [Write { document, version: Version::NONE, row: Vec::new() }];
                 self.end_change(change, &lock, false)
             }
+        }
+    }
+
+    /// Returns the changes of a partition that were begun and have not ended.
+    pub fn changes(&mut self, partition: u64) -> Result<Vec<Change>, Error> {
+        let mut keys = cmd("HKEYS");
+        keys.arg(format!("{}t", self.base(partition)));
+        let Value::Array(names) = self.ask_one(keys)? else { return Ok(Vec::new()) };
+        let names = names.into_iter().filter_map(|name| match name {
+            Value::BulkString(name) => Some(Change(name.try_into().ok()?)),
+            _ => None,
+        });
+        Ok(names.collect())
+    }
+
+    /// Ends a change that nobody else ends: one that was decided is carried out, one past its
+    /// deadline is dropped. Tells whether it has ended.
+    pub fn finish(&mut self, change: Change) -> Result<bool, Error> {
+        match self.ask_change(change, "x", Vec::new())? {
+            State::Undecided => Ok(false),
+            State::Done(writes) => self.end_change(change, &writes, true).map(|()| true),
+            State::Over => Ok(true),
         }
     }
 

@@ -73,6 +73,21 @@ pub enum Settled {
     Late,
 }
 
+/// What state a document is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is not there.
+    Nothing,
+    /// It was announced.
+    Pending,
+    /// It was announced, and is past its deadline since so long, or nobody minds it any more.
+    Late(Duration),
+    /// It has a row.
+    Live,
+    /// It has a row, and is locked by a change.
+    Locked([u8; 16]),
+}
+
 /// A row that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
@@ -104,16 +119,18 @@ fn live(value: &[u8]) -> Option<Live> {
 }
 
 impl Engine {
-    /// Announces documents: they are pending for so long.
-    pub fn announce(&mut self, documents: &[u64], span: Duration) -> Result<(), Error> {
+    /// Announces documents: they are pending for so long. Returns which are: another worker may
+    /// have been given the same number, when a primary was lost with its last writes.
+    pub fn announce(&mut self, documents: &[u64], span: Duration) -> Result<Vec<bool>, Error> {
         let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
-        self.steps("announce", &[in_millis(span)], steps).map(drop)
+        let answers = self.steps("announce", &[in_millis(span), self.name()], steps)?;
+        Ok(answers.iter().map(|answer| answer == b"+").collect())
     }
 
     /// Takes the marks off pending documents, before another look. Returns which still are pending.
     pub fn renew(&mut self, documents: &[u64], span: Duration) -> Result<Vec<bool>, Error> {
         let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
-        let answers = self.steps("renew", &[in_millis(span)], steps)?;
+        let answers = self.steps("renew", &[in_millis(span), self.name()], steps)?;
         Ok(answers.iter().map(|answer| answer == b"+").collect())
     }
 
@@ -124,15 +141,21 @@ impl Engine {
             How::Newer => b"w".to_vec(),
             How::Older => b"m".to_vec(),
         };
-        let steps = looks.iter().map(|look| step(look.document, vec![how(look.how)])).collect();
-        let answers = self.steps("look", &[], steps)?;
+        let answers = if looks.iter().all(|look| look.how == How::Read) {
+            // Also on a node that is full.
+            let steps = looks.iter().map(|look| step(look.document, Vec::new())).collect();
+            self.steps("read", &[], steps)?
+        } else {
+            let steps = looks.iter().map(|look| step(look.document, vec![how(look.how)]));
+            self.steps("look", &[], steps.collect())?
+        };
         answers.iter().map(|value| found(value)).collect()
     }
 
     /// Makes pending documents live.
     pub fn settle(&mut self, rows: Vec<Write>) -> Result<Vec<Settled>, Error> {
         let steps = rows.into_iter().map(|write| step(write.document, vec![write.row])).collect();
-        let answers = self.steps("settle", &[], steps)?;
+        let answers = self.steps("settle", &[self.name()], steps)?;
         let settled = answers.iter().map(|answer| match answer.as_slice() {
             b"+" => Ok(Settled::Live),
             b"m" => Ok(Settled::Marked),
@@ -145,7 +168,7 @@ impl Engine {
     /// Forgets documents that were announced and are not wanted.
     pub fn withdraw(&mut self, documents: &[u64]) -> Result<(), Error> {
         let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
-        self.steps("withdraw", &[], steps).map(drop)
+        self.steps("withdraw", &[self.name()], steps).map(drop)
     }
 
     /// Writes documents, each unless somebody has written it since it was read. Returns which were.
@@ -159,11 +182,12 @@ impl Engine {
 
     /// Takes so many numbers that nobody else gets; returns the first one.
     pub fn numbers(&mut self, count: u64) -> Result<u64, Error> {
-        let mut take = cmd("INCRBY");
-        take.arg(format!("{}next", self.base(0))).arg(count);
+        let mut take = self.function("numbers", 0);
+        take.arg(count).arg(self.last_number);
         match self.ask_one(take)? {
-            Value::Int(last) if last >= 0 && last.cast_unsigned() <= NUMBER_MAX => {
-                Ok(last.cast_unsigned() - count + 1)
+            Value::Int(last) if last > 0 && last.cast_unsigned() <= NUMBER_MAX => {
+                self.last_number = last.cast_unsigned();
+                Ok(self.last_number - count + 1)
             }
             other => Err(Error::Odd(format!("no number is left: {other:?}"))),
         }
@@ -233,38 +257,70 @@ impl Engine {
         Ok(due)
     }
 
-    /// Calls `each` with the numbers of all documents, also of pending ones, some at a time.
-    /// Documents that come or go meanwhile may be missing.
-    pub fn each_document(
-        &mut self,
-        mut each: impl FnMut(&mut Self, Vec<u64>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        // Hashes are numbered: the last one is where the last number is.
-        for hash in 0..=self.last_hash()? {
-            let name = DocumentPlace::hash(hash);
-            let commands = partitions().map(|partition| {
-                let mut keys = cmd("HKEYS");
-                keys.arg(format!("{}{name}", self.base(partition)));
-                keys
-            });
-            let commands: Vec<_> = commands.collect();
-            let mut numbers = Vec::new();
-            for (partition, fields) in partitions().zip(self.ask(&commands)?) {
-                let Value::Array(fields) = fields else { continue };
-                numbers.extend(fields.iter().filter_map(|field| match field {
-                    Value::BulkString(field) => DocumentPlace::number(partition, hash, field),
-                    _ => None,
-                }));
-            }
-            if !numbers.is_empty() {
-                each(self, numbers)?;
-            }
+    /// Returns the numbers of all documents of the hashes of a number in all partitions, also of
+    /// pending ones, in their order.
+    pub fn documents_in(&mut self, hash: u64) -> Result<Vec<u64>, Error> {
+        let name = DocumentPlace::hash(hash);
+        let commands = partitions().map(|partition| {
+            let mut keys = cmd("HKEYS");
+            keys.arg(format!("{}{name}", self.base(partition)));
+            keys
+        });
+        let commands: Vec<_> = commands.collect();
+        let mut numbers = Vec::new();
+        for (partition, fields) in partitions().zip(self.ask(&commands)?) {
+            let Value::Array(fields) = fields else { continue };
+            numbers.extend(fields.iter().filter_map(|field| match field {
+                Value::BulkString(field) => DocumentPlace::number(partition, hash, field),
+                _ => None,
+            }));
         }
-        Ok(())
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
-    /// The number of the last hash that a partition may have.
-    fn last_hash(&mut self) -> Result<u64, Error> {
+    /// Tells what state documents are in, without their rows.
+    pub fn states(&mut self, documents: &[u64]) -> Result<Vec<State>, Error> {
+        let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
+        let answers = self.steps("states", &[], steps)?;
+        let odd = || Error::Odd("a document has no state".to_owned());
+        let states = answers.iter().map(|state| match state.split_first() {
+            None => Some(State::Nothing),
+            Some((b'l', _)) => Some(State::Live),
+            Some((b'g', _)) => Some(State::Late(Duration::ZERO)),
+            Some((b'k', change)) => Some(State::Locked(change.try_into().ok()?)),
+            Some((b'p', left)) => {
+                let left: i64 = std::str::from_utf8(left).ok()?.parse().ok()?;
+                let late = || State::Late(Duration::from_millis(left.unsigned_abs()));
+                Some(if left < 0 { late() } else { State::Pending })
+            }
+            Some(_) => None,
+        });
+        states.map(|state| state.ok_or_else(odd)).collect()
+    }
+
+    /// Forgets documents that were announced and are past their deadline since so long. Returns
+    /// which were.
+    pub fn expire(&mut self, documents: &[u64], since: Duration) -> Result<Vec<bool>, Error> {
+        let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
+        let answers = self.steps("expire", &[in_millis(since)], steps)?;
+        Ok(answers.iter().map(|answer| answer == b"+").collect())
+    }
+
+    /// Tells which documents are noted for a second look.
+    pub fn are_due(&mut self, documents: &[u64]) -> Result<Vec<bool>, Error> {
+        let commands = documents.iter().map(|document| {
+            let mut has = cmd("SISMEMBER");
+            has.arg(format!("{}due", self.base(DocumentPlace::of(*document).partition)));
+            has.arg(*document);
+            has
+        });
+        let commands: Vec<_> = commands.collect();
+        Ok(self.ask(&commands)?.iter().map(|answer| *answer == Value::Int(1)).collect())
+    }
+
+    /// Returns the number of the last hash that a partition may have.
+    pub fn last_hash(&mut self) -> Result<u64, Error> {
         let mut read = cmd("GET");
         read.arg(format!("{}next", self.base(0)));
         let digits = match self.ask_one(read)? {

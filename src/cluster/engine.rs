@@ -5,17 +5,22 @@
 //! it was done.
 
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use redis::cluster::{ClusterClient, ClusterConnection, ClusterPipeline};
-use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
+use redis::cluster_routing::{
+    MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo, SingleNodeRoutingInfo,
+};
 use redis::{
     Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisConnectionInfo,
     TlsCertificates, Value, cmd,
 };
 
+use super::keys::{partitions, slot_of};
 use super::{Error, Node, Settings};
 
 /// The functions that the cluster runs for us.
@@ -50,6 +55,12 @@ pub struct Engine {
     /// None after a failure: what a node has not answered yet must not be taken for another answer.
     connection: Option<ClusterConnection>,
     traffic: Traffic,
+    /// What it announces has this behind it: no two engines have the same.
+    name: u64,
+    /// The last number that it was given.
+    pub(super) last_number: u64,
+    /// For each partition the number of its node; none if that must be asked.
+    owners: Option<Arc<[u32]>>,
 }
 
 impl fmt::Debug for Engine {
@@ -75,8 +86,16 @@ impl Engine {
             builder = builder.certs(certificates(path)?);
         }
         let client = builder.build().map_err(|error| Error::of(&error))?;
-        let (connection, traffic) = (None, Traffic::default());
-        let mut engine = Self { settings: settings.clone(), client, connection, traffic };
+        let mut engine = Self {
+            settings: settings.clone(),
+            client,
+            connection: None,
+            traffic: Traffic::default(),
+            // Keyed by the random numbers of the system.
+            name: RandomState::new().build_hasher().finish(),
+            last_number: 0,
+            owners: None,
+        };
         engine.load()?;
         Ok(engine)
     }
@@ -102,6 +121,41 @@ impl Engine {
             let routing = RoutingInfo::MultiNode((all, Some(ResponsePolicy::AllSucceeded)));
             engine.connection()?.route_command(&load, routing).map(drop)
         })
+    }
+
+    /// What tells its announcements from those of others.
+    pub(super) fn name(&self) -> Vec<u8> {
+        format!("{:x}", self.name).into_bytes()
+    }
+
+    /// For each partition the number of the node that has it: what is asked of one node goes
+    /// there together.
+    pub(super) fn owners(&mut self) -> Result<Arc<[u32]>, Error> {
+        if let Some(owners) = &self.owners {
+            return Ok(Arc::clone(owners));
+        }
+        let mut slots = cmd("CLUSTER");
+        slots.arg("SLOTS");
+        let told = self.patiently(|engine| {
+            let routing = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+            engine.connection()?.route_command(&slots, routing)
+        })?;
+        let mut owners: Vec<u32> = Vec::new();
+        for partition in partitions() {
+            let owner = range_of(&told, slot_of(partition));
+            // What no node serves is asked by itself, and found missing.
+            owners.push(owner.unwrap_or(u32::MAX - partition as u32));
+        }
+        let owners: Arc<[u32]> = owners.into();
+        self.owners = Some(Arc::clone(&owners));
+        Ok(owners)
+    }
+
+    /// Has the nodes of all partitions asked for again.
+    pub(super) fn forget_owners(&mut self) {
+        tracing::warn!("slots have moved");
+        self.owners = None;
+        sleep(WAIT);
     }
 
     /// Sends commands, each to the node of its key, and returns the answers in their order.
@@ -152,6 +206,9 @@ impl Engine {
             self.connection = None;
             let lacks = error.to_string().contains("Function not found");
             let told = Error::of(&error);
+            if let Error::Moved(_) = told {
+                return Err(told);
+            }
             let passes = lacks || matches!(told, Error::Down(_) | Error::Unreachable(_));
             if !passes && !error.is_cluster_error() {
                 return Err(told);
@@ -182,6 +239,26 @@ impl Engine {
             self.connection = None;
         }
     }
+}
+
+/// Which of the ranges of slots that a node told of has a slot: the first one of the same node.
+fn range_of(told: &Value, slot: u16) -> Option<u32> {
+    let Value::Array(ranges) = told else { return None };
+    let parts = |range: &Value| match range {
+        Value::Array(parts) => match parts.as_slice() {
+            [Value::Int(from), Value::Int(to), Value::Array(node), ..] => {
+                Some((*from, *to, node.get(2).cloned()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let slot = i64::from(slot);
+    let node = ranges.iter().filter_map(parts).find(|(from, to, _)| (*from..=*to).contains(&slot));
+    let node = node?.2?;
+    let first =
+        ranges.iter().position(|range| parts(range).is_some_and(|p| p.2.as_ref() == Some(&node)));
+    first.map(|at| at as u32)
 }
 
 /// Bytes of an answer.

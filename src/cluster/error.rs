@@ -72,6 +72,12 @@ pub enum Error {
         /// What was given.
         given: String,
     },
+    /// Slots have moved to other nodes again and again.
+    #[error(
+        "slots of the cluster move all the time ({0}): run again when no slots are moved, see \
+         `redis-cli --cluster check`"
+    )]
+    Moved(String),
     /// The answer to a command makes no sense.
     #[error("the cluster answers what it should not: {0}")]
     Odd(String),
@@ -86,6 +92,7 @@ impl Error {
         let text = error.to_string();
         match error.code() {
             Some("CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "TRYAGAIN") => Self::Down(text),
+            _ if text.contains("non local key") => Self::Moved(text),
             Some("OOM") => Self::Full(text),
             // Of many commands, the text alone tells.
             _ if text.contains("OOM") && text.contains("maxmemory") => Self::Full(text),

@@ -1,13 +1,15 @@
-#!lua name=uniqcrawl_1
+#!lua name=uniqcrawl_2
 -- What a crawl asks of its cluster, each step atomic on one slot. Every function may be sent a second time when
 -- its answer was lost: the second call changes nothing and answers the same.
 --
--- KEYS[1] is the start of all names of a partition: the prefix of the crawl and the tag of the slot.
+-- KEYS[1] is in a slot of the node that is asked. ARGV of most functions: arguments of the function, then for each
+-- partition, all of this node: the start of its names (the prefix of the crawl and the tag of the slot), how many
+-- steps follow, and the arguments of each. Answers come in the order of the steps.
 --
--- Postings lie in buckets, strings of entries of one width: the rest of a key, then the number of a document (5
--- bytes). Documents lie in hashes of 16, each with a letter for its state in front:
---   p deadline   pending: announced, not decided
---   m deadline   the same, marked: an older one was announced since, so that it must look again
+-- Postings lie in fields of hashes, as entries of one width: the rest of a key, then the number of a document (5
+-- bytes). Documents lie in hashes of 64, each with a letter for its state in front:
+--   p deadline:by   pending: announced by a worker, not decided
+--   m deadline:by   the same, marked: an older one was announced since, so that it must look again
 --   g            its deadline has passed: whoever looked took no notice of it
 --   l version row   live; the version has 4 bytes
 --   k change (16 bytes) live...   locked by a change of several documents
@@ -15,140 +17,331 @@
 local ID = 5
 local MATCHES_MAX = 64
 
+-- Entries of fingerprints in a field; what comes later is appended to a string of its own.
+local NEAR_MAX = 64
+local NEAR_WIDTH = 6 + ID
+
+-- Entries of other keys: 3 bytes of the key.
+local REST = 3
+local WIDTH = REST + ID
+
 local function now()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
+-- Does `work(base, i)` for each step, whose arguments begin at `i`, and answers with what it returns.
+local function each(args, first, width, work)
+  local answers, at = {}, first
+  while at <= #args do
+    local base, last = args[at], at + 1 + tonumber(args[at + 1]) * width
+    for i = at + 2, last, width do answers[#answers + 1] = work(base, i) end
+    at = last + 1
+  end
+  return answers
+end
+
 -- Where an entry begins with some bytes, from a place on; nil if nowhere.
-local function find(bucket, bytes, width, from)
-  local at = string.find(bucket, bytes, from, true)
+local function find(entries, bytes, width, from)
+  local at = string.find(entries, bytes, from, true)
   while at and (at - 1) % width ~= 0 do
-    at = string.find(bucket, bytes, at + 1, true)
+    at = string.find(entries, bytes, at + 1, true)
   end
   return at
 end
 
--- ARGV: bucket, rest, document or '' to look only, ... Adds entries, and answers for each what was there: of
--- fingerprints (bucket n...) all, of other keys the documents of the same key.
-local function post(keys, args)
-  local answers = {}
-  for i = 1, #args, 3 do
-    local name, rest, id = keys[1] .. args[i], args[i + 1], args[i + 2]
-    local width = #rest + ID
-    local bucket = redis.call('GET', name) or ''
-    if string.byte(args[i]) == 110 then
-      if id ~= '' and not find(bucket, rest .. id, width, 1) then
-        redis.call('APPEND', name, rest .. id)
+-- The hashes of a kind of keys grow by one at a time: which of `count` an entry is in.
+local function hash_of(entry, count)
+  if count == 1 then return 0 end
+  local a, b, c = string.byte(entry, 1, REST)
+  local key, level = a * 65536 + b * 256 + c, 1
+  while level * 2 <= count do level = level * 2 end
+  local at = key % (level * 2)
+  if at >= count then at = at - level end
+  return at
+end
+
+local function hash_name(base, kind, at)
+  if at == 0 then return base .. kind end
+  return base .. kind .. ':' .. at
+end
+
+-- How many hashes the kinds of keys of a partition have. Each has 6 bytes in one string: its name, and the number.
+local function read_counts(base)
+  local text, counts = redis.call('GET', base .. 'b') or '', {}
+  for at = 1, #text, 6 do
+    counts[string.sub(text, at, at + 2)] = struct.unpack('>I3', string.sub(text, at + 3, at + 5))
+  end
+  return counts
+end
+
+local function write_counts(base, counts)
+  local text = {}
+  for kind, count in pairs(counts) do text[#text + 1] = kind .. struct.pack('>I3', count) end
+  table.sort(text)
+  redis.call('SET', base .. 'b', table.concat(text))
+end
+
+-- Makes one more hash of a kind: half of the entries of one other go there.
+local function split(base, kind, count)
+  local level = 1
+  while level * 2 <= count do level = level * 2 end
+  local name, new = hash_name(base, kind, count - level), hash_name(base, kind, count)
+  local all, stays, goes = redis.call('HGETALL', name), {}, {}
+  for i = 1, #all, 2 do
+    local stay, go = {}, {}
+    for at = 1, #all[i + 1], WIDTH do
+      local entry = string.sub(all[i + 1], at, at + WIDTH - 1)
+      local to = hash_of(entry, count + 1) == count and go or stay
+      to[#to + 1] = entry
+    end
+    for to, entries in pairs({ [stays] = stay, [goes] = go }) do
+      if #entries > 0 then
+        to[#to + 1] = all[i]
+        to[#to + 1] = table.concat(entries)
       end
-      answers[#answers + 1] = bucket
+    end
+  end
+  redis.call('DEL', name)
+  if #stays > 0 then redis.call('HSET', name, unpack(stays)) end
+  if #goes > 0 then redis.call('HSET', new, unpack(goes)) end
+end
+
+-- A posting is one argument: kind (3 bytes), field (1), rest; of a document also how many hashes of its kind there
+-- should be (3, not of fingerprints), and its number.
+local function post_near(base, arg)
+  local name, field = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4)
+  local entry = string.sub(arg, 5)
+  local found = redis.call('HGET', name, field) or ''
+  local isfull = #found >= NEAR_MAX * NEAR_WIDTH
+  local more = isfull and redis.call('GET', name .. ':' .. string.byte(field)) or ''
+  if #entry == NEAR_WIDTH and not find(found, entry, NEAR_WIDTH, 1) and not find(more, entry, NEAR_WIDTH, 1) then
+    if isfull then
+      redis.call('APPEND', name .. ':' .. string.byte(field), entry)
     else
-      local found, mine = {}, false
-      local at = find(bucket, rest, width, 1)
-      while at and #found < MATCHES_MAX do
-        local other = string.sub(bucket, at + #rest, at + width - 1)
-        if other == id then mine = true else found[#found + 1] = other end
-        at = find(bucket, rest, width, at + width)
-      end
-      if id ~= '' and not mine and #found < MATCHES_MAX then
-        redis.call('APPEND', name, rest .. id)
-      end
-      answers[#answers + 1] = table.concat(found)
+      redis.call('HSET', name, field, found .. entry)
     end
   end
-  return answers
+  return found .. more
 end
 
--- ARGV: bucket, rest, document, ... Removes entries.
+local function post_equal(base, arg, counts)
+  local kind, field, rest = string.sub(arg, 1, 3), string.sub(arg, 4, 4), string.sub(arg, 5, 4 + REST)
+  local id, count = string.sub(arg, 8 + REST), counts[kind] or 1
+  if id ~= '' and struct.unpack('>I3', string.sub(arg, 5 + REST, 7 + REST)) > count then
+    split(base, kind, count)
+    count = count + 1
+    counts[kind] = count
+    write_counts(base, counts)
+  end
+  local name = hash_name(base, kind, hash_of(rest, count))
+  local entries = redis.call('HGET', name, field) or ''
+  local found, mine = {}, false
+  local at = find(entries, rest, WIDTH, 1)
+  while at and #found < MATCHES_MAX do
+    local other = string.sub(entries, at + REST, at + WIDTH - 1)
+    if other == id then mine = true else found[#found + 1] = other end
+    at = find(entries, rest, WIDTH, at + WIDTH)
+  end
+  if id ~= '' and not mine and #found < MATCHES_MAX then
+    redis.call('HSET', name, field, entries .. rest .. id)
+  end
+  return table.concat(found)
+end
+
+-- Steps of one argument: a posting. Adds those of documents, and answers for each what was there: of fingerprints
+-- all of the same first bits, of other keys the documents of the same key.
+local function post(keys, args)
+  local base, counts
+  return each(args, 1, 1, function(of, i)
+    if string.byte(args[i]) == 110 then return post_near(of, args[i]) end
+    if of ~= base then base, counts = of, read_counts(of) end
+    return post_equal(of, args[i], counts)
+  end)
+end
+
+local function without(entries, at, width)
+  return string.sub(entries, 1, at - 1) .. string.sub(entries, at + width)
+end
+
+local function set_field(name, field, entries)
+  if entries == '' then redis.call('HDEL', name, field) else redis.call('HSET', name, field, entries) end
+end
+
+local function set_string(name, entries)
+  if entries == '' then redis.call('DEL', name) else redis.call('SET', name, entries) end
+end
+
+local function unpost_near(base, arg)
+  local name, field, entry = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4), string.sub(arg, 5)
+  local more_name = name .. ':' .. string.byte(field)
+  local found, more = redis.call('HGET', name, field) or '', ''
+  if #found >= NEAR_MAX * NEAR_WIDTH then more = redis.call('GET', more_name) or '' end
+  local at = find(found, entry, NEAR_WIDTH, 1)
+  if at then
+    found = without(found, at, NEAR_WIDTH)
+    if more ~= '' then
+      -- A field that is not full has no string.
+      found = found .. string.sub(more, -NEAR_WIDTH)
+      set_string(more_name, string.sub(more, 1, -NEAR_WIDTH - 1))
+    end
+    return set_field(name, field, found)
+  end
+  at = find(more, entry, NEAR_WIDTH, 1)
+  if at then set_string(more_name, without(more, at, NEAR_WIDTH)) end
+end
+
+-- Steps as those of post, each of a document. Removes postings.
 local function unpost(keys, args)
-  for i = 1, #args, 3 do
-    local name, entry = keys[1] .. args[i], args[i + 1] .. args[i + 2]
-    local bucket = redis.call('GET', name) or ''
-    local at = find(bucket, entry, #entry, 1)
-    if at then
-      local left = string.sub(bucket, 1, at - 1) .. string.sub(bucket, at + #entry)
-      if left == '' then redis.call('DEL', name) else redis.call('SET', name, left) end
+  local base, counts
+  return each(args, 1, 1, function(of, i)
+    local arg = args[i]
+    if string.byte(arg) == 110 then
+      unpost_near(of, arg)
+      return ''
     end
-  end
-  return 1
+    if of ~= base then base, counts = of, read_counts(of) end
+    local kind, field, rest = string.sub(arg, 1, 3), string.sub(arg, 4, 4), string.sub(arg, 5, 4 + REST)
+    local name = hash_name(of, kind, hash_of(rest, counts[kind] or 1))
+    local entries = redis.call('HGET', name, field) or ''
+    local at = find(entries, rest .. string.sub(arg, 8 + REST), WIDTH, 1)
+    if at then set_field(name, field, without(entries, at, WIDTH)) end
+    return ''
+  end)
 end
 
--- ARGV: ms until the deadline, then hash, field, ... Announces documents.
+-- Steps: kind, hash (n for a string of fingerprints). Answers with all entries of a hash, behind the letter of
+-- their field; a string has its own. With the number of hashes in front.
+local function entries(keys, args)
+  return each(args, 1, 2, function(base, i)
+    local kind, at = args[i], tonumber(args[i + 1])
+    local count = read_counts(base)[kind] or 1
+    local all, told = redis.call('HGETALL', hash_name(base, kind, at)), { struct.pack('>I3', count) }
+    for j = 1, #all, 2 do
+      local found = all[j + 1]
+      if string.byte(kind) == 110 and #found >= NEAR_MAX * NEAR_WIDTH then
+        found = found .. (redis.call('GET', base .. kind .. ':' .. string.byte(all[j])) or '')
+      end
+      told[#told + 1] = all[j] .. struct.pack('>I4', #found) .. found
+    end
+    return table.concat(told)
+  end)
+end
+
+local function deadline_of(value)
+  return tonumber(string.match(value, '^.(%d+)'))
+end
+
+-- Whether a document is pending, and announced by a worker: a number may have been given twice, by a primary that
+-- was lost and by its replica.
+local function is_pending(value, by)
+  local state = string.byte(value)
+  return (state == 112 or state == 109) and string.sub(value, -#by - 1) == ':' .. by
+end
+
+-- ms until the deadline, worker; steps: hash, field. Announces documents. Answers + if the number is free.
 local function announce(keys, args)
-  local deadline = now() + tonumber(args[1])
-  for i = 2, #args, 2 do
-    redis.call('HSETNX', keys[1] .. args[i], args[i + 1], 'p' .. string.format('%.0f', deadline))
-  end
-  return 1
+  local value = 'p' .. string.format('%.0f', now() + tonumber(args[1])) .. ':' .. args[2]
+  return each(args, 3, 2, function(base, i)
+    local name, field = base .. args[i], args[i + 1]
+    if redis.call('HSETNX', name, field, value) == 1 then return '+' end
+    return is_pending(redis.call('HGET', name, field) or '', args[2]) and '+' or '-'
+  end)
 end
 
--- ARGV: hash, field, how, ... Answers what is there. How: r to read; w for somebody newer, who waits for what is
--- pending; m for somebody older, who marks it and goes on.
+-- Steps: hash, field. Answers what is there.
+local function read(keys, args)
+  return each(args, 1, 2, function(base, i)
+    local value = redis.call('HGET', base .. args[i], args[i + 1]) or ''
+    local state = string.byte(value)
+    if state == 112 or state == 109 then return 'p' end
+    return value
+  end)
+end
+
+-- Steps: hash, field. Answers the states of documents without their rows: `p` with the ms that it has left, `g`,
+-- `l`, `k` with its change, or nothing.
+local function states(keys, args)
+  local time = now()
+  return each(args, 1, 2, function(base, i)
+    local value = redis.call('HGET', base .. args[i], args[i + 1]) or ''
+    local state = string.sub(value, 1, 1)
+    if state == 'p' or state == 'm' then return 'p' .. string.format('%.0f', deadline_of(value) - time) end
+    if state == 'k' then return string.sub(value, 1, 17) end
+    return state
+  end)
+end
+
+-- Steps: hash, field, how. Answers what is there. How: w for somebody newer, who waits for what is pending; m for
+-- somebody older, who marks it and goes on.
 local function look(keys, args)
-  local answers, time = {}, now()
-  for i = 1, #args, 3 do
-    local name, field, how = keys[1] .. args[i], args[i + 1], args[i + 2]
+  local time = now()
+  return each(args, 1, 3, function(base, i)
+    local name, field, how = base .. args[i], args[i + 1], args[i + 2]
+    local value = redis.call('HGET', name, field) or ''
+    local state = string.byte(value)
+    if state ~= 112 and state ~= 109 then return value end
+    if how == 'r' then return 'p' end
+    if deadline_of(value) < time then
+      redis.call('HSET', name, field, 'g')
+      return 'g'
+    end
+    if how == 'w' then return 'w' end
+    redis.call('HSET', name, field, 'm' .. string.sub(value, 2))
+    return 'n'
+  end)
+end
+
+-- ms until the deadline, worker; steps: hash, field. Takes marks off, before another look.
+local function renew(keys, args)
+  local value = 'p' .. string.format('%.0f', now() + tonumber(args[1])) .. ':' .. args[2]
+  return each(args, 3, 2, function(base, i)
+    local name, field = base .. args[i], args[i + 1]
+    if not is_pending(redis.call('HGET', name, field) or '', args[2]) then return 'g' end
+    redis.call('HSET', name, field, value)
+    return '+'
+  end)
+end
+
+-- Worker; steps: hash, field, row. Makes pending documents live. Answers + if it is, m if it is marked, g if it is
+-- late.
+local function settle(keys, args)
+  return each(args, 2, 3, function(base, i)
+    local name, field, row = base .. args[i], args[i + 1], 'l' .. struct.pack('>I4', 1) .. args[i + 2]
+    local value = redis.call('HGET', name, field) or ''
+    if is_pending(value, args[1]) then
+      if string.byte(value) == 109 then return 'm' end
+      redis.call('HSET', name, field, row)
+      return '+'
+    end
+    -- It was sent before, or is the document of somebody else.
+    return (value == row or string.sub(value, 18) == row) and '+' or 'g'
+  end)
+end
+
+-- Worker; steps: hash, field. Forgets what was announced and is not wanted.
+local function withdraw(keys, args)
+  return each(args, 2, 2, function(base, i)
+    local name, field = base .. args[i], args[i + 1]
+    local value = redis.call('HGET', name, field) or ''
+    if value == 'g' or is_pending(value, args[1]) then redis.call('HDEL', name, field) end
+    return ''
+  end)
+end
+
+-- ms; steps: hash, field. Forgets what was announced and is past its deadline since so many ms. Answers + if it was.
+local function expire(keys, args)
+  local time = now() - tonumber(args[1])
+  return each(args, 2, 2, function(base, i)
+    local name, field = base .. args[i], args[i + 1]
     local value = redis.call('HGET', name, field) or ''
     local state = string.sub(value, 1, 1)
-    if state == 'p' or state == 'm' then
-      if how == 'r' then
-        value = 'p'
-      elseif tonumber(string.sub(value, 2)) < time then
-        redis.call('HSET', name, field, 'g')
-        value = 'g'
-      elseif how == 'w' then
-        value = 'w'
-      else
-        redis.call('HSET', name, field, 'm' .. string.sub(value, 2))
-        value = 'n'
-      end
+    if state == 'g' or (state == 'p' or state == 'm') and deadline_of(value) < time then
+      redis.call('HDEL', name, field)
+      return '+'
     end
-    answers[#answers + 1] = value
-  end
-  return answers
-end
-
--- ARGV: ms until the deadline, then hash, field, ... Takes marks off, before another look.
-local function renew(keys, args)
-  local deadline, answers = 'p' .. string.format('%.0f', now() + tonumber(args[1])), {}
-  for i = 2, #args, 2 do
-    local name, field = keys[1] .. args[i], args[i + 1]
-    local state = string.sub(redis.call('HGET', name, field) or '', 1, 1)
-    if state == 'p' or state == 'm' then
-      redis.call('HSET', name, field, deadline)
-      answers[#answers + 1] = '+'
-    else
-      answers[#answers + 1] = 'g'
-    end
-  end
-  return answers
-end
-
--- ARGV: hash, field, row, ... Makes pending documents live. Answers + if it is, m if it is marked, g if it is late.
-local function settle(keys, args)
-  local answers = {}
-  for i = 1, #args, 3 do
-    local name, field, row = keys[1] .. args[i], args[i + 1], args[i + 2]
-    local state = string.sub(redis.call('HGET', name, field) or 'g', 1, 1)
-    if state == 'p' then
-      redis.call('HSET', name, field, 'l' .. struct.pack('>I4', 1) .. row)
-      state = '+'
-    elseif state == 'l' or state == 'k' then
-      state = '+'
-    end
-    answers[#answers + 1] = state
-  end
-  return answers
-end
-
--- ARGV: hash, field, ... Forgets what was announced and is not wanted.
-local function withdraw(keys, args)
-  for i = 1, #args, 2 do
-    local name, field = keys[1] .. args[i], args[i + 1]
-    local state = string.sub(redis.call('HGET', name, field) or 'l', 1, 1)
-    if state ~= 'l' and state ~= 'k' then redis.call('HDEL', name, field) end
-  end
-  return 1
+    return '-'
+  end)
 end
 
 -- The row of the version after this one; of an empty row, nothing.
@@ -160,55 +353,46 @@ local function put(name, field, version, row)
   end
 end
 
--- ARGV: hash, field, version, row or '', ... Writes live documents if they are of that version.
+-- Steps: hash, field, version, row or ''. Writes live documents if they are of that version.
 local function write(keys, args)
-  local answers = {}
-  for i = 1, #args, 4 do
-    local name, field, version, row = keys[1] .. args[i], args[i + 1], args[i + 2], args[i + 3]
+  return each(args, 1, 4, function(base, i)
+    local name, field, version, row = base .. args[i], args[i + 1], args[i + 2], args[i + 3]
     local value = redis.call('HGET', name, field) or ''
     local state, its = string.sub(value, 1, 1), string.sub(value, 2, 5)
-    local answer = '-'
     if state == 'l' and its == version then
       put(name, field, version, row)
-      answer = '+'
-    elseif row == '' and value == '' then
-      answer = '+'
-    elseif state == 'l' and string.sub(value, 6) == row
-      and struct.unpack('>I4', its) == struct.unpack('>I4', version) + 1 then
-      answer = '+'
+      return '+'
     end
-    answers[#answers + 1] = answer
-  end
-  return answers
+    if row == '' and value == '' then return '+' end
+    local isdone = state == 'l' and string.sub(value, 6) == row
+      and struct.unpack('>I4', its) == struct.unpack('>I4', version) + 1
+    return isdone and '+' or '-'
+  end)
 end
 
--- ARGV: change, then hash, field, version, ... Locks live documents for a change of several; of version 0, one that
--- is not there yet, or pending.
+-- The change, worker; steps: hash, field, version. Locks live documents for a change of several; of version 0, one that is
+-- not there yet, or pending.
 local function lock(keys, args)
-  local answers, change = {}, args[1]
-  for i = 2, #args, 3 do
-    local name, field, version = keys[1] .. args[i], args[i + 1], args[i + 2]
+  local change = args[1]
+  return each(args, 3, 3, function(base, i)
+    local name, field, version = base .. args[i], args[i + 1], args[i + 2]
     local value = redis.call('HGET', name, field) or ''
-    local answer = '-'
     if string.sub(value, 1, 1) == 'l' and string.sub(value, 2, 5) == version then
       redis.call('HSET', name, field, 'k' .. change .. value)
-      answer = '+'
-    elseif version == string.rep('\0', 4) and (value == '' or string.sub(value, 1, 1) == 'p') then
+    elseif version == string.rep('\0', 4) and (value == '' or string.byte(value) == 112 and is_pending(value, args[2])) then
       redis.call('HSET', name, field, 'k' .. change .. 'l' .. version)
-      answer = '+'
-    elseif string.sub(value, 1, 17) == 'k' .. change then
-      answer = '+'
+    elseif string.sub(value, 1, 17) ~= 'k' .. change then
+      return '-'
     end
-    answers[#answers + 1] = answer
-  end
-  return answers
+    return '+'
+  end)
 end
 
--- ARGV: change, then hash, field, row or '', keep (1 to leave the document as it was), ... Ends locks.
+-- The change; steps: hash, field, row or '', keep (1 to leave the document as it was). Ends locks.
 local function unlock(keys, args)
   local change = 'k' .. args[1]
-  for i = 2, #args, 4 do
-    local name, field, row, keep = keys[1] .. args[i], args[i + 1], args[i + 2], args[i + 3]
+  return each(args, 2, 4, function(base, i)
+    local name, field, row, keep = base .. args[i], args[i + 1], args[i + 2], args[i + 3]
     local value = redis.call('HGET', name, field) or ''
     if string.sub(value, 1, 17) == change then
       if keep ~= '1' then
@@ -219,38 +403,67 @@ local function unlock(keys, args)
         redis.call('HSET', name, field, string.sub(value, 18))
       end
     end
-  end
-  return 1
+    return ''
+  end)
 end
 
--- ARGV: name, what, ms or rows. Begins (u), decides (c with its rows, a for nothing, x for nothing if it is late)
--- or reads (r) a change of several documents. Answers its state: u, c with its rows, a.
+-- KEYS[1] is the start of all names of a partition. ARGV: change, what, ms or rows. Begins (u), decides (c with its
+-- rows, x for nothing if it is late) or forgets (f) a change of several documents. Answers its state: u, c with its
+-- rows, a.
 local function change(keys, args)
-  local name, what = keys[1] .. args[1], args[2]
-  if what == 'u' then
-    redis.call('SET', name, 'u' .. string.format('%.0f', now() + tonumber(args[3])), 'NX')
+  local name, field, what = keys[1] .. 't', args[1], args[2]
+  if what == 'f' then
+    redis.call('HDEL', name, field)
+    return 'a'
   end
-  local value = redis.call('GET', name) or 'a'
+  if what == 'u' then
+    redis.call('HSETNX', name, field, 'u' .. string.format('%.0f', now() + tonumber(args[3])))
+  end
+  local value = redis.call('HGET', name, field) or 'a'
   if string.sub(value, 1, 1) == 'u' then
     if what == 'c' then
       value = 'c' .. args[3]
-      redis.call('SET', name, value)
-    elseif what == 'a' or what == 'x' and tonumber(string.sub(value, 2)) < now() then
+      redis.call('HSET', name, field, value)
+    elseif what == 'x' and tonumber(string.sub(value, 2)) < now() then
       value = 'a'
-      redis.call('DEL', name)
+      redis.call('HDEL', name, field)
     end
   end
   return value
 end
 
-redis.register_function('uniqcrawl_1_post', post)
-redis.register_function('uniqcrawl_1_unpost', unpost)
-redis.register_function('uniqcrawl_1_announce', announce)
-redis.register_function('uniqcrawl_1_look', look)
-redis.register_function('uniqcrawl_1_renew', renew)
-redis.register_function('uniqcrawl_1_settle', settle)
-redis.register_function('uniqcrawl_1_withdraw', withdraw)
-redis.register_function('uniqcrawl_1_write', write)
-redis.register_function('uniqcrawl_1_lock', lock)
-redis.register_function('uniqcrawl_1_unlock', unlock)
-redis.register_function('uniqcrawl_1_change', change)
+-- KEYS[1] is the start of all names of a partition. ARGV: how many numbers are taken, and the last one that is known
+-- to be given: a primary that was lost may have taken the last ones with it. Answers the last one.
+local function numbers(keys, args)
+  local name = keys[1] .. 'next'
+  local last = math.max(tonumber(redis.call('GET', name) or 0), tonumber(args[2])) + tonumber(args[1])
+  redis.call('SET', name, string.format('%.0f', last))
+  return last
+end
+
+local function register(name, work, ...)
+  redis.register_function({
+    function_name = 'uniqcrawl_2_' .. name,
+    callback = work,
+    flags = { 'allow-cross-slot-keys', ... },
+  })
+end
+
+register('post', post)
+register('numbers', numbers)
+register('announce', announce)
+register('look', look)
+register('renew', renew)
+register('settle', settle)
+register('write', write)
+register('lock', lock)
+register('change', change)
+-- A node that is full is still read, and what frees memory is done there.
+register('find', post, 'no-writes')
+register('entries', entries, 'no-writes')
+register('read', read, 'no-writes')
+register('states', states, 'no-writes')
+register('unpost', unpost, 'allow-oom')
+register('withdraw', withdraw, 'allow-oom')
+register('expire', expire, 'allow-oom')
+register('unlock', unlock, 'allow-oom')

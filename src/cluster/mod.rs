@@ -25,10 +25,10 @@ mod scan;
 mod settings;
 
 pub use changes::{Change, Written};
-pub use documents::{Found, How, Live, Look, Row, Settled, Version, Write};
+pub use documents::{Found, How, Live, Look, Row, Settled, State, Version, Write};
 pub use engine::{Engine, Traffic};
 pub use error::Error;
-pub use keys::{Buckets, NUMBER_MAX, Table};
+pub use keys::{Buckets, NUMBER_MAX, PARTITIONS, Table};
 pub use postings::Posting;
 pub use scan::{NodeMemory, SETTINGS};
 pub use settings::{Node, PREFIX, Secret, Settings};

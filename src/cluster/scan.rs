@@ -102,18 +102,6 @@ impl Engine {
         Ok(self.ask(&commands)?.iter().map(digits).sum())
     }
 
-    /// Tells which of some documents deserve a second look.
-    pub fn are_due(&mut self, documents: &[u64]) -> Result<Vec<bool>, Error> {
-        let commands = documents.iter().map(|document| {
-            let mut ask = cmd("SISMEMBER");
-            let partition = DocumentPlace::of(*document).partition;
-            ask.arg(format!("{}due", self.base(partition))).arg(*document);
-            ask
-        });
-        let commands: Vec<_> = commands.collect();
-        Ok(self.ask(&commands)?.iter().map(|answer| digits(answer) == 1).collect())
-    }
-
     /// Returns what was fixed when the crawl was begun; none if it was not.
     pub fn setting(&mut self, name: &str) -> Result<Option<String>, Error> {
         let mut read = cmd("HGET");

@@ -166,6 +166,17 @@ impl Finder {
         postings
     }
 
+    /// Returns the tables in which contents have postings.
+    #[must_use]
+    pub fn tables(&self) -> Vec<u8> {
+        let of_field = |table: &NearTable| {
+            let field = table.field;
+            (0..ROTATIONS).map(move |rotation| near_table(field, rotation))
+        };
+        let near = self.near.iter().flat_map(of_field);
+        near.chain(self.equal.iter().map(|table| equality_table(table.key))).collect()
+    }
+
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
     fn is_long_enough(&self, keys: &ArticleKeys) -> bool {
         keys.text.words >= self.config.rule.words_min.max(1)

@@ -68,6 +68,18 @@ impl Nodes {
         self.run("status", &[]).status.success()
     }
 
+    pub(crate) fn connection(&self, node: usize) -> redis::Connection {
+        let url = format!("redis://127.0.0.1:{}", self.port + node as u16);
+        redis::Client::open(url).unwrap().get_connection().unwrap()
+    }
+
+    /// Tells whether a node is a primary. It must not be paused.
+    pub(crate) fn is_primary(&self, node: usize) -> bool {
+        let mut ask = redis::cmd("INFO");
+        let told: String = ask.arg("replication").query(&mut self.connection(node)).unwrap();
+        told.contains("role:master")
+    }
+
     /// What names the cluster, for a crawl of a prefix.
     pub(crate) fn url(&self, prefix: &str) -> String {
         let port = self.port;
@@ -190,7 +202,7 @@ fn a_change_of_several_documents_is_whole_or_never_was() {
         ]
     };
     engine.write(vec![write(all[2], versions[2], b"meanwhile")]).unwrap();
-    let done = engine.write_together(Change::of(1, 1), &writes(b"three")).unwrap();
+    let done = engine.write_together(Change::of(1, 1), &writes(b"three"), SPAN).unwrap();
     assert_eq!(done, Written::None);
     let rows = |engine: &mut Engine| {
         [all[0], all[1], all[2], new].map(|one| read(engine, one).map(|(_, row)| row))
@@ -199,7 +211,7 @@ fn a_change_of_several_documents_is_whole_or_never_was() {
     assert_eq!(rows(&mut engine), old);
     let mut writes = writes(b"three");
     writes[2].version = read(&mut engine, all[2]).unwrap().0;
-    assert_eq!(engine.write_together(Change::of(1, 2), &writes).unwrap(), Written::All);
+    assert_eq!(engine.write_together(Change::of(1, 2), &writes, SPAN).unwrap(), Written::All);
     let all_new = [Some(b"one".to_vec()), None, Some(b"three".to_vec()), Some(b"new".to_vec())];
     assert_eq!(rows(&mut engine), all_new);
 }
@@ -225,7 +237,7 @@ fn changes_that_race_for_the_same_documents_leave_one_after_the_other() {
                     })
                     .collect();
                 let change = Change::of(worker + 1, round << 32 | number);
-                if engine.write_together(change, &writes).unwrap() == Written::All {
+                if engine.write_together(change, &writes, SPAN).unwrap() == Written::All {
                     break;
                 }
             }
@@ -254,6 +266,7 @@ fn postings_lead_to_the_documents_that_were_there_before() {
     assert_eq!(ask(&mut engine, equal(key, None)), [(0, 7), (0, 1 << 39)]);
     assert_eq!(ask(&mut engine, equal(key ^ 1, None)), []);
     assert_eq!(ask(&mut engine, equal(key ^ 1 << 39, None)), []);
+    assert_eq!(ask(&mut engine, equal(key ^ 1 << 25, None)), []);
     engine.unpost(&buckets, &[equal(key, Some(7)), equal(key, Some(8))]).unwrap();
     assert_eq!(ask(&mut engine, equal(key, None)), [(0, 1 << 39)]);
     // What is kept of a key may look like the end of one entry and the start of the next.
@@ -268,11 +281,83 @@ fn postings_lead_to_the_documents_that_were_there_before() {
     assert_eq!(ask(&mut engine, near(print ^ 0b111, Some(2))), [(3, 1)]);
     assert_eq!(ask(&mut engine, near(print, None)), [(0, 1), (3, 2)]);
     assert_eq!(ask(&mut engine, near(print ^ 1 << 63, None)), []);
+    // Of very many, those that come late lie elsewhere.
+    for document in 1_000..1_100 {
+        ask(&mut engine, near(print, Some(document)));
+    }
+    let found = ask(&mut engine, near(print, None));
+    assert_eq!(found.len(), 102);
+    engine.unpost(&buckets, &[near(print, Some(1_000)), near(print, Some(1_099))]).unwrap();
+    let left = ask(&mut engine, near(print, None));
+    let numbers = |found: &[(u32, u64)]| -> std::collections::BTreeSet<u64> {
+        found.iter().map(|(_, number)| *number).collect()
+    };
+    let mut expected = numbers(&found);
+    expected.retain(|number| ![1_000, 1_099].contains(number));
+    assert_eq!(numbers(&left), expected);
     // A commonplace leads to some documents, and costs no more with every one that has it.
     for document in 100..200 {
         ask(&mut engine, equal(5, Some(document)));
     }
     assert_eq!(ask(&mut engine, equal(5, None)).len(), 64);
+}
+
+#[test]
+fn postings_stay_as_they_are_while_more_and_more_hashes_hold_them() {
+    let mut engine = Nodes::shared().engine("growing");
+    // As if each document had very many keys: soon there are hashes for all.
+    let buckets = Buckets { documents: 1 };
+    let posting = |number: u64| {
+        let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24 & 0x3FFF_FFFF;
+        Posting { table: Table::Equal(3), key, each: 400_000, document: Some(number) }
+    };
+    let all: Vec<Posting> = (1..=3_000).map(posting).collect();
+    for some in all.chunks(100) {
+        engine.post(&buckets, some).unwrap();
+    }
+    engine.unpost(&buckets, &all[..500]).unwrap();
+    let asked: Vec<Posting> =
+        all.iter().map(|posting| Posting { document: None, ..*posting }).collect();
+    for (posting, found) in all.iter().zip(engine.post(&buckets, &asked).unwrap()) {
+        let number = posting.document.unwrap();
+        assert_eq!(found.contains(&(0, number)), number > 500, "{number}");
+    }
+    let mut told = Vec::new();
+    engine
+        .each_posting(0, &[Table::Equal(3)], |_, postings| {
+            told.push(postings);
+            Ok(())
+        })
+        .unwrap();
+    assert!(told.len() > 1_000, "{} hashes", told.len());
+    let numbers: std::collections::BTreeSet<u64> =
+        told.iter().flatten().filter_map(|posting| posting.document).collect();
+    assert_eq!(numbers, (501..=3_000).collect());
+    let keys = told.iter().flatten().all(|one| all.iter().any(|other| other.key == one.key));
+    assert!(keys, "keys are told whole");
+}
+
+#[test]
+fn a_number_that_was_given_twice_is_used_by_one() {
+    let nodes = Nodes::shared();
+    let (mut one, mut other) = (nodes.engine("given"), nodes.engine("given"));
+    let number = one.numbers(1).unwrap();
+    assert_eq!(one.announce(&[number], SPAN).unwrap(), [true]);
+    assert_eq!(one.announce(&[number], SPAN).unwrap(), [true], "sent again");
+    assert_eq!(other.announce(&[number], SPAN).unwrap(), [false]);
+    let row = |row: &[u8]| vec![write(number, Version::NONE, row)];
+    assert_eq!(other.settle(row(b"other")).unwrap(), [Settled::Late]);
+    other.withdraw(&[number]).unwrap();
+    assert_eq!(one.settle(row(b"one")).unwrap(), [Settled::Live]);
+    assert_eq!(other.settle(row(b"other")).unwrap(), [Settled::Late]);
+    assert_eq!(other.announce(&[number], SPAN).unwrap(), [false]);
+    assert_eq!(read(&mut one, number).unwrap().1, b"one");
+    // Who was given numbers knows the last one, whatever a node has forgotten.
+    let far = other.numbers(1_000).unwrap() + 999;
+    let mut next = redis::cmd("SET");
+    next.arg(format!("{}next", one.base(0))).arg(1);
+    one.ask_one(next).unwrap();
+    assert_eq!(other.numbers(1).unwrap(), far + 1);
 }
 
 #[test]

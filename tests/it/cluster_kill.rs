@@ -28,10 +28,16 @@ const OPTIONS: SharedOptions = SharedOptions { documents: 1_000, span: Duration:
 const TEXTS: u64 = 3;
 
 /// Does something when a step has come so many times.
-struct AtStep {
+pub(crate) struct AtStep {
     step: String,
     left: AtomicUsize,
     does: fn(),
+}
+
+impl AtStep {
+    pub(crate) fn new(step: &str, number: usize, does: fn()) -> Self {
+        Self { step: step.to_owned(), left: AtomicUsize::new(number), does }
+    }
 }
 
 struct StepName<'a> {
@@ -57,7 +63,7 @@ impl<S: Subscriber> Layer<S> for AtStep {
 
 /// Places all articles; at a step something happens.
 fn work(url: &str, texts: &Path, step: &str, number: usize, does: fn()) {
-    let at = AtStep { step: step.to_owned(), left: AtomicUsize::new(number), does };
+    let at = AtStep::new(step, number, does);
     tracing::subscriber::with_default(Registry::default().with(at), || {
         let mut corpus = open(url, texts, OPTIONS);
         for page in racing(TEXTS) {

@@ -18,6 +18,7 @@ mod cli;
 mod cluster;
 mod cluster_commands;
 mod cluster_corpus;
+mod cluster_failures;
 mod cluster_kill;
 mod cluster_operators;
 mod cluster_service;

@@ -12,7 +12,7 @@ use crate::corpus::tables::{CONTENTS, COPIES, UNSURE};
 use crate::store::{Error, Transaction, Update as _, View as _};
 
 use super::moves::{recount, remove_content};
-use super::{Arrival, Article, Joined, Place, add_content, join, must_read, note, stand};
+use super::{Arrival, Article, Joined, Match, Place, add_content, join, must_read, note, stand};
 
 /// What a copy has left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,6 +54,13 @@ pub fn change(
     place: &Place,
 ) -> Result<(Joined, Left), Error> {
     let Arrival { article, links, now } = arrival;
+    if says_the_same(batch, document, &article.address, place)? {
+        refresh(batch, document, article, links, now)?;
+        let row = must_read(batch, document)?;
+        let canonical = row.canonical == article.address;
+        let joined = Joined { document, id: row.id, canonical, content: None };
+        return Ok((joined, Left::default()));
+    }
     let lone = must_read(batch, document)?.copies == 1;
     let stays = match place {
         Place::New => lone,
@@ -79,6 +86,22 @@ pub fn change(
         joined.canonical = must_read(batch, document)?.canonical == article.address;
     }
     Ok((joined, left))
+}
+
+/// Tells whether a copy has the text already that its page says, and is alone with it: the text
+/// would be removed with the copy before this one came.
+fn says_the_same(
+    batch: &impl Transaction,
+    document: u64,
+    address: &str,
+    place: &Place,
+) -> Result<bool, Error> {
+    let Place::Tree(Match { document: to, same: Some(same), .. }) = place else { return Ok(false) };
+    let copy = batch.get(COPIES, (document, address))?;
+    if *to != document || copy.is_none_or(|copy| copy.content != *same) {
+        return Ok(false);
+    }
+    Ok(batch.get(CONTENTS, *same)?.is_some_and(|content| content.copies == 1))
 }
 
 /// Notes what the page of a copy says of itself while its text is the same.

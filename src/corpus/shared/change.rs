@@ -136,20 +136,7 @@ impl SharedCorpus {
         left: &[usize],
     ) -> Result<Vec<SharedKeys>, Error> {
         self.renew(tasks, left)?;
-        let mut new = Vec::new();
-        for at in left {
-            let task = &mut tasks[*at];
-            if let (Some(article), None) = (task.article, &task.announced) {
-                let engine = &mut *self.engine.borrow_mut();
-                let number = self.numbers.borrow_mut().next(engine)?;
-                let postings = self.postings_of_article(article, number);
-                task.announced = Some(Announced { number, postings });
-                new.push(number);
-            }
-        }
-        if !new.is_empty() {
-            self.engine.borrow_mut().announce(&new, self.span)?;
-        }
+        while self.announce_new(tasks, left)? {}
         tracing::trace!("announced");
         let of_task = |at: &usize| tasks[*at].announced.as_ref().map(|one| &one.postings);
         let postings: Vec<Posting> = left.iter().filter_map(of_task).flatten().copied().collect();
@@ -167,6 +154,31 @@ impl SharedCorpus {
         }
         tracing::trace!("looked");
         Ok(all)
+    }
+
+    /// Announces articles that are not. Tells whether there were any: a number may turn out to be
+    /// that of somebody else.
+    fn announce_new<R>(&self, tasks: &mut [Task<'_, R>], left: &[usize]) -> Result<bool, Error> {
+        let engine = &mut *self.engine.borrow_mut();
+        let mut new = Vec::new();
+        for at in left {
+            if tasks[*at].article.is_some() && tasks[*at].announced.is_none() {
+                new.push((*at, self.numbers.borrow_mut().next(engine)?));
+            }
+        }
+        if new.is_empty() {
+            return Ok(false);
+        }
+        let numbers: Vec<u64> = new.iter().map(|(_, number)| *number).collect();
+        let free = engine.announce(&numbers, self.span)?;
+        for ((at, number), _) in new.into_iter().zip(free).filter(|(_, is_free)| *is_free) {
+            let task = &mut tasks[at];
+            task.announced = task.article.map(|article| Announced {
+                number,
+                postings: self.postings_of_article(article, number),
+            });
+        }
+        Ok(true)
     }
 
     /// Takes the marks off articles that were announced before; those that are late get a new

@@ -8,7 +8,7 @@ use crate::store::{Error, Name};
 
 use super::SharedCorpus;
 use super::change::{Announced, Tried};
-use super::rows::{PartRow, encode};
+use super::rows::{PartRow, pack, packed, record_of, record_place, unpack};
 use super::unit::{ChangedDocument, Unit};
 
 /// What is to be written.
@@ -39,7 +39,7 @@ impl SharedCorpus {
     /// article that is placed.
     pub(super) fn plan(&self, unit: &Unit<'_>, announced: Option<u64>) -> Result<Plan, Error> {
         let mut plan = Plan::default();
-        for ChangedDocument { number, version, was, mut is } in unit.changed()? {
+        for ChangedDocument { number, version, row, was, mut is } in unit.changed()? {
             if version == Version::NONE && Some(number) != announced {
                 // Nobody knew that it comes: whoever races did not see it, and it is looked at
                 // again.
@@ -63,7 +63,7 @@ impl SharedCorpus {
                 plan.due.push(number);
             }
             let row = if is.iter().any(|row| row.table == Name::Documents) {
-                encode(&is)
+                self.pack(row.as_deref(), &is)?
             } else {
                 Vec::new()
             };
@@ -112,7 +112,8 @@ impl SharedCorpus {
                 several => {
                     self.changes.set(self.changes.get() + 1);
                     let change = Change::of(self.worker, self.changes.get());
-                    if engine.write_together(change, several)? == Written::None {
+                    if engine.write_together(change, several, self.change_span())? == Written::None
+                    {
                         outcomes[at] = Outcome::Conflict;
                     }
                 }
@@ -145,6 +146,24 @@ impl SharedCorpus {
             engine.unpost(&self.buckets, &removed)?;
         }
         Ok(outcomes)
+    }
+
+    /// Reads all rows of a document, as far as the cluster does not have them from its record.
+    pub(super) fn unpack(&self, row: &[u8]) -> Result<Vec<PartRow>, Error> {
+        let record = self.texts.borrow_mut().record(&record_place(row)?)?;
+        Ok(unpack(row, &record)?)
+    }
+
+    /// Makes what the cluster is to have of the rows of a document, of which it has `row`.
+    fn pack(&self, row: Option<&[u8]>, rows: &[PartRow]) -> Result<Vec<u8>, Error> {
+        let mut texts = self.texts.borrow_mut();
+        if let Some(row) = row {
+            let place = record_place(row)?;
+            if let Some(row) = pack(&place, &*texts.record(&place)?, rows)? {
+                return Ok(row);
+            }
+        }
+        Ok(packed(&texts.append_record(record_of(rows))?))
     }
 
     /// Adds to the counters of this worker.

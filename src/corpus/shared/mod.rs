@@ -10,6 +10,8 @@
 
 mod bring;
 mod change;
+mod check;
+mod checked;
 mod commit;
 mod keys;
 mod numbers;
@@ -29,7 +31,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::cluster::{self, Buckets, Engine, Found, Settings, Traffic};
+use crate::cluster::{self, Buckets, Engine, Settings, Traffic};
 use crate::corpus::documents::{Copy, DocId, Document, copies_of, read_body};
 use crate::corpus::tables::DOCUMENTS;
 use crate::neardup::{self, Config, Finder};
@@ -40,6 +42,8 @@ use numbers::Numbers;
 use texts::Texts;
 use unit::Unit;
 
+pub use check::CheckProgress;
+pub use checked::SharedChecked;
 pub use place::SentArticle;
 pub use read::{SharedStats, SharedView};
 pub use rows::ShortDocument;
@@ -49,6 +53,18 @@ pub use texts::StoredPlaceOfText;
 
 /// Time in which an article that was announced must be decided; others wait no longer for it.
 const SPAN: Duration = Duration::from_secs(5);
+
+/// Of the runs of a sketch by which one machine finds near-duplicates, one in so many is kept.
+const RUNS_LESS: usize = 2;
+
+/// The format of rows and keys.
+const FORMAT: &str = "2";
+
+/// The settings of the dedup stage, as they are used here.
+fn own_config(config: &Config) -> Config {
+    // Each run of a sketch costs a tenth of the memory of a document.
+    Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() }
+}
 
 /// What stops the program at a corpus of many workers.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +112,8 @@ impl From<cluster::Error> for store::Error {
 /// How a corpus of many workers is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedOptions {
-    /// Documents that are expected: fixed when the corpus is begun. With ten times as many, a
-    /// look-up reads ten times as much.
+    /// Documents that are expected at least: what leads to so many is made room for as the first
+    /// ones come, for others as they come.
     pub documents: u64,
     /// Time in which an article that was announced must be decided.
     pub span: Duration,
@@ -105,7 +121,7 @@ pub struct SharedOptions {
 
 impl Default for SharedOptions {
     fn default() -> Self {
-        Self { documents: 10_000_000, span: SPAN }
+        Self { documents: 1, span: SPAN }
     }
 }
 
@@ -158,26 +174,26 @@ impl SharedCorpus {
         config: &Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
+        let config = own_config(config);
         let mut engine = Engine::connect(settings)?;
-        engine.fix("format", "1")?;
+        engine.fix("format", FORMAT)?;
         engine.fix("keys", &config.index_name())?;
-        engine.fix("documents", &options.documents.to_string())?;
         Self::on(engine, texts, config, options)
     }
 
-    /// Has the corpus of an engine whose settings fit.
+    /// Has the corpus of an engine whose settings fit. `config` is [`own_config`].
     fn on(
         engine: Engine,
         texts: &Path,
-        config: &Config,
+        config: Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
-        let finder = Finder::new(config)?;
+        let finder = Finder::new(&config)?;
         let worker = numbers::draw();
         Ok(Self {
             engine: RefCell::new(engine),
             buckets: Buckets { documents: options.documents },
-            config: config.clone(),
+            config,
             finder,
             texts: RefCell::new(Texts::new(texts, worker)),
             numbers: RefCell::new(Numbers::default()),
@@ -188,6 +204,11 @@ impl SharedCorpus {
             span: options.span,
             clock: Clock::System,
         })
+    }
+
+    /// Has it take the time from a clock. Deadlines are those of the nodes, whatever it says.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
     }
 
     /// Returns what went to the cluster and came back.
@@ -227,20 +248,17 @@ impl SharedCorpus {
         &self,
         each: &mut dyn FnMut(SharedDocument) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut all = Vec::new();
-        self.engine.borrow_mut().each_document(|engine, numbers| {
-            let found = engine.read(&numbers)?;
-            let live = |(number, found)| matches!(found, Found::Live(_)).then_some(number);
-            all.extend(numbers.into_iter().zip(found).filter_map(live));
-            Ok(())
-        })?;
-        for numbers in all.chunks(64) {
-            let unit = Unit::new(self, None);
-            unit.load(numbers)?;
-            for number in numbers.iter().copied() {
-                let Some(document) = unit.get(DOCUMENTS, number)? else { continue };
-                let copies = copies_of(&unit, number)?;
-                each(SharedDocument { number, document, copies })?;
+        let last = self.engine.borrow_mut().last_hash()?;
+        for hash in 0..=last {
+            let numbers = self.engine.borrow_mut().documents_in(hash)?;
+            for numbers in numbers.chunks(64) {
+                let unit = Unit::new(self, None);
+                unit.load(numbers)?;
+                for number in numbers.iter().copied() {
+                    let Some(document) = unit.get(DOCUMENTS, number)? else { continue };
+                    let copies = copies_of(&unit, number)?;
+                    each(SharedDocument { number, document, copies })?;
+                }
             }
         }
         Ok(())

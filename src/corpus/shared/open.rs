@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::clock::Clock;
 use crate::cluster::{Engine, Settings};
 use crate::neardup::Config;
 
-use super::{Error, SharedCorpus, SharedOptions};
+use super::{Error, FORMAT, SharedCorpus, SharedOptions, own_config};
 
 /// Names of settings of the cluster.
 const DOCUMENTS: &str = "documents";
@@ -25,7 +24,7 @@ impl SharedCorpus {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = folder(&mut engine, settings, texts)?;
-        Self::on(engine, &texts, &Config::default(), options)
+        Self::on(engine, &texts, own_config(&Config::default()), options)
     }
 
     /// Opens a corpus that is there, to be changed by the rules of `config`, with which it must
@@ -38,11 +37,12 @@ impl SharedCorpus {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = folder(&mut engine, settings, texts)?;
+        let config = own_config(config);
         engine.fix("keys", &config.index_name())?;
         Self::on(engine, &texts, config, options)
     }
 
-    /// Opens a corpus, or begins it for so many documents (10 million if it is not said), with its
+    /// Opens a corpus, or begins it for so many documents at least, with its
     /// texts in a folder that all workers see, which is remembered.
     pub fn open_or_begin(
         settings: &Settings,
@@ -59,23 +59,25 @@ impl SharedCorpus {
         let texts = folder(&mut engine, settings, texts)?;
         drop(engine);
         let corpus = Self::open(settings, &texts, config, options)?;
-        corpus.engine.borrow_mut().remember(TEXTS, &texts.display().to_string())?;
+        {
+            let engine = &mut *corpus.engine.borrow_mut();
+            engine.remember(TEXTS, &texts.display().to_string())?;
+            engine.remember(DOCUMENTS, &options.documents.to_string())?;
+        }
         Ok(corpus)
-    }
-
-    /// Takes the time from another clock.
-    #[must_use]
-    pub fn with_clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
     }
 }
 
 /// What a corpus was begun with; none if it was not begun.
 fn known(engine: &mut Engine) -> Result<Option<SharedOptions>, Error> {
+    if engine.setting("format")?.is_none() {
+        return Ok(None);
+    }
+    engine.fix("format", FORMAT)?;
+    let usual = SharedOptions::default();
     let documents = engine.setting(DOCUMENTS)?;
     let documents = documents.and_then(|documents| documents.parse().ok());
-    Ok(documents.map(|documents| SharedOptions { documents, ..SharedOptions::default() }))
+    Ok(Some(SharedOptions { documents: documents.unwrap_or(usual.documents), ..usual }))
 }
 
 fn missing(settings: &Settings) -> Error {

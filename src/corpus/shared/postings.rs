@@ -25,6 +25,11 @@ const SENTENCES: u64 = 8;
 /// Tables below this one are of rotated fingerprints.
 const EQUALITY: u8 = 64;
 
+/// A table of the index.
+fn table_of(table: u8) -> Table {
+    if table < EQUALITY { Table::Near(table) } else { Table::Equal(table) }
+}
+
 /// The posting of an identifier.
 pub(super) fn of_id(id: u128, document: Option<u64>) -> Posting {
     Posting { table: Table::Equal(IDS), key: (id >> 88) as u64, each: 1, document }
@@ -47,6 +52,13 @@ pub(super) fn id_of(article: &Article) -> DocId {
 }
 
 impl SharedCorpus {
+    /// All kinds of postings.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let mut tables: Vec<Table> = self.finder.tables().into_iter().map(table_of).collect();
+        tables.extend([equality_table(Key::Exact), IDS, URLS].map(Table::Equal));
+        tables
+    }
+
     /// The postings by which near-duplicates are found.
     pub(super) fn near(&self, keys: &ArticleKeys, document: Option<u64>) -> Vec<Posting> {
         let found = self.finder.postings(0, keys);
@@ -54,8 +66,7 @@ impl SharedCorpus {
             // The same for all documents, whatever this one has.
             let is_run = *table == equality_table(Key::Shingles);
             let each = if is_run { self.config.bands as u64 } else { SENTENCES };
-            let table = if *table < EQUALITY { Table::Near(*table) } else { Table::Equal(*table) };
-            Posting { table, key: posting.key, each, document }
+            Posting { table: table_of(*table), key: posting.key, each, document }
         });
         postings.collect()
     }

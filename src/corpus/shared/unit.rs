@@ -12,7 +12,7 @@ use crate::store::{
 };
 
 use super::SharedCorpus;
-use super::rows::{PartRow, decode, encode, is_by_content, is_by_document};
+use super::rows::{PartRow, is_by_content, is_by_document, sort};
 use super::texts::StoredPlaceOfText;
 
 /// What one transaction has read and changed.
@@ -45,7 +45,9 @@ struct State {
 
 struct ReadDocument {
     version: Version,
+    /// As the cluster has it, and all its rows.
     row: Vec<u8>,
+    was: Vec<PartRow>,
 }
 
 struct Undo {
@@ -58,6 +60,8 @@ struct Undo {
 pub(super) struct ChangedDocument {
     pub number: u64,
     pub version: Version,
+    /// What the cluster has of it.
+    pub row: Option<Vec<u8>>,
     /// Its rows as they were read, and as they are.
     pub was: Vec<PartRow>,
     pub is: Vec<PartRow>,
@@ -129,20 +133,21 @@ impl<'a> Unit<'a> {
 
     /// Takes in what was there of a document.
     pub(super) fn take_in(&self, look: Look, found: Found) -> Result<(), Error> {
-        let state = &mut *self.state.borrow_mut();
         let number = look.document;
         let Live { version, row } = match found {
             Found::Live(live) => live,
             Found::Waits => {
-                state.waits = true;
+                self.state.borrow_mut().waits = true;
                 return Ok(());
             }
             Found::Nothing | Found::Locked(_) => {
-                state.absent.insert(number);
+                self.state.borrow_mut().absent.insert(number);
                 return Ok(());
             }
         };
-        for part in decode(&row)? {
+        let was = self.corpus.unpack(&row)?;
+        let state = &mut *self.state.borrow_mut();
+        for part in was.iter().cloned() {
             let key = if is_by_document(part.table) {
                 [&number.to_be_bytes()[..], &part.key].concat()
             } else {
@@ -153,7 +158,7 @@ impl<'a> Unit<'a> {
             };
             state.rows.insert((part.table, key), part.row);
         }
-        state.documents.insert(number, ReadDocument { version, row });
+        state.documents.insert(number, ReadDocument { version, row, was });
         Ok(())
     }
 
@@ -164,6 +169,11 @@ impl<'a> Unit<'a> {
         let mut contents: Vec<u64> = owners.map(|(content, _)| *content).collect();
         contents.sort_unstable();
         contents
+    }
+
+    /// Returns all rows of a document that was read, as they were.
+    pub(super) fn rows_read(&self, document: u64) -> Option<Vec<PartRow>> {
+        self.state.borrow().documents.get(&document).map(|read| read.was.clone())
     }
 
     /// Returns the documents that were changed, as they were and as they are, with their texts in
@@ -187,13 +197,13 @@ impl<'a> Unit<'a> {
         for number in numbers {
             let is = self.rows_of_document(number);
             let state = self.state.borrow();
-            let (version, was) = match state.documents.get(&number) {
-                Some(read) if read.row == encode(&is) => continue,
-                Some(read) => (read.version, decode(&read.row)?),
+            let (version, row, was) = match state.documents.get(&number) {
+                Some(read) if read.was == is => continue,
+                Some(read) => (read.version, Some(read.row.clone()), read.was.clone()),
                 None if is.is_empty() => continue,
-                None => (Version::NONE, Vec::new()),
+                None => (Version::NONE, None, Vec::new()),
             };
-            changed.push(ChangedDocument { number, version, was, is });
+            changed.push(ChangedDocument { number, version, row, was, is });
         }
         Ok(changed)
     }
@@ -221,6 +231,7 @@ impl<'a> Unit<'a> {
                 }
             }
         }
+        sort(&mut rows);
         rows
     }
 
@@ -324,7 +335,7 @@ impl Reading for Unit<'_> {
                 Ok(number.map(|number| Bytes::owned(number.to_be_bytes().to_vec())))
             }
             (Name::Bodies, Some(row)) => match place_of(&row) {
-                Some(place) => Ok(Some(Bytes::owned(self.corpus.texts.borrow().read(&place)?))),
+                Some(place) => Ok(Some(Bytes::owned(self.corpus.texts.borrow_mut().read(&place)?))),
                 None => Ok(Some(Bytes::owned(row))),
             },
             (_, found) => Ok(found.map(Bytes::owned)),
