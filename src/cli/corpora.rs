@@ -204,8 +204,8 @@ impl From<KeptArg> for KeptFormat {
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub store: SharedStoreArg,
-    /// Documents that are expected in a cluster that is begun: with ten times as many, a look-up
-    /// reads ten times as much [default: 10000000]
+    /// Documents that are expected at least in a cluster that is begun: keys of so many have room
+    /// as the first ones come, others as they come [default: 1]
     #[arg(long, value_name = "N")]
     pub documents: Option<u64>,
     #[command(flatten)]

@@ -30,6 +30,9 @@ const EXCERPT_CHARS: usize = 300;
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub store: SharedStoreArg,
+    /// Mend what can be mended, also while workers go on; only in a cluster
+    #[arg(long)]
+    pub repair: bool,
     /// Settings file, of which the section `dedup` is used; only of a cluster
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -252,12 +255,12 @@ fn trouble_of_hosts(snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
 }
 
 /// `crawl check`.
-pub(super) fn check(args: &CheckArgs, json: bool) -> Result<Exit> {
+pub(super) fn check(args: &CheckArgs, json: bool, quiet: bool) -> Result<Exit> {
     if args.store.store.cluster()?.is_some() {
-        return shared::check(args, json);
+        return shared::check(args, json, quiet);
     }
-    if args.config.is_some() {
-        let why = "--config is for a cluster: a store of this machine knows its settings";
+    if args.repair || args.config.is_some() {
+        let why = "--repair and --config are for a cluster: a backup mends a store of this machine";
         return Err(Usage(why.to_owned()).into());
     }
     let mut store = open(&args.store)?;

@@ -146,7 +146,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Some(Command::Idf(idf)) => upkeep::idf(&idf, json),
         Some(Command::Search(search)) => search::search(&search, json),
         Some(Command::Stats(stats)) => inspect::stats(&stats, json),
-        Some(Command::Check(check)) => inspect::check(&check, json),
+        Some(Command::Check(check)) => inspect::check(&check, json, args.quiet),
         Some(Command::Migrate(migrate)) => upkeep::migrate(&migrate, json),
         Some(Command::Store { command }) => store::run(command, json, args.quiet),
         Some(Command::Follow(follow)) => follow::follow(&follow),

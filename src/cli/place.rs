@@ -52,7 +52,7 @@ impl From<OsString> for StoreName {
             Some(text) if text.starts_with(CLUSTER) => {
                 Self::Cluster(text[CLUSTER.len()..].to_owned())
             }
-            // Without the word before it a folder could be meant; a password is safe in either case.
+            // Without the word before it a folder could be meant; a password is safe in any case.
             Some(text) if text.starts_with("redis://") || text.starts_with("rediss://") => {
                 Self::Cluster(format!("without {CLUSTER}"))
             }

@@ -1,16 +1,15 @@
 //! What commands that look into a store say of a cluster.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use serde::Serialize;
 
 use crate::cluster::Settings;
-use crate::corpus::documents::{DocId, WholeDocument};
+use crate::corpus::documents::DocId;
 use crate::corpus::explain::{self, Explanation};
-use crate::corpus::export::Source as _;
-use crate::corpus::shared::{SharedCorpus, SharedSource};
-use crate::store;
+use crate::corpus::shared::{CheckProgress, SharedCorpus};
 use crate::urls::{Normalize, PageUrl};
 
 use super::exit::{Exit, Usage};
@@ -19,8 +18,8 @@ use super::place;
 use super::screen::{self, bytes, number};
 use super::settings;
 
-/// Faults that are listed.
-const LISTED_MAX: usize = 100;
+/// Time between two lines of progress.
+const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// Finds the copy at a URL: as it was typed, or in the usual normal form.
 fn find_url(corpus: &SharedCorpus, plain: PageUrl) -> Result<(PageUrl, Option<u64>)> {
@@ -109,97 +108,45 @@ pub(super) fn stats(settings: &Settings, texts: Option<&Path>, json: bool) -> Re
     Ok(Exit::Done)
 }
 
-/// What a look at every document has found.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Walked {
-    documents: u64,
-    copies: u64,
-    texts: u64,
-    faults: u64,
-    /// The first hundred, in words.
-    listed: Vec<String>,
-}
-
-impl Walked {
-    fn fault(&mut self, text: String) {
-        self.faults += 1;
-        if self.listed.len() < LISTED_MAX {
-            self.listed.push(text);
-        }
-    }
-
-    /// Looks whether a document is whole, and found by its identifiers and URLs.
-    fn look(&mut self, corpus: &SharedCorpus, number: u64, whole: &WholeDocument) -> Result<()> {
-        let WholeDocument { document, copies, contents, .. } = whole;
-        let id = document.id;
-        self.documents += 1;
-        self.copies += copies.len() as u64;
-        self.texts += contents.len() as u64;
-        if document.copies != copies.len() as u64 {
-            let (counted, found) = (document.copies, copies.len());
-            self.fault(format!("{id} counts {counted} of {found} copies"));
-        }
-        let is_there = copies.iter().any(|(url, _)| *url == document.canonical);
-        if !is_there && document.gone.0 == 0 {
-            self.fault(format!("{id} has no copy at {}", document.canonical));
-        }
-        let ids = [whole.other_ids(), vec![id]].concat();
-        for (id, found) in ids.iter().zip(corpus.find_all(&ids)?) {
-            if found != Some(number) {
-                self.fault(format!("{id} is not found by its identifier"));
-            }
-        }
-        let urls: Vec<&str> = copies.iter().map(|(url, _)| url.as_str()).collect();
-        for (url, found) in urls.iter().zip(corpus.find_urls(&urls)?) {
-            if found != Some(number) {
-                self.fault(format!("the copy of {id} at {url} is not found by its URL"));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// `crawl check` of a cluster.
-pub(super) fn check(args: &CheckArgs, json: bool) -> Result<Exit> {
+pub(super) fn check(args: &CheckArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = settings::read(args.config.as_deref())?.config;
     let corpus = args.store.shared_to_change(&config.dedup)?;
     let corpus = corpus.ok_or_else(|| anyhow!("a cluster is needed"))?;
-    let mut walked = Walked::default();
-    let mut failed = None;
-    SharedSource(&corpus).each(None, None, &mut |stored| {
-        let id = stored.document.id;
-        let looked = match WholeDocument::read(&stored.view, stored.number, stored.settled) {
-            Ok(Some(whole)) => walked.look(&corpus, stored.number, &whole),
-            Ok(None) => Ok(()),
-            Err(error @ (store::Error::Row(_) | store::Error::Io { .. })) => {
-                walked.fault(format!("{id} cannot be read: {error}"));
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        };
-        failed = failed.take().or(looked.err());
-        Ok(())
+    let shows = !quiet && !json && std::io::stderr().is_terminal();
+    let mut last = Instant::now();
+    let found = corpus.check(args.repair, &mut |CheckProgress { done, all, .. }| {
+        if shows && last.elapsed() >= TELL_EVERY {
+            last = Instant::now();
+            eprintln!("{} of {} steps", number(done), number(all));
+        }
     })?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    let exit = if walked.faults == 0 { Exit::Done } else { Exit::Failed };
+    let faults = found.faults();
+    // What a repair has mended is no fault any more.
+    let left = faults.saturating_sub(found.mended);
+    let exit = if left == 0 { Exit::Done } else { Exit::Failed };
     if json {
-        screen::json(&walked)?;
+        let mut told = serde_json::to_value(&found)?;
+        told["faults"] = faults.into();
+        screen::json(&told)?;
         return Ok(exit);
     }
+    println!("looked at");
     screen::facts([
-        ("documents", number(walked.documents)),
-        ("copies", number(walked.copies)),
-        ("texts", number(walked.texts)),
+        ("documents", number(found.documents)),
+        ("copies", number(found.copies)),
+        ("postings", number(found.postings)),
     ])?;
-    for fault in &walked.listed {
+    for (what, count) in found.by_kind().iter().filter(|(_, count)| *count > 0) {
+        println!("{} {what}", number(*count));
+    }
+    for fault in &found.listed {
         println!("fault: {fault}");
     }
-    match walked.faults {
-        0 => println!("clean: every document is whole, and found by its identifiers and URLs"),
-        faults => println!("{faults} faults"),
+    match (faults, found.mended) {
+        (0, _) => println!("clean: every invariant holds"),
+        (faults, 0) => println!("{faults} faults: see `crawl check --repair`"),
+        (faults, mended) => println!("{faults} faults, {mended} mended"),
     }
     Ok(exit)
 }

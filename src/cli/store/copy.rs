@@ -38,8 +38,8 @@ pub(crate) struct CopyArgs {
     /// Folder of the texts of the cluster that is read, if both stores are in clusters
     #[arg(long, value_name = "DIR")]
     pub from_texts: Option<PathBuf>,
-    /// Documents that are expected in the cluster that is begun: with ten times as many, a look-up
-    /// reads ten times as much [default: 10000000]
+    /// Documents that are expected at least in a cluster that is begun: keys of so many have room
+    /// as the first ones come, others as they come [default: 1]
     #[arg(long, value_name = "N")]
     pub documents: Option<u64>,
     /// Settings file, of which the sections `dedup` and `store` are used

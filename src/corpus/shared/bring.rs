@@ -9,7 +9,7 @@ use crate::cluster::{Posting, Settled, Version, Write};
 use crate::corpus::documents::{Content, Copy, Document, StoredBody, WholeContent, WholeDocument};
 use crate::store::{self, BadRow, Name, Row as _};
 
-use super::rows::{PartRow, sort};
+use super::rows::{PartRow, packed, record_of, sort};
 use super::{Error, SharedCorpus};
 
 /// Times that documents are brought while they come too late, or others were announced.
@@ -21,7 +21,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// A document on its way.
 struct Coming {
     number: u64,
-    /// What the cluster is to have of it.
+    /// What the cluster has of it.
     row: Vec<u8>,
     postings: BTreeSet<Posting>,
     /// It waits for a second look.
@@ -59,7 +59,18 @@ impl SharedCorpus {
             all.iter().flat_map(|one| one.postings.iter().copied()).collect()
         };
         let engine = &mut *self.engine.borrow_mut();
-        engine.announce(&numbers, self.span)?;
+        // A number may turn out to be that of somebody else.
+        let mut free = engine.announce(&numbers, self.span)?.into_iter();
+        let mut taken = Vec::new();
+        let (coming, all): (Vec<Coming>, Vec<&WholeDocument>) = coming
+            .into_iter()
+            .zip(all)
+            .filter(|(_, whole)| {
+                let is_free = free.next() == Some(true);
+                taken.extend((!is_free).then_some(*whole));
+                is_free
+            })
+            .unzip();
         engine.post(&self.buckets, &postings(&coming.iter().collect::<Vec<_>>()))?;
         tracing::trace!("posted");
         let write = |one: &Coming| Write {
@@ -99,7 +110,7 @@ impl SharedCorpus {
             engine.withdraw(&late.iter().map(|one| one.number).collect::<Vec<_>>())?;
         }
         let left = all.into_iter().enumerate().filter(|(at, _)| !is_in(*at));
-        Ok(left.map(|(_, whole)| whole).collect())
+        Ok(left.map(|(_, whole)| whole).chain(taken).collect())
     }
 
     /// Gives a document and its texts numbers of this cluster, and writes the texts.
@@ -116,7 +127,7 @@ impl SharedCorpus {
         sort(&mut rows);
         let postings = self.postings_of(number, &rows).map_err(store::Error::from)?;
         let is_due = whole.is_reviewed || whole.waits;
-        let row = self.pack(None, &rows)?;
+        let row = packed(&self.texts.borrow_mut().append_record(record_of(&rows))?);
         Ok(Coming { number, row, postings, is_due })
     }
 

@@ -58,6 +58,15 @@ const SPAN: Duration = Duration::from_secs(5);
 /// Of the runs of a sketch by which one machine finds near-duplicates, one in so many is kept.
 const RUNS_LESS: usize = 2;
 
+/// The format of rows and keys.
+const FORMAT: &str = "2";
+
+/// The settings of the dedup stage, as they are used here.
+fn own_config(config: &Config) -> Config {
+    // Each run of a sketch costs a tenth of the memory of a document.
+    Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() }
+}
+
 /// What stops the program at a corpus of many workers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -99,11 +108,6 @@ impl From<cluster::Error> for store::Error {
     fn from(error: cluster::Error) -> Self {
         Self::Remote(Box::new(error))
     }
-}
-
-/// The settings with fewer runs of a sketch: each costs a tenth of the memory of a document.
-fn fewer_runs(config: &Config) -> Config {
-    Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() }
 }
 
 /// How a corpus of many workers is kept.
@@ -171,14 +175,14 @@ impl SharedCorpus {
         config: &Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
-        let config = fewer_runs(config);
+        let config = own_config(config);
         let mut engine = Engine::connect(settings)?;
-        engine.fix("format", "2")?;
+        engine.fix("format", FORMAT)?;
         engine.fix("keys", &config.index_name())?;
         Self::on(engine, texts, config, options)
     }
 
-    /// Has the corpus of an engine whose settings fit.
+    /// Has the corpus of an engine whose settings fit. `config` is [`own_config`].
     fn on(
         engine: Engine,
         texts: &Path,

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::clock::Clock;
 use crate::cluster::{Engine, Settings};
 use crate::neardup::Config;
 
-use super::{Error, SharedCorpus, SharedOptions, fewer_runs};
+use super::{Error, FORMAT, SharedCorpus, SharedOptions, own_config};
 
-/// Name of a setting of the cluster.
+/// Names of settings of the cluster.
+const DOCUMENTS: &str = "documents";
 const TEXTS: &str = "texts";
 
 impl SharedCorpus {
@@ -22,9 +22,9 @@ impl SharedCorpus {
     /// named the folder.
     pub fn open_to_read(settings: &Settings, texts: Option<&Path>) -> Result<Self, Error> {
         let mut engine = Engine::connect(settings)?;
-        must_be_begun(&mut engine, settings)?;
+        let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = folder(&mut engine, settings, texts)?;
-        Self::on(engine, &texts, fewer_runs(&Config::default()), SharedOptions::default())
+        Self::on(engine, &texts, own_config(&Config::default()), options)
     }
 
     /// Opens a corpus that is there, to be changed by the rules of `config`, with which it must
@@ -35,15 +35,15 @@ impl SharedCorpus {
         config: &Config,
     ) -> Result<Self, Error> {
         let mut engine = Engine::connect(settings)?;
-        must_be_begun(&mut engine, settings)?;
+        let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = folder(&mut engine, settings, texts)?;
-        let config = fewer_runs(config);
+        let config = own_config(config);
         engine.fix("keys", &config.index_name())?;
-        Self::on(engine, &texts, config, SharedOptions::default())
+        Self::on(engine, &texts, config, options)
     }
 
-    /// Opens a corpus, or begins it, with its texts in a folder that all workers see, which is
-    /// remembered. Room for so many `documents` is made as the first ones come.
+    /// Opens a corpus, or begins it for so many documents at least, with its
+    /// texts in a folder that all workers see, which is remembered.
     pub fn open_or_begin(
         settings: &Settings,
         texts: Option<&Path>,
@@ -51,29 +51,37 @@ impl SharedCorpus {
         documents: Option<u64>,
     ) -> Result<Self, Error> {
         let mut engine = Engine::connect(settings)?;
-        let usual = SharedOptions::default();
-        let options = SharedOptions { documents: documents.unwrap_or(usual.documents), ..usual };
+        let found = known(&mut engine)?;
+        let options = found.unwrap_or_else(|| {
+            let usual = SharedOptions::default();
+            SharedOptions { documents: documents.unwrap_or(usual.documents), ..usual }
+        });
         let texts = folder(&mut engine, settings, texts)?;
         drop(engine);
         let corpus = Self::open(settings, &texts, config, options)?;
-        corpus.engine.borrow_mut().remember(TEXTS, &texts.display().to_string())?;
+        {
+            let engine = &mut *corpus.engine.borrow_mut();
+            engine.remember(TEXTS, &texts.display().to_string())?;
+            engine.remember(DOCUMENTS, &options.documents.to_string())?;
+        }
         Ok(corpus)
-    }
-
-    /// Takes the time from another clock.
-    #[must_use]
-    pub fn with_clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
     }
 }
 
-/// A corpus that was begun has keys of some settings.
-fn must_be_begun(engine: &mut Engine, settings: &Settings) -> Result<(), Error> {
-    match engine.setting("keys")? {
-        Some(_) => Ok(()),
-        None => Err(Error::Missing(settings.prefix.clone())),
+/// What a corpus was begun with; none if it was not begun.
+fn known(engine: &mut Engine) -> Result<Option<SharedOptions>, Error> {
+    if engine.setting("format")?.is_none() {
+        return Ok(None);
     }
+    engine.fix("format", FORMAT)?;
+    let usual = SharedOptions::default();
+    let documents = engine.setting(DOCUMENTS)?;
+    let documents = documents.and_then(|documents| documents.parse().ok());
+    Ok(Some(SharedOptions { documents: documents.unwrap_or(usual.documents), ..usual }))
+}
+
+fn missing(settings: &Settings) -> Error {
+    Error::Missing(settings.prefix.clone())
 }
 
 /// The folder of the texts: that which is named, or was when the corpus was begun.
