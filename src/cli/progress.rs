@@ -108,7 +108,8 @@ fn line(live: &Live, elapsed: Duration) -> String {
         ),
     };
     format!(
-        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, {}{}{shards}",
+        "{} pages ({rate:.0}/s), {} new, {} duplicates, {} waiting, {} under way, {} failed, \
+         {}{}{shards}",
         number(pages),
         number(read(&live.new)),
         number(read(&live.duplicates)),

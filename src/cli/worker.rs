@@ -26,8 +26,8 @@ pub(crate) struct WorkerArgs {
     /// File of further URLs, one a line, `#` for comments, `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub seeds: Vec<PathBuf>,
-    /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS. The password
-    /// is that of the variable CRAWL_CLUSTER_PASSWORD, or of --password-file
+    /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS. The
+    /// password is that of the variable `CRAWL_CLUSTER_PASSWORD`, or of --password-file
     #[arg(long, value_name = "CLUSTER")]
     pub join: String,
     /// File of the password of the cluster
@@ -61,9 +61,10 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         cluster.password = Secret::new(password);
     }
     let read = SeedReading { rules: &config.urls, quiet };
-    let seeds = match args.urls.is_empty() && args.seeds.is_empty() {
-        true => Vec::new(),
-        false => seeds::all(&args.urls, &args.seeds, read)?,
+    let seeds = if args.urls.is_empty() && args.seeds.is_empty() {
+        Vec::new()
+    } else {
+        seeds::all(&args.urls, &args.seeds, read)?
     };
     let plan = WorkerPlan {
         cluster,

@@ -15,12 +15,11 @@ use async_channel::Sender;
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
 use crate::corpus::clusters::{self, Article, Place};
-use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer, equal_contents};
-use crate::corpus::documents::{sent_content, write_page};
+use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer};
+use crate::corpus::documents::write_page;
 use crate::corpus::index::Index;
-use crate::corpus::tables::COPIES;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
-use crate::store::{self, Batch, Store, View as _};
+use crate::store::{Batch, Store};
 use crate::urls::PageUrl;
 
 use super::archive::Writing;
@@ -40,7 +39,7 @@ mod replay;
 mod shortage;
 mod start;
 
-use again::SeenPage;
+use again::{SeenPage, article_of, document_of};
 use beyond::Risen;
 use errors::{answer_of, is_front};
 use leases::is_page;
@@ -273,9 +272,7 @@ impl<'a> Committer<'a> {
         }
         self.boilerplate.flush(&mut batch)?;
         self.frontier.flush(&mut batch)?;
-        self.context.live.queued.store(self.frontier.queued(), Ordering::Relaxed);
-        let errors = Report::errors(&batch)?.saturating_sub(self.errors_before);
-        self.context.live.errors.store(errors, Ordering::Relaxed);
+        self.show_counts(&batch)?;
         if let Some(on_document) = &self.context.on_document {
             on_document.after(&mut batch, std::mem::take(&mut self.fresh));
         }
@@ -297,6 +294,13 @@ impl<'a> Committer<'a> {
             }
         }
         Ok(course)
+    }
+
+    fn show_counts(&self, batch: &Batch) -> Result<(), Error> {
+        self.context.live.queued.store(self.frontier.queued(), Ordering::Relaxed);
+        let errors = Report::errors(batch)?.saturating_sub(self.errors_before);
+        self.context.live.errors.store(errors, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Returns for how long a batch of this age may stay open.
@@ -512,29 +516,4 @@ impl<'a> Committer<'a> {
         }
         Ok(new)
     }
-}
-
-/// The document that has a copy of this address: from an earlier visit, or because it was sent.
-fn document_of(batch: &Batch, state: &State, url: &str) -> Result<Option<u64>, store::Error> {
-    if let State::Stored(document) = state {
-        return Ok(Some(*document));
-    }
-    let sent = sent_content(batch, url)?;
-    let Some((_, document)) = sent else { return Ok(None) };
-    Ok(batch.get(COPIES, (document, url))?.map(|_| document))
-}
-
-/// The article to be judged. A copy of a page that came before its boilerplate was known is that
-/// page, with all of its text.
-fn article_of<'a>(
-    batch: &Batch,
-    index: &Mutex<Index>,
-    page: &'a ReadPage,
-) -> Result<&'a Article, store::Error> {
-    if let Some(whole) = &page.whole
-        && !equal_contents(batch, index, whole.keys.text.hash)?.is_empty()
-    {
-        return Ok(whole);
-    }
-    Ok(&page.article)
 }

@@ -74,7 +74,6 @@ pub(super) struct Home {
 pub(super) struct Room {
     left: AtomicUsize,
     each: AtomicUsize,
-    all: usize,
 }
 
 /// A place for a request; given back when it is dropped.
@@ -83,14 +82,7 @@ pub(super) struct Place(Arc<Room>);
 
 impl Room {
     fn new(all: usize) -> Self {
-        Self { left: AtomicUsize::new(all), each: AtomicUsize::new(all), all }
-    }
-
-    /// Has so many crawls share the places. Each may have twice its part, because some have little
-    /// to do.
-    pub(super) fn divide(&self, crawls: usize) {
-        let each = (2 * self.all).div_ceil(crawls.max(1)).clamp(1, self.all);
-        self.each.store(each, Ordering::Relaxed);
+        Self { left: AtomicUsize::new(all), each: AtomicUsize::new(all) }
     }
 
     /// Returns how many places one crawl may have, if there are any left.
@@ -184,9 +176,14 @@ impl Crew {
         })
     }
 
-    /// Returns what bounds the requests of all crawls, where there are several.
-    pub(super) fn room(&self) -> Option<&Arc<Room>> {
-        self.room.as_ref()
+    /// Has so many crawls share the places for requests. Each may have twice its part, because some
+    /// have little to do.
+    #[cfg(feature = "cluster")]
+    pub(super) fn divide(&self, crawls: usize) {
+        if let Some(room) = &self.room {
+            let each = (2 * self.requests).div_ceil(crawls.max(1)).clamp(1, self.requests.max(1));
+            room.each.store(each, Ordering::Relaxed);
+        }
     }
 
     /// Crawls until that crawl is over.

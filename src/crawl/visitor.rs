@@ -82,8 +82,8 @@ impl Visitor {
         }
     }
 
-    /// Sends the request of a lease; of a crawl that is one of many, in its turn, and no longer than
-    /// it has the right to.
+    /// Sends the request of a lease; of a crawl that is one of many, in its turn, and no longer
+    /// than it has the right to.
     async fn visit_in_turn(
         &self,
         lease: &Lease,
@@ -174,9 +174,8 @@ impl Visitor {
 /// before anything goes on: a process that slept sends nothing when it wakes.
 async fn while_held<F: Future>(beyond: &dyn Beyond, work: F) -> Option<F::Output> {
     let mut work = pin!(work);
-    poll_fn(|context| match beyond.is_held() {
-        true => work.as_mut().poll(context).map(Some),
-        false => Poll::Ready(None),
+    poll_fn(|context| {
+        if beyond.is_held() { work.as_mut().poll(context).map(Some) } else { Poll::Ready(None) }
     })
     .await
 }

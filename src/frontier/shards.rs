@@ -104,6 +104,7 @@ row! {
 
 impl SentLink {
     /// A seed.
+    #[cfg(feature = "cluster")]
     #[must_use]
     pub fn seed(url: &PageUrl) -> Self {
         let offer = Offer { url, depth: 0, rank: Rank::Seed, hops: 0, from: None, nofollow: false };
@@ -158,8 +159,8 @@ impl Lease {
 }
 
 impl Frontier {
-    /// Takes up the frontier of a store whose hosts somebody else may have contacted meanwhile: none
-    /// is contacted before its delay has passed, whether it is known here or not.
+    /// Takes up the frontier of a store whose hosts somebody else may have contacted meanwhile:
+    /// none is contacted before its delay has passed, whether it is known here or not.
     pub fn take_over(
         batch: &mut Batch,
         config: Config,
@@ -321,6 +322,7 @@ impl Frontier {
 }
 
 /// Returns up to where the links of others were offered; the start if none were.
+#[cfg(feature = "cluster")]
 pub fn received(view: &crate::store::Snapshot) -> Result<String, Error> {
     let row = view.get(META, RECEIVED)?;
     Ok(row.map_or_else(|| "0".to_owned(), |row| String::from_utf8_lossy(&row).into_owned()))

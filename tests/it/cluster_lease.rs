@@ -9,7 +9,7 @@ use uniqcrawl::cluster::{
 
 use crate::cluster::Nodes;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const SHORT: Duration = Duration::from_millis(80);
 
 fn take(engine: &mut Engine, worker: &str, time: Duration) -> Option<(ShardLease, bool)> {
@@ -73,11 +73,11 @@ fn links_leave_their_stream_by_the_hand_of_the_holder_alone() {
     assert_eq!(first.links, [b"one".to_vec(), b"two".to_vec()]);
     let last = first.last.unwrap();
     assert_eq!(read(&mut engine, &last).links, [b"three".to_vec()]);
-    let (stale, _) = take(&mut engine, "a", SHORT).unwrap();
+    let (ended, _) = take(&mut engine, "a", SHORT).unwrap();
     std::thread::sleep(SHORT * 2);
     let (lease, _) = take(&mut engine, "b", LONG).unwrap();
-    assert!(!engine.trim_links(stale, "a", &last).unwrap());
-    assert!(!engine.trim_links(ShardLease { fence: stale.fence, ..lease }, "b", &last).unwrap());
+    assert!(!engine.trim_links(ended, "a", &last).unwrap());
+    assert!(!engine.trim_links(ShardLease { fence: ended.fence, ..lease }, "b", &last).unwrap());
     assert_eq!(read(&mut engine, "0").links.len(), 2, "nothing is gone");
     assert!(engine.trim_links(lease, "b", &last).unwrap());
     assert!(engine.trim_links(lease, "b", &last).unwrap(), "sent again");

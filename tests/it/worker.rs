@@ -153,7 +153,7 @@ impl Crowd {
             if let Some(status) = child.try_wait().unwrap() {
                 return status.code();
             }
-            if begun.elapsed() > Duration::from_secs(60) {
+            if begun.elapsed() > Duration::from_mins(1) {
                 let _ = child.kill();
                 let _ = child.wait();
                 panic!("worker {number} does not end: {}", self.log(number));

@@ -1,11 +1,13 @@
 //! Pages that were stored before and are read again, and matches that are looked at again.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
 use crate::corpus::clusters::{self, Article, Left, Place};
-use crate::corpus::dedup::{Corpus as _, Looked, Range};
-use crate::corpus::documents::Content;
+use crate::corpus::dedup::{Corpus as _, Looked, Range, equal_contents};
+use crate::corpus::documents::{Content, sent_content};
+use crate::corpus::index::Index;
 use crate::corpus::tables::{CONTENTS, COPIES};
 use crate::frontier::{Settled, Settlement, State, Visited};
 use crate::neardup;
@@ -13,7 +15,7 @@ use crate::store::{self, Batch, View as _};
 
 use super::super::fingerprint::ReadPage;
 use super::super::{CorpusChange, Error};
-use super::{Committer, article_of};
+use super::Committer;
 
 /// Longest time for which matches are looked at again while others want to write.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
@@ -185,4 +187,33 @@ impl Committer<'_> {
         }
         Ok(at == until)
     }
+}
+
+/// The document that has a copy of this address: from an earlier visit, or because it was sent.
+pub(super) fn document_of(
+    batch: &Batch,
+    state: &State,
+    url: &str,
+) -> Result<Option<u64>, store::Error> {
+    if let State::Stored(document) = state {
+        return Ok(Some(*document));
+    }
+    let sent = sent_content(batch, url)?;
+    let Some((_, document)) = sent else { return Ok(None) };
+    Ok(batch.get(COPIES, (document, url))?.map(|_| document))
+}
+
+/// The article to be judged. A copy of a page that came before its boilerplate was known is that
+/// page, with all of its text.
+pub(super) fn article_of<'a>(
+    batch: &Batch,
+    index: &Mutex<Index>,
+    page: &'a ReadPage,
+) -> Result<&'a Article, store::Error> {
+    if let Some(whole) = &page.whole
+        && !equal_contents(batch, index, whole.keys.text.hash)?.is_empty()
+    {
+        return Ok(whole);
+    }
+    Ok(&page.article)
 }

@@ -8,10 +8,11 @@ use crate::frontier::{Lease, Offered};
 use crate::store::Batch;
 use crate::urls::PageUrl;
 
-use super::super::{CommittedBatch, CorpusChange, Error, News};
+use super::super::{Beyond, CorpusChange, Error, News};
 use super::{Committer, is_page};
 
 /// A copy to which more hosts link than before.
+#[derive(Clone, Copy)]
 pub(super) struct Risen<'a> {
     pub document: u64,
     pub url: &'a PageUrl,
@@ -26,7 +27,7 @@ impl Committer<'_> {
 
     /// It has no right to go on.
     pub(super) fn is_lost(&self) -> bool {
-        self.context.beyond.as_deref().is_some_and(|beyond| beyond.is_lost())
+        self.context.beyond.as_deref().is_some_and(Beyond::is_lost)
     }
 
     /// Hands a change of the corpus over, if there is anybody.
@@ -113,11 +114,8 @@ impl Committer<'_> {
 
     /// Says that the batch is on the disk.
     pub(super) fn tell_beyond(&mut self) {
-        let batch = std::mem::take(&mut self.batch_beyond);
         if let Some(beyond) = &self.context.beyond {
-            beyond.committed(batch);
-        } else {
-            drop::<CommittedBatch>(batch);
+            beyond.committed(std::mem::take(&mut self.batch_beyond));
         }
     }
 }

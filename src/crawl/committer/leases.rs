@@ -8,7 +8,7 @@ use crate::frontier::{Lease, Purpose};
 use crate::store::Batch;
 
 use super::super::Error;
-use super::super::crew::{Errand, Way};
+use super::super::crew::{Errand, Room, Way};
 use super::super::no_pages::RunEnd;
 use super::Committer;
 
@@ -21,7 +21,7 @@ impl Committer<'_> {
         }
         let now = self.context.clock.now();
         while self.has_room() && self.rests().is_none() {
-            let place = self.room.as_ref().map(|room| room.take());
+            let place = self.room.as_ref().map(Room::take);
             if place.as_ref().is_some_and(Option::is_none) {
                 break;
             }

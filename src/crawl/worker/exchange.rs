@@ -1,9 +1,9 @@
 //! The thread that carries links between the stores of shards and the streams of the cluster, and
 //! tells which shards have nothing to do.
 //!
-//! What is on its way is told by somebody at any moment: by the shard that has it in its outbox, by
-//! the stream, or by the shard that takes it in, which says that it is busy before a link leaves its
-//! stream. So all shards are quiet and all streams are empty only when nothing is on its way.
+//! What is on its way is told by somebody at any moment: by the shard that has it in its outbox,
+//! by the stream, or by the shard that takes it in, which says that it is busy before a link leaves
+//! its stream. So all shards are quiet and all streams are empty only when nothing is on its way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

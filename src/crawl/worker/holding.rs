@@ -203,9 +203,7 @@ impl<'a> Holding<'a> {
                 }
             }
         }
-        if let Some(room) = crew.room() {
-            room.divide(lock(&self.common.shards).len());
-        }
+        crew.divide(lock(&self.common.shards).len());
         if self.plan.until_done && unsent.is_empty() && self.looked.elapsed() > LOOK_DONE {
             self.looked = Instant::now();
             self.look_done(engine)?;
@@ -319,7 +317,9 @@ impl<'a> Holding<'a> {
         let mut states = engine.shard_states(self.common.config.shards)?;
         let all_quiet = states.iter().all(|state| state.quiet && state.links == 0);
         // Who holds it says nothing of what is to be done.
-        states.iter_mut().for_each(|state| state.holder.clear());
+        for state in &mut states {
+            state.holder.clear();
+        }
         let before = self.quiet.take();
         if all_quiet && before.as_ref() == Some(&states) {
             engine.note_done(self.common.config.lease.duration() * 4)?;
@@ -438,11 +438,11 @@ impl ShardCrawl<'_> {
 
 /// Seeds, each for its shard.
 fn by_shard(seeds: &[PageUrl], shards: u32) -> Vec<LinksTo> {
-    let share = Share { own: 0, of: shards };
+    let all_shards = Share { own: 0, of: shards };
     let mut all: Vec<LinksTo> = Vec::new();
     let mut open: Vec<Option<usize>> = vec![None; shards as usize];
     for seed in seeds {
-        let shard = share.shard_of(seed);
+        let shard = all_shards.shard_of(seed);
         let at = &mut open[shard as usize];
         let place = *at.get_or_insert_with(|| {
             all.push(LinksTo { shard, links: Vec::new() });

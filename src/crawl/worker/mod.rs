@@ -43,15 +43,17 @@ const CORPUS_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerConfig {
-    /// Parts into which all registrable domains fall, at most 1,024. Fixed when the crawl is begun.
+    /// Parts into which all registrable domains fall, at most 1,024. Fixed when the crawl is
+    /// begun.
     pub shards: u32,
-    /// Time for which a worker holds a shard without saying so again. A worker that dies is followed
-    /// by others after it.
+    /// Time for which a worker holds a shard without saying so again. A worker that dies is
+    /// followed by others after it.
     pub lease: Time,
     /// Time for which pages wait to be stored while the cluster does not answer. Then the worker
     /// stops; they are visited again.
     pub wait_max: Time,
-    /// Links that wait in the cluster for one shard at most. What is beyond waits where it was found.
+    /// Links that wait in the cluster for one shard at most. What is beyond waits where it was
+    /// found.
     pub links_max: u64,
     /// Documents that are expected in all. Fixed when the crawl is begun: with ten times as many, a
     /// look-up reads ten times as much.
@@ -307,7 +309,7 @@ pub fn run(
     // Threads of their own tell soon that the cluster does not answer, and try again.
     let patience = plan.config.lease.duration() / 3;
     let timeout = plan.cluster.timeout.min(patience.max(Duration::from_secs(1)));
-    let quick = cluster::Settings { patience, timeout, ..plan.cluster.clone() };
+    let quick = cluster::Settings { timeout, patience, ..plan.cluster.clone() };
     let mut engine = Engine::connect(&quick)?;
     fix(&mut engine, plan, settings)?;
     let corpus = CorpusPlan {
@@ -320,7 +322,7 @@ pub fn run(
     drop(corpus.open()?);
     let known_seeds = all_seeds(&mut engine, settings, seeds, context)?;
     let queues: Vec<_> = (0..plan.config.corpus_threads.max(1)).map(|_| corpus::queue()).collect();
-    let (wishes, wished) = channel();
+    let (wishes, for_turns) = channel();
     // Keyed by the random numbers of the system.
     let drawn = RandomState::new().build_hasher().finish();
     let (hands, queues): (Vec<_>, Vec<_>) = queues.into_iter().unzip();
@@ -351,7 +353,7 @@ pub fn run(
         let [of_leases, of_links, of_turns] = own;
         scope.spawn(move || leases::run(quick, &of_leases));
         scope.spawn(move || exchange::run(quick, &of_links));
-        scope.spawn(move || turns::run(quick, &wished, &of_turns));
+        scope.spawn(move || turns::run(quick, &for_turns, &of_turns));
         let mut done = Ok(WorkerReport::default());
         let made = Crew::with(&crew, |crew| {
             let holding = Holding::new(plan, settings, &known_seeds, context, &common);
