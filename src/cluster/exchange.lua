@@ -1,4 +1,4 @@
-#!lua name=uniqcrawl_exchange_1
+#!lua name=uniqcrawl_exchange_2
 -- What workers that crawl together ask of their cluster, each step atomic on one slot. Every function may be sent a
 -- second time when its answer was lost: the second call does no harm.
 --
@@ -158,13 +158,13 @@ local function turn_end(keys, args)
   return 0
 end
 
-redis.register_function('uniqcrawl_1_lease_take', lease_take)
-redis.register_function('uniqcrawl_1_lease_renew', lease_renew)
-redis.register_function('uniqcrawl_1_lease_release', lease_release)
-redis.register_function('uniqcrawl_1_lease_tell', lease_tell)
-redis.register_function('uniqcrawl_1_lease_look', lease_look)
-redis.register_function('uniqcrawl_1_links_send', links_send)
-redis.register_function('uniqcrawl_1_links_trim', links_trim)
-redis.register_function('uniqcrawl_1_worker_beat', worker_beat)
-redis.register_function('uniqcrawl_1_turn_take', turn_take)
-redis.register_function('uniqcrawl_1_turn_end', turn_end)
+redis.register_function('uniqcrawl_2_lease_take', lease_take)
+redis.register_function('uniqcrawl_2_lease_renew', lease_renew)
+redis.register_function('uniqcrawl_2_lease_release', lease_release)
+redis.register_function('uniqcrawl_2_lease_tell', lease_tell)
+redis.register_function('uniqcrawl_2_lease_look', lease_look)
+redis.register_function('uniqcrawl_2_links_send', links_send)
+redis.register_function('uniqcrawl_2_links_trim', links_trim)
+redis.register_function('uniqcrawl_2_worker_beat', worker_beat)
+redis.register_function('uniqcrawl_2_turn_take', turn_take)
+redis.register_function('uniqcrawl_2_turn_end', turn_end)
