@@ -168,16 +168,13 @@ fn to_stdout(args: &ExportArgs, plan: &ExportPlan, quiet: bool) -> Result<Exit> 
         return Err(Usage(detail.to_owned()).into());
     }
     let out = BufWriter::with_capacity(STDOUT_BYTES, io::stdout());
-    let tally = match &args.from {
-        Some(url) => export::pass_on(&mut ask(args, url, plan)?, args.list, plan, out)?,
-        None => {
-            let now = Clock::System.now();
-            if let Some(corpus) = args.store.shared()? {
-                export::stream_of(&SharedSource(&corpus), args.list, plan, now, out)?
-            } else {
-                export::stream(&open(args)?, args.list, plan, now, out)?
-            }
-        }
+    let now = Clock::System.now();
+    let tally = if let Some(url) = &args.from {
+        export::pass_on(&mut ask(args, url, plan)?, args.list, plan, out)?
+    } else if let Some(corpus) = args.store.shared()? {
+        export::stream_of(&SharedSource(&corpus), args.list, plan, now, out)?
+    } else {
+        export::stream(&open(args)?, args.list, plan, now, out)?
     };
     io::stdout().flush()?;
     if !quiet {

@@ -34,15 +34,13 @@ fn find_url(corpus: &SharedCorpus, plain: PageUrl) -> Result<(PageUrl, Option<u6
 
 /// Finds the document of a docId or a URL.
 pub(super) fn find(corpus: &SharedCorpus, text: &str) -> Result<u64> {
-    let found = match text.parse::<DocId>() {
-        Ok(id) => corpus.find(id)?,
-        Err(_) => match parse_plain(text) {
-            Ok(plain) => find_url(corpus, plain)?.1,
-            Err(_) => {
-                let detail = format!("`{text}` is neither a docId nor a URL");
-                return Err(Usage(detail).into());
-            }
-        },
+    let found = if let Ok(id) = text.parse::<DocId>() {
+        corpus.find(id)?
+    } else if let Ok(plain) = parse_plain(text) {
+        find_url(corpus, plain)?.1
+    } else {
+        let detail = format!("`{text}` is neither a docId nor a URL");
+        return Err(Usage(detail).into());
     };
     found.ok_or_else(|| Usage(format!("no document `{text}` in the corpus")).into())
 }

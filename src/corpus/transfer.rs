@@ -146,7 +146,7 @@ impl TransferSummary {
 pub struct Place(Kind);
 
 enum Kind {
-    Store { store: Store, writer: Option<Writer> },
+    Store { store: Box<Store>, writer: Option<Box<Writer>> },
     Shared(Box<SharedCorpus>),
 }
 
@@ -166,14 +166,14 @@ impl Place {
     /// A store of one machine, which is only read.
     #[must_use]
     pub fn store(store: Store) -> Self {
-        Self(Kind::Store { store, writer: None })
+        Self(Kind::Store { store: Box::new(store), writer: None })
     }
 
     /// A store of one machine that gets documents, with its index.
     #[must_use]
     pub fn store_to_write(store: Store, index: Index, config: &neardup::Config) -> Self {
         let writer = Writer { index: Arc::new(Mutex::new(index)), config: config.clone() };
-        Self(Kind::Store { store, writer: Some(writer) })
+        Self(Kind::Store { store: Box::new(store), writer: Some(Box::new(writer)) })
     }
 
     /// The corpus of a cluster.

@@ -1,7 +1,7 @@
 //! `crawl store merge`.
 
 use std::io::{BufWriter, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -59,18 +59,7 @@ pub(super) fn merge(args: &MergeArgs, json: bool, quiet: bool) -> Result<Exit> {
         }
     })?;
     if let Some(path) = &args.list {
-        let cannot = || format!("cannot write {}", path.display());
-        outputs::write_whole(path, |file| {
-            let mut out = BufWriter::new(file);
-            let told = merge::became_part(order, |store, id, into| {
-                let store = store.display().to_string();
-                let line = serde_json::json!({"docId": id, "store": store, "into": into});
-                writeln!(out, "{line}")
-            });
-            told?.with_context(cannot)?;
-            let file = out.into_inner().map_err(std::io::IntoInnerError::into_error);
-            anyhow::Ok((file.with_context(cannot)?, ()))
-        })?;
+        write_list(order, path)?;
     }
     let mut store = Store::open_to_read(into, config.cache_bytes())?;
     let clean = store.check_pages()?;
@@ -111,4 +100,20 @@ pub(super) fn merge(args: &MergeArgs, json: bool, quiet: bool) -> Result<Exit> {
         faults => println!("{faults} faults"),
     }
     Ok(exit)
+}
+
+/// Writes which documents became part of which, as lines of JSON.
+fn write_list(order: MergeOrder<'_>, path: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    outputs::write_whole(path, |file| {
+        let mut out = BufWriter::new(file);
+        let told = merge::became_part(order, |store, id, into| {
+            let store = store.display().to_string();
+            let line = serde_json::json!({"docId": id, "store": store, "into": into});
+            writeln!(out, "{line}")
+        });
+        told?.with_context(cannot)?;
+        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error);
+        anyhow::Ok((file.with_context(cannot)?, ()))
+    })
 }

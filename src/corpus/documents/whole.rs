@@ -95,10 +95,10 @@ impl WholeDocument {
             found.map_or(0, |content| content.content.hash)
         };
         let Document { id, canonical, content, root, gone, .. } = &self.document;
-        let mut row = Encoder::new(1).wide(id.0).text(canonical).number(gone.0 as u64);
+        let mut row = Encoder::new(1).wide(id.0).text(canonical).number(gone.0.cast_unsigned());
         row = row.wide(hash_of(*content)).wide(hash_of(*root));
-        row = row.number(self.document.first_arrival.0 as u64);
-        row = row.number(self.document.last_arrival.0 as u64);
+        row = row.number(self.document.first_arrival.0.cast_unsigned());
+        row = row.number(self.document.last_arrival.0.cast_unsigned());
         for id in self.other_ids() {
             row = row.wide(id.0);
         }
