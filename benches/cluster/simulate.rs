@@ -48,7 +48,7 @@ impl Random {
 
     /// Tells yes once in so many times.
     fn once_in(&mut self, times: u64) -> bool {
-        self.next() % times.max(1) == 0
+        self.next().is_multiple_of(times.max(1))
     }
 }
 
@@ -221,11 +221,7 @@ impl World {
         let mut most = 0;
         for (shard, row) in self.shards.iter_mut().enumerate() {
             let share = self.shares[shard];
-            let came = (sent as f64 * share) as u64
-                + u64::from(
-                    self.random.next() as f64 / u64::MAX as f64 % 1.0
-                        < (sent as f64 * share).fract(),
-                );
+            let came = drawn(sent as f64 * share, &mut self.random);
             row.waiting += came;
             let room = STREAM.saturating_sub(row.stream).min(row.waiting);
             row.waiting -= room;
@@ -263,6 +259,12 @@ impl World {
     }
 }
 
+/// A whole number that is `mean` on average.
+fn drawn(mean: f64, random: &mut Random) -> u64 {
+    let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+    (mean + part).floor().abs() as u64
+}
+
 /// The share of all links that leads to each shard: a domain is linked to in proportion to `1 / n`.
 fn shares(shards: usize) -> Vec<f64> {
     let mut of = vec![0.0; shards];
@@ -270,7 +272,9 @@ fn shares(shards: usize) -> Vec<f64> {
         of[(mix(domain) % shards as u64) as usize] += 1.0 / domain as f64;
     }
     let all: f64 = of.iter().sum();
-    of.iter_mut().for_each(|share| *share /= all);
+    for share in &mut of {
+        *share /= all;
+    }
     of
 }
 
@@ -336,7 +340,7 @@ fn main() {
             members = live;
         }
         for at in 0..workers {
-            let is_due = (now + u64::from(at)) % RENEW == 0;
+            let is_due = (now + u64::from(at)).is_multiple_of(RENEW);
             if !is_due || world.workers[at as usize].life != Life::Up {
                 continue;
             }

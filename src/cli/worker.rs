@@ -10,13 +10,11 @@ use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
 
 use super::args::Overrides;
 use super::exit::{Exit, Usage};
+use super::place;
 use super::progress::Progress;
 use super::screen::{self, number};
 use super::seeds::{self, SeedReading};
 use super::settings;
-
-/// Variable of the environment that holds the password of the cluster.
-const PASSWORD: &str = "CRAWL_CLUSTER_PASSWORD";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WorkerArgs {
@@ -27,7 +25,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "FILE")]
     pub seeds: Vec<PathBuf>,
     /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS. The
-    /// password is that of the variable `CRAWL_CLUSTER_PASSWORD`, or of --password-file
+    /// password is that of --password-file, or of the variable `CRAWL_CLUSTER_PASSWORD`, or of the
+    /// file that `CRAWL_CLUSTER_PASSWORD_FILE` names
     #[arg(long, value_name = "CLUSTER")]
     pub join: String,
     /// File of the password of the cluster
@@ -54,11 +53,12 @@ pub(crate) struct WorkerArgs {
 pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = settings::effective(&args.overrides)?.config;
     let mut cluster = Settings::parse(&args.join).map_err(|error| Usage(error.to_string()))?;
-    cluster.authority.clone_from(&args.authority);
     if let Some(file) = &args.password_file {
         cluster.password = Secret::read(file)?;
-    } else if let Ok(password) = std::env::var(PASSWORD) {
-        cluster.password = Secret::new(password);
+    }
+    place::from_environment(&mut cluster)?;
+    if let Some(authority) = &args.authority {
+        cluster.authority = Some(authority.clone());
     }
     let read = SeedReading { rules: &config.urls, quiet };
     let seeds = if args.urls.is_empty() && args.seeds.is_empty() {

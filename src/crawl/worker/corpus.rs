@@ -48,7 +48,8 @@ pub(super) struct CorpusPlan {
 
 impl CorpusPlan {
     pub(super) fn open(&self) -> Result<SharedCorpus, Error> {
-        SharedCorpus::open(&self.cluster, &self.texts, &self.dedup, self.options)
+        let (texts, documents) = (Some(self.texts.as_path()), Some(self.options.documents));
+        SharedCorpus::open_or_begin(&self.cluster, texts, &self.dedup, documents)
     }
 }
 

@@ -13,10 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::base::units::Size;
-use crate::cluster::{Engine, LinksTo, ShardState, Taken};
+use crate::cluster::{Engine, LinksTo, ShardState, Taken, owners};
 use crate::corpus::index::Index;
 use crate::frontier::{SentLink, Share};
 use crate::store::{self, Row as _, Store};
@@ -61,6 +59,9 @@ pub(super) struct Holding<'a> {
     report: WorkerReport,
     /// What shards have done that are over.
     past: Totals,
+    /// The workers that were alive at the last look, and the shards that were this one's own.
+    members: Vec<String>,
+    own: BTreeSet<u32>,
     /// States at the last look, if all were quiet.
     quiet: Option<Vec<ShardState>>,
     looked: Instant,
@@ -95,6 +96,8 @@ impl<'a> Holding<'a> {
             common,
             report,
             past,
+            members: Vec::new(),
+            own: BTreeSet::new(),
             quiet: None,
             looked,
             is_done: false,
@@ -212,17 +215,19 @@ impl<'a> Holding<'a> {
     }
 
     /// The shards that are this worker's own, as long as the workers stay the same.
-    fn own(&self) -> BTreeSet<u32> {
-        let members = lock(&self.common.members).clone();
-        let own = &self.common.worker;
-        let weight = |worker: &String, shard: u32| {
-            (xxh3_64(format!("{worker} {shard}").as_bytes()), worker.clone())
-        };
-        let is_own = |shard: &u32| {
-            let mine = weight(own, *shard);
-            members.iter().all(|other| other == own || weight(other, *shard) < mine)
-        };
-        (0..self.common.config.shards).filter(is_own).collect()
+    fn own(&mut self) -> BTreeSet<u32> {
+        let mut members = lock(&self.common.members).clone();
+        // Also one that is late to tell that it is alive has its part.
+        if !members.contains(&self.common.worker) {
+            members.push(self.common.worker.clone());
+        }
+        if members != self.members {
+            let at = members.iter().position(|member| *member == self.common.worker);
+            let owners = (0..).zip(owners(&members, self.common.config.shards));
+            self.own = owners.filter(|(_, owner)| *owner == at).map(|(shard, _)| shard).collect();
+            self.members = members;
+        }
+        self.own.clone()
     }
 
     /// Takes a shard, if it is free.
