@@ -261,8 +261,10 @@ impl World {
 
 /// A whole number that is `mean` on average.
 fn drawn(mean: f64, random: &mut Random) -> u64 {
-    let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-    (mean + part).floor().abs() as u64
+    const PARTS: f64 = 1_048_576.0;
+    #[allow(clippy::cast_sign_loss, reason = "shares are never negative")]
+    let parts = (mean * PARTS) as u64;
+    (parts + (random.next() >> 44)) >> 20
 }
 
 /// The share of all links that leads to each shard: a domain is linked to in proportion to `1 / n`.

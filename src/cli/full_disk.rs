@@ -89,22 +89,19 @@ fn of_stores(command: &StoreCommand) -> (Option<PathBuf>, &'static str) {
         StoreCommand::Compact(compact) => {
             (file_of(&compact.store.store, UNFINISHED), "the store is as it was")
         }
-        StoreCommand::Merge(merge)
-            if file_of(&merge.into, FILE).is_some_and(|file| file.exists()) =>
-        {
-            (
-                file_of(&merge.into, FILE),
-                "the stores that are read are as they were, and the merge goes on behind what it did",
-            )
-        }
-        StoreCommand::Merge(merge) => (
-            file_of(&merge.into, FILE),
-            "the stores that are read are as they were, and what was merged stays",
-        ),
+        StoreCommand::Merge(merge) => (file_of(&merge.into, FILE), of_merge(&merge.into)),
         StoreCommand::Restore(restore) => {
             (file_of(&restore.store, UNFINISHED), "there is no store yet, and the backup is whole")
         }
         _ => (None, GOES_ON),
+    }
+}
+
+fn of_merge(into: &StoreName) -> &'static str {
+    if file_of(into, FILE).is_some_and(|file| file.exists()) {
+        "the stores that are read are as they were, and the merge goes on behind what it did"
+    } else {
+        "the stores that are read are as they were, and what was merged stays"
     }
 }
 

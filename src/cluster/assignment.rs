@@ -1,5 +1,5 @@
-//! Whose own each shard is: all workers find out alike from the list of those who are alive, so that
-//! none is above the others, and one that joins or leaves moves no shards but its own.
+//! Whose own each shard is: all workers find out alike from the list of those who are alive, so
+//! that none is above the others, and one that joins or leaves moves no shards but its own.
 //!
 //! Rendezvous hashing: a shard is that of the worker whose hash together with the shard is largest.
 //! Source: Thaler, Ravishankar, Using name-based mappings to increase hit rates, 1998.
@@ -7,10 +7,6 @@
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Returns whose own each shard is, by its place in the list of workers; none without workers.
-///
-/// ```ignore
-/// let owners = owners(&["a", "b"], 256);
-/// ```
 pub fn owners<S: AsRef<str>>(workers: &[S], shards: u32) -> Vec<Option<usize>> {
     let hashes: Vec<u64> =
         workers.iter().map(|worker| xxh3_64(worker.as_ref().as_bytes())).collect();

@@ -29,10 +29,21 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&done(folder, &[arguments, &["--json"]].concat())).unwrap()
 }
 
-/// Lines of a file of an export, but for URLs that a crawl did not fetch.
+fn told(out: &Output) -> String {
+    [text(&out.stdout), text(&out.stderr)].concat()
+}
+
+/// Lines of a file of an export in one order, but for URLs that a crawl did not fetch: what is
+/// brought again after a kill comes behind what was there.
 fn lines(folder: &Path, file: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-    text.lines().filter(|line| !line.contains("skipped_by_")).map(str::to_owned).collect()
+    sorted(text.lines().filter(|line| !line.contains("skipped_by_")))
+}
+
+fn sorted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all: Vec<String> = lines.map(str::to_owned).collect();
+    all.sort_unstable();
+    all
 }
 
 #[test]
@@ -74,7 +85,6 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         &["store", "copy", cluster, "new"],
         &["store", "copy", cluster, "cluster:redis://127.0.0.1:1/other"],
     ];
-    let told = |out: &Output| [text(&out.stdout), text(&out.stderr)].concat();
     for arguments in refused {
         let out = crawl(&[arguments, &["-vv"][..]].concat(), folder.path());
         assert_eq!(out.status.code(), Some(2), "{arguments:?}: {out:?}");
@@ -101,7 +111,12 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         assert!(all.contains("cluster:redis://HOST:PORT/PREFIX"), "{all}");
         assert!(!all.contains("hidden"), "{all}");
     }
-    // A job is a crawl of this machine.
+}
+
+#[test]
+fn a_job_is_a_crawl_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = "cluster:redis://me:hidden@127.0.0.1:1/prefix";
     let job = format!(
         "[[job]]\nname = \"one\"\nseeds = [\"http://127.0.0.1:1/\"]\nstore = \"{cluster}\"\n\
          every = \"1h\"\n"
@@ -145,38 +160,28 @@ fn the_password_of_a_cluster_comes_from_the_url_the_environment_or_a_file() {
     assert!(code == Some(1) && all.contains("missing"), "{all}");
 }
 
-#[test]
-fn documents_go_to_a_cluster_and_back_whoever_is_killed_and_are_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    done(folder, &["demo", "--store", "first", "--quiet"]);
-    let url = format!("cluster:{}", Nodes::shared().url("copied"));
-    let store = url.as_str();
-    let copy = ["store", "copy", "first", store, "--texts", "texts", "--documents", "1000"];
-    let killed = |arguments: &[&str]| {
-        for millis in (5..).map(|step| step * 8) {
-            let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
-                .args(arguments)
-                .current_dir(folder)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(millis));
-            if child.try_wait().unwrap().is_some_and(|status| status.success()) {
-                return;
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
+/// Runs a command and kills it, each time later, until it comes to its end.
+fn killed(folder: &Path, arguments: &[&str]) {
+    for millis in (5..).map(|step| step * 8) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
+            .args(arguments)
+            .current_dir(folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(millis));
+        if child.try_wait().unwrap().is_some_and(|status| status.success()) {
+            return;
         }
-    };
-    killed(&copy);
-    let begun = Instant::now();
-    let again = json(folder, &copy);
-    assert_eq!((&again["copied"], &again["same"]), (&0.into(), &true.into()), "{again}");
-    let documents = again["from"]["documents"].as_u64().unwrap();
-    assert!(documents > 50, "{again}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
 
+/// What commands say of the store and of the cluster is the same. Returns the lines of documents and
+/// of duplicates.
+fn assert_told_alike(folder: &Path, store: &str, documents: u64) -> (Vec<String>, Vec<String>) {
     // What commands say of both is the same.
     for of in ["first", store] {
         let out = if of == store { "of-cluster" } else { "of-first" };
@@ -188,7 +193,7 @@ fn documents_go_to_a_cluster_and_back_whoever_is_killed_and_are_the_same() {
     let dropped = lines(folder, "of-first/duplicates.jsonl");
     assert_eq!(lines(folder, "of-cluster/duplicates.jsonl"), dropped);
     let stream = done(folder, &["export", "--store", store, "--out", "-", "--quiet"]);
-    assert_eq!(stream.lines().collect::<Vec<_>>(), first);
+    assert_eq!(sorted(stream.lines()), first);
     let document: Value = serde_json::from_str(&dropped[0]).unwrap();
     for name in [&document["docId"], &document["url"], &document["canonical"]] {
         let inspect = |of| json(folder, &["inspect", "--store", of, name.as_str().unwrap()]);
@@ -220,26 +225,12 @@ fn documents_go_to_a_cluster_and_back_whoever_is_killed_and_are_the_same() {
         }
     }
     assert_eq!(parts, first.iter().cloned().collect());
+    (first, dropped)
+}
 
-    // Back into a store.
-    let back = ["store", "copy", store, "last"];
-    killed(&back);
-    let again = json(folder, &back);
-    assert_eq!((&again["copied"], &again["same"]), (&0.into(), &true.into()), "{again}");
-    done(folder, &["export", "--store", "last", "--out", "of-last"]);
-    assert_eq!(lines(folder, "of-last/documents.jsonl"), first);
-    assert_eq!(lines(folder, "of-last/duplicates.jsonl"), dropped);
-    // What killed processes have left is found and mended, when it is older than anything that may
-    // be under way.
-    std::thread::sleep(Duration::from_secs(12).saturating_sub(begun.elapsed()));
-    let repair = ["check", "--store", store, "--repair"];
-    let mended = json(folder, &repair);
-    assert_eq!(mended["documents"], documents, "{mended}");
-    assert_eq!(mended["mended"], mended["faults"], "{mended}");
-    for of in ["first", store, "last"] {
-        done(folder, &["check", "--store", of]);
-    }
-
+/// A text that is away is told, and a target that has something else.
+fn assert_loss_and_difference_are_told(folder: &Path, store: &str, duplicate: &str) {
+    let document: Value = serde_json::from_str(duplicate).unwrap();
     // A text that is lost is told.
     let hidden = folder.join("texts-away");
     fs::rename(folder.join("texts"), &hidden).unwrap();
@@ -261,7 +252,46 @@ fn documents_go_to_a_cluster_and_back_whoever_is_killed_and_are_the_same() {
     let popular =
         ["import", "--store", "last", "popular.jsonl", "--popularity-field", "popularity"];
     assert_eq!(json(folder, &popular)["known"], 1);
-    let differ = crawl(&back, folder);
+    let differ = crawl(&["store", "copy", store, "last"], folder);
     assert_eq!(differ.status.code(), Some(1), "{differ:?}");
     assert!(text(&differ.stdout).contains("they differ"), "{differ:?}");
+}
+
+#[test]
+fn documents_go_to_a_cluster_and_back_whoever_is_killed_and_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["demo", "--store", "first", "--quiet"]);
+    let url = format!("cluster:{}", Nodes::shared().url("copied"));
+    let store = url.as_str();
+    let copy = ["store", "copy", "first", store, "--texts", "texts", "--documents", "1000"];
+    killed(folder, &copy);
+    let begun = Instant::now();
+    let again = json(folder, &copy);
+    assert_eq!((&again["copied"], &again["same"]), (&0.into(), &true.into()), "{again}");
+    let documents = again["from"]["documents"].as_u64().unwrap();
+    assert!(documents > 50, "{again}");
+
+    let (first, dropped) = assert_told_alike(folder, store, documents);
+
+    // Back into a store.
+    let back = ["store", "copy", store, "last"];
+    killed(folder, &back);
+    let again = json(folder, &back);
+    assert_eq!((&again["copied"], &again["same"]), (&0.into(), &true.into()), "{again}");
+    done(folder, &["export", "--store", "last", "--out", "of-last"]);
+    assert_eq!(lines(folder, "of-last/documents.jsonl"), first);
+    assert_eq!(lines(folder, "of-last/duplicates.jsonl"), dropped);
+    // What killed processes have left is found and mended, when it is older than anything that may
+    // be under way.
+    std::thread::sleep(Duration::from_secs(12).saturating_sub(begun.elapsed()));
+    let repair = ["check", "--store", store, "--repair"];
+    let mended = json(folder, &repair);
+    assert_eq!(mended["documents"], documents, "{mended}");
+    assert_eq!(mended["mended"], mended["faults"], "{mended}");
+    for of in ["first", store, "last"] {
+        done(folder, &["check", "--store", of]);
+    }
+
+    assert_loss_and_difference_are_told(folder, store, &dropped[0]);
 }

@@ -43,13 +43,13 @@ fn one_worker_has_a_shard_and_its_number_only_grows() {
     let (third, _) = take(&mut engine, "a", LONG).unwrap();
     assert!(third.fence > second.fence);
     // A number that is ahead of the clock is not taken back, and a loss does not bring an old one.
-    let name = "lease:{003}lease";
+    let name = format!("{}lease", engine.base(3));
     let ahead = third.fence + 10_000_000;
     let mut set = redis::cmd("HSET");
-    engine.ask_one(set.arg(name).arg("fence").arg(ahead).arg("until").arg(0).clone()).unwrap();
+    engine.ask_one(set.arg(&name).arg("fence").arg(ahead).arg("until").arg(0).clone()).unwrap();
     let (fourth, _) = take(&mut engine, "b", LONG).unwrap();
     assert_eq!(fourth.fence, ahead + 1);
-    engine.ask_one(redis::cmd("DEL").arg(name).clone()).unwrap();
+    engine.ask_one(redis::cmd("DEL").arg(&name).clone()).unwrap();
     let (fifth, was_held) = take(&mut engine, "c", LONG).unwrap();
     assert!(!was_held && fifth.fence >= third.fence);
     assert_eq!(engine.renew_shards(&[third], "a", LONG).unwrap(), [false]);

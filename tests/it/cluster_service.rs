@@ -30,7 +30,7 @@ fn lines(texts: std::ops::Range<u64>) -> String {
             let edited = format!("{words} The end of copy {copy}.");
             let url = format!("http://site{copy}-{}.example/{text}", text % 7);
             let line = json!({"url": url, "title": "", "text": edited, "popularity": copy});
-            all += &format!("{line}\n");
+            all.extend([line.to_string().as_str(), "\n"]);
         }
     }
     all

@@ -44,8 +44,17 @@ fn on_a_machine_with(programs: &[&str]) -> (Output, Vec<String>) {
 
 #[test]
 fn all_tests_are_run_by_one_command() {
-    let all =
-        ["id=0", "cc", "chromium", "redis-server", "fc-list=a font", "python3", "apt-get", "cargo"];
+    let all = [
+        "id=0",
+        "cc",
+        "chromium",
+        "redis-server",
+        "fc-list=a font",
+        "jq",
+        "python3",
+        "apt-get",
+        "cargo",
+    ];
     let (out, called) = on_a_machine_with(&all);
     assert!(out.status.success(), "{out:?}");
     assert_eq!(called, ["cargo test dashboard"]);
@@ -61,7 +70,7 @@ fn what_the_tests_need_is_installed_on_debian() {
     let installs = [
         "apt-get update -q",
         "apt-get install -qy --no-install-recommends gcc chromium redis-server \
-         fonts-noto-cjk fontconfig python3-venv python3-yaml",
+         fonts-noto-cjk fontconfig jq python3-venv python3-yaml",
         "cargo test dashboard",
     ];
     for root in [&["id=0"][..], &["id=1000", "sudo"]] {
@@ -88,6 +97,7 @@ fn what_the_tests_need_is_named_where_it_cannot_be_installed() {
         "google-chrome-stable",
         "valkey-server",
         "fc-list=a font",
+        "jq",
         "python3",
     ]);
     let told = String::from_utf8(out.stderr).unwrap();

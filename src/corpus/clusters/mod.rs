@@ -239,13 +239,13 @@ pub fn set_links(
     links: u64,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let Some(mut copy) = batch.get(COPIES, (document, address))? else { return Ok(false) };
+    let Some(copy) = batch.get(COPIES, (document, address))? else { return Ok(false) };
     if copy.scored || copy.popularity == links {
         return Ok(false);
     }
-    copy.popularity = links;
-    batch.put(COPIES, (document, address), &copy)?;
-    elect_again(batch, document, address, &copy, now)
+    let was = copy.popularity;
+    let copy = Copy { popularity: links, ..copy };
+    put_popularity(batch, CopyPlace { document, address }, was, &copy, now)
 }
 
 /// Gives the copy of `document` at `address` an explicit popularity, and elects anew. Returns true
@@ -261,12 +261,31 @@ pub fn set_score(
     if copy.scored && copy.popularity == popularity {
         return Ok(false);
     }
-    let was = must_read(batch, document)?.canonical;
-    let falls = was == address && popularity < copy.popularity;
+    let was = copy.popularity;
     let copy = Copy { popularity, scored: true, ..copy };
-    batch.put(COPIES, (document, address), &copy)?;
-    if !falls {
-        return elect_again(batch, document, address, &copy, now);
+    put_popularity(batch, CopyPlace { document, address }, was, &copy, now)
+}
+
+/// Where a copy stands.
+#[derive(Clone, Copy)]
+struct CopyPlace<'a> {
+    document: u64,
+    address: &'a str,
+}
+
+/// Writes a copy that had the popularity `before`, and elects anew. Returns true if another one is
+/// canonical by that.
+fn put_popularity(
+    batch: &mut impl Transaction,
+    CopyPlace { document, address }: CopyPlace<'_>,
+    before: u64,
+    copy: &Copy,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let was = must_read(batch, document)?.canonical;
+    batch.put(COPIES, (document, address), copy)?;
+    if was != address || copy.popularity >= before {
+        return elect_again(batch, document, address, copy, now);
     }
     // Any other copy may be better.
     recount(batch, document, now)?;

@@ -105,6 +105,9 @@ impl SharedCorpus {
             on_progress(CheckProgress { done: check.step, all, cursor });
         }
         check.look_again(0)?;
+        if repair && check.found.dead_postings > 0 {
+            check.documents_again(hashes)?;
+        }
         Ok(check.found)
     }
 
@@ -136,6 +139,18 @@ impl Check<'_> {
             }
             self.live(&live)?;
         }
+        Ok(())
+    }
+
+    /// Looks at all documents once more: a key that was full of what led nowhere has room by now
+    /// for those that are live.
+    fn documents_again(&mut self, hashes: u64) -> Result<(), Error> {
+        let (documents, copies) = (self.found.documents, self.found.copies);
+        for hash in 0..hashes {
+            self.documents(hash)?;
+        }
+        self.look_again(0)?;
+        (self.found.documents, self.found.copies) = (documents, copies);
         Ok(())
     }
 
