@@ -223,6 +223,10 @@ fn absolute(folder: &Path) -> Result<PathBuf, WriteError> {
 
 /// The folder of this machine into which files are written, and what sends them on. Those for
 /// another place wait beside the store, in a folder of that place.
+#[cfg_attr(
+    not(feature = "object-store"),
+    allow(unused_variables, reason = "without object storage there is no other place for files")
+)]
 fn destination(named: &str, store: &Store) -> Result<(PathBuf, Option<Uploads>), Error> {
     match Location::parse(named)? {
         Location::Local(folder) => Ok((absolute(&folder)?, None)),
