@@ -2,7 +2,7 @@
 //! long links wait, while workers die, sleep, join and leave.
 //!
 //! ```text
-//! cargo bench --bench simulate -- [WORKERS [SHARDS [MINUTES]]]        (1000 16384 120)
+//! cargo bench --bench simulate -- [WORKERS [SHARDS [MINUTES]]]        (1000 1024 120)
 //! ```
 //!
 //! Leases, their times and the choice of a worker for a shard are those of the program; what a shard
@@ -20,7 +20,7 @@ use uniqcrawl::text::sketch::mix;
 /// sends nothing more.
 const LEASE: u64 = 15;
 const RENEW: u64 = 5;
-const MARGIN: u64 = 3;
+const MARGIN: u64 = 2;
 
 /// Pages a second of a worker, and links of a page to other shards that were not sent lately.
 const PAGES: u64 = 200;
@@ -321,7 +321,7 @@ fn tell(world: &World, seconds: u64) -> bool {
 fn main() {
     let given: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let number = |at: usize, default| given.get(at).copied().unwrap_or(default);
-    let (workers, shards) = (number(0, 1_000) as u32, number(1, 16_384) as u32);
+    let (workers, shards) = (number(0, 1_000) as u32, number(1, 1_024) as u32);
     let seconds = number(2, 120) * 60;
     let mut world = World::new(workers, shards);
     let begin = world.now;
