@@ -91,6 +91,8 @@ fn settings(web: &Web) -> Config {
     config.cluster.shards = 16;
     config.cluster.lease = Time::from_secs(6);
     config.cluster.documents = 1_000;
+    // A worker that is killed keeps the turn of an address for so long, and 10 s.
+    config.fetch.total_timeout = Time::from_secs(5);
     config
 }
 

@@ -93,6 +93,10 @@ fn round(
         let fence = shard.lease.fence;
         if known.get(&shard.number()).is_none_or(|known| known.fence != fence) {
             let read = received(&store.snapshot()?)?;
+            // Whoever had the shard before may have died between its commit and this.
+            if !engine.trim_links(shard.lease, &common.worker, &read)? {
+                continue;
+            }
             let (trimmed, sent) = (read.clone(), BTreeMap::new());
             known.insert(shard.number(), Known { fence, read, trimmed, quiet: false, sent });
         }
