@@ -4,18 +4,15 @@
 //! begun again, and nothing comes twice.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
-
-use serde::Serialize;
 
 use crate::corpus::clusters::Place;
 use crate::corpus::dedup::{self, Corpus as _, Popularity};
 use crate::corpus::files::input::{Columns, DocumentReader, InputOptions, Sources};
 use crate::corpus::files::pipeline::{ordered, threads};
-use crate::corpus::files::prepare::{Fate, FilteredLine, Prepared, RejectedLine, count, prepare};
+use crate::corpus::files::prepare::{Prepared, count, prepare};
 use crate::corpus::files::spool::named;
 use crate::corpus::files::{self, Error as FilesError};
 use crate::corpus::shared::{SentArticle, SharedCorpus};
@@ -23,6 +20,7 @@ use crate::neardup;
 use crate::text::features::Fingerprinter;
 use crate::text::quality::Filters;
 
+use super::lists::Lists;
 use super::{
     Copied, Error, INPUT, ImportOptions, ImportProgress, ImportReport, Incoming, incoming,
 };
@@ -64,9 +62,7 @@ pub fn import_shared(
         sources: &sources,
         report: ImportReport { inputs: sources.all().len() as u64, ..ImportReport::default() },
         pending: Vec::new(),
-        rejected: List::new(&folder, "import-rejected.jsonl"),
-        filtered: List::new(&folder, "import-filtered.jsonl"),
-        first_fault: None,
+        lists: Lists::begin(&folder),
     };
     ordered(&sources, 0, threads(options.threads), work, |chunks| importer.take(chunks, progress))?;
     let mut report = importer.end()?;
@@ -75,47 +71,13 @@ pub fn import_shared(
     Ok(report)
 }
 
-/// A list of what is no document; its file is made with its first line.
-struct List {
-    path: PathBuf,
-    file: Option<BufWriter<File>>,
-}
-
-impl List {
-    fn new(folder: &Path, name: &str) -> Self {
-        Self { path: folder.join(name), file: None }
-    }
-
-    fn push(&mut self, line: &impl Serialize) -> Result<(), FilesError> {
-        let mut text = serde_json::to_vec(line).expect("it has a form in JSON");
-        text.push(b'\n');
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let file = File::create(&self.path).map_err(FilesError::io(&self.path))?;
-                none.insert(BufWriter::new(file))
-            }
-        };
-        file.write_all(&text).map_err(FilesError::io(&self.path))
-    }
-
-    fn end(&mut self) -> Result<(), FilesError> {
-        match &mut self.file {
-            Some(file) => file.flush().map_err(FilesError::io(&self.path)),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Stores what comes.
 struct SharedImporter<'i> {
     corpus: &'i mut SharedCorpus,
     sources: &'i Sources,
     report: ImportReport,
     pending: Vec<Incoming>,
-    rejected: List,
-    filtered: List,
-    first_fault: Option<String>,
+    lists: Lists,
 }
 
 impl SharedImporter<'_> {
@@ -137,23 +99,8 @@ impl SharedImporter<'_> {
         let source = &self.sources.all()[chunk.source];
         self.report.bytes += chunk.bytes;
         for (fate, number) in chunk.fates.into_iter().zip(chunk.first..) {
-            let report = &mut self.report;
-            match fate {
-                Fate::Document(document) => self.pending.push(document),
-                Fate::Rejected(fault) => {
-                    report.rejected += 1;
-                    count(&mut report.reasons.rejected, &fault.reason);
-                    let told = || format!("{}, record {number}: {}", source.name, fault.detail);
-                    self.first_fault.get_or_insert_with(told);
-                    self.rejected.push(&RejectedLine::of(source, number, &fault))?;
-                }
-                Fate::Filtered { id, reason } => {
-                    report.filtered += 1;
-                    count(&mut report.reasons.filtered, &reason);
-                    self.filtered.push(&FilteredLine::of(source, number, &id, &reason))?;
-                }
-                Fate::Skipped(reason) => count(&mut report.reasons.skipped, &reason),
-            }
+            let document = self.lists.take(fate, source, number, &mut self.report)?;
+            self.pending.extend(document);
             if self.pending.len() >= TOGETHER {
                 self.place()?;
             }
@@ -203,14 +150,9 @@ impl SharedImporter<'_> {
     /// Stores the last ones, and looks again at all matches that are unsure.
     fn end(mut self) -> Result<ImportReport, Error> {
         self.place()?;
-        self.rejected.end()?;
-        self.filtered.end()?;
+        self.lists.end()?;
         let report = self.report;
-        if let Some(first) = self.first_fault
-            && report.documents + report.known + report.filtered == 0
-        {
-            return Err(FilesError::Nothing { rejected: report.rejected, first }.into());
-        }
+        self.lists.must_be_of_use(&report)?;
         self.corpus.look_again()?;
         Ok(report)
     }

@@ -7,21 +7,17 @@ use crate::corpus::dedup::{self, Corpus as _, Placer, Popularity, known_content,
 use crate::corpus::documents::{nid_name, note_again};
 use crate::corpus::files::Error as FilesError;
 use crate::corpus::files::input::Sources;
-use crate::corpus::files::prepare::{Fate, FilteredLine, Prepared, RejectedLine, count};
+use crate::corpus::files::prepare::{Prepared, count};
 use crate::corpus::index::Index;
 use crate::corpus::tables::{REVIEWS, SENT, SENT_URLS};
 use crate::store::{Batch, Update as _, View as _};
 
-use super::lists::List;
+use super::lists::Lists;
 use super::progress::{self, Identity, InputRow};
 use super::{Error, ImportOptions, ImportProgress, ImportReport, Incoming, Target, digest_of};
 
 /// Records between two commits at least: a batch ends with the chunk that has this one.
 const BATCH_RECORDS: u64 = 1_024;
-
-/// Names of the lists.
-const REJECTED: &str = "import-rejected.jsonl";
-const FILTERED: &str = "import-filtered.jsonl";
 
 /// Stores what comes.
 pub(super) struct Importer<'i> {
@@ -31,8 +27,7 @@ pub(super) struct Importer<'i> {
     index: Arc<Mutex<Index>>,
     keys: Vec<String>,
     rows: Vec<InputRow>,
-    rejected: List,
-    filtered: List,
+    lists: Lists,
     /// Inputs that were read before.
     before: u64,
     /// Records since the last commit.
@@ -43,7 +38,6 @@ pub(super) struct Importer<'i> {
     /// What came in this run.
     came: u64,
     new: u64,
-    first_fault: Option<String>,
 }
 
 impl<'i> Importer<'i> {
@@ -81,15 +75,13 @@ impl<'i> Importer<'i> {
             index,
             keys,
             rows,
-            rejected: List::open(folder, REJECTED, &snapshot)?,
-            filtered: List::open(folder, FILTERED, &snapshot)?,
+            lists: Lists::open(folder, &snapshot)?,
             before,
             pending: 0,
             batch: None,
             changed: Vec::new(),
             came: 0,
             new: 0,
-            first_fault: None,
         })
     }
 
@@ -168,21 +160,8 @@ impl<'i> Importer<'i> {
             }
             self.pending += 1;
             let report = &mut self.rows[chunk.source].report;
-            match fate {
-                Fate::Document(document) => self.document(chunk.source, &document)?,
-                Fate::Rejected(fault) => {
-                    report.rejected += 1;
-                    count(&mut report.reasons.rejected, &fault.reason);
-                    let told = || format!("{}, record {number}: {}", source.name, fault.detail);
-                    self.first_fault.get_or_insert_with(told);
-                    self.rejected.push(&RejectedLine::of(source, number, &fault))?;
-                }
-                Fate::Filtered { id, reason } => {
-                    report.filtered += 1;
-                    count(&mut report.reasons.filtered, &reason);
-                    self.filtered.push(&FilteredLine::of(source, number, &id, &reason))?;
-                }
-                Fate::Skipped(reason) => count(&mut report.reasons.skipped, &reason),
+            if let Some(document) = self.lists.take(fate, source, number, report)? {
+                self.document(chunk.source, &document)?;
             }
         }
         self.rows[chunk.source].records = last;
@@ -239,8 +218,7 @@ impl<'i> Importer<'i> {
         let Some(mut batch) = self.batch.take() else { return Ok(()) };
         let (now, config) = (self.target.clock.now(), &self.options.dedup);
         Placer { batch: &mut batch, index: &*self.index, config, now }.look_due(false)?;
-        self.rejected.commit(&mut batch)?;
-        self.filtered.commit(&mut batch)?;
+        self.lists.commit(&mut batch)?;
         for at in self.changed.drain(..) {
             progress::write(&mut batch, &self.keys[at], &self.rows[at])?;
         }
@@ -252,12 +230,7 @@ impl<'i> Importer<'i> {
     /// Notes that all was read, and looks at all matches that are unsure, in one batch.
     pub(super) fn end(mut self) -> Result<ImportReport, Error> {
         let total = self.total();
-        if let Some(first) = &self.first_fault
-            && total.documents + total.known + total.filtered == 0
-        {
-            let (rejected, first) = (total.rejected, first.clone());
-            return Err(FilesError::Nothing { rejected, first }.into());
-        }
+        self.lists.must_be_of_use(&total)?;
         self.finish(0..self.rows.len())?;
         self.begin()?;
         if let Some(batch) = &mut self.batch {
