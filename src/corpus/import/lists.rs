@@ -1,5 +1,5 @@
-//! The lists of what is no document. Beside a store they grow with it: what stands in them beyond the
-//! last commit is cut off when an import goes on.
+//! The lists of what is no document. Beside a store they grow with it: what stands in them beyond
+//! the last commit is cut off when an import goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
