@@ -8,7 +8,8 @@ time: crawl and recrawl, the same with WARC files, rebuild from these, serve wit
 expire, import, store backup, compact and merge. After each round:
 
   crawl, serve, expire, import   `crawl check` finds nothing wrong; each article that was acknowledged has its document
-  dedup, export          the files of the output are all old, or all new, or there are none
+  dedup, export          the files of the output are all old, or all new, or there are none; a kill between two names
+                         leaves no manifest, and the next run makes the set whole
   export in shards       is killed and run again until it ends, and then is that of one that was not killed, byte for byte
   backup                 the newest backup is whole, and is restored to a sound store
   compact                the store is sound and has the same documents, and no more bytes
@@ -293,7 +294,7 @@ def look_at_set(folder, before):
     left = [name for name in after if name.startswith(".") or "partial" in name]
     named = {name: file for name, file in after.items() if name not in left}
     new = [name for name, file in named.items() if before.get(name) != file]
-    if new and before and len(new) < len(named):
+    if new and before and len(new) < len(named) and "manifest.json" in named:
         return f"{folder.name}: {sorted(new)} are new, {sorted(set(named) - set(new))} are old"
     return None
 
@@ -352,6 +353,8 @@ def main():
             before = files(exported)
             killed = loop.killed(kind, loop.command("export", "--store", served, "--out", exported))
             fault = look_at_set(exported, before)
+            if not killed and not (exported / "manifest.json").exists():
+                fault = "exported: no manifest, although the export ended"
             form = (["--compress", "zstd"], ["--format", "parquet"], ["--format", "markdown"])[round // len(KINDS) % 3]
             resumed += loop.resumed(served, form)
         elif kind == "backup":
