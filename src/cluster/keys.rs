@@ -64,6 +64,8 @@ pub struct Buckets {
     /// Documents that are expected at least: hashes for so many are made as the first ones come,
     /// the others as more come.
     pub documents: u64,
+    /// Fingerprints are near by more than 3 bits, so that more must be read to find them.
+    pub is_wide: bool,
 }
 
 impl Buckets {
@@ -348,9 +350,9 @@ mod tests {
 
     #[test]
     fn hashes_become_more_as_documents_come() {
-        let few = Buckets { documents: 1 };
+        let few = Buckets { documents: 1, is_wide: false };
         assert_eq!([few.hashes(1, 20), few.hashes(26_215, 20)], [1, 2]);
-        assert_eq!(Buckets { documents: 26_215 }.hashes(1, 20), 2);
+        assert_eq!(Buckets { documents: 26_215, is_wide: false }.hashes(1, 20), 2);
         assert_eq!(few.hashes(NUMBER_MAX, 1_000), 0xFF_FFFF);
     }
 
