@@ -5,6 +5,7 @@
 //! cargo bench --bench cluster -- race ARTICLES WORKERS KILLED PAUSED      (in hundredths)
 //! cargo bench --bench cluster -- failures LOOPS [FAILURE]
 //! cargo bench --bench cluster -- recall TEXTS
+//! cargo bench --bench cluster -- links LINKS SHARDS BATCH
 //! ```
 //!
 //! `place` tells articles a second, round trips, bytes, processor time and memory of the nodes; one
@@ -12,7 +13,7 @@
 //! of made keys. `race` has five edited copies of each text next to each other, kills and pauses
 //! workers at random steps, and tells what was lost or doubled. `failures` does the same with each
 //! failure of nodes and workers in a loop. `recall` tells how many edited copies are found by how
-//! many runs of the sketch.
+//! many runs of the sketch. `links` tells what links cost that go from shard to shard.
 
 #![allow(
     clippy::print_stdout,
@@ -25,6 +26,7 @@
 mod chance;
 mod failures;
 mod fill;
+mod links;
 mod made;
 mod memory;
 mod nodes;
@@ -39,6 +41,9 @@ fn main() {
     let number = |at: usize, or: u64| words.get(at).map_or(or, |word| word.parse().unwrap());
     match words.first().map(String::as_str) {
         Some("worker") => work::work(&work::Task::read(&words[1..])),
+        Some("links-send") => links::send(&words[1..]),
+        Some("links-take") => links::take(&words[1..]),
+        Some("links") => links::links(number(1, 200_000), number(2, 16) as u32, number(3, 1_000)),
         Some("race") => race::race(number(1, 20_000), number(2, 4), number(3, 1), number(4, 1)),
         Some("failures") => failures::run(number(1, 20), words.get(2).map(String::as_str)),
         Some("recall") => recall::run(number(1, 2_000)),
@@ -48,6 +53,6 @@ fn main() {
                 place::place(articles, workers, number(3, 128), number(4, 0));
             }
         }
-        Some(other) => panic!("`{other}` is none of place, race, failures, recall"),
+        Some(other) => panic!("`{other}` is none of place, race, failures, recall, links"),
     }
 }

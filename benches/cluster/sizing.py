@@ -53,6 +53,12 @@ def short(number):
     return f'{number:,.0f}' if number >= 100 else f'{number:.3g}'
 
 
+def near_bytes(documents):
+    """Bytes that are read of the fingerprints of the same first 16 bits: 512, and nine of 256 parts of the others."""
+    entries = documents / 2**16
+    return 11 * (min(entries, 512) + max(entries - 512, 0) * 9 / 256)
+
+
 def plan(pages, f):
     """All figures of a crawl of so many pages."""
     seconds = f['days'] * DAY
@@ -78,12 +84,13 @@ def plan(pages, f):
         'pages a second': short(rate),
         'hosts that are needed at the same time': short(rate * f['delay_s']),
         'workers': f'{workers} ({limit})',
-        'shards': '256' if workers <= 32 else '1,024, which is the limit' if workers > 128 else '1,024',
+        'shards': f'{next((n for n in (256, 1_024, 4_096) if n >= workers * 8), 16_384):,}',
         'documents': short(documents),
         'memory of the primaries': f'{engine / TB:.3g} TB',
         'primaries and replicas': f'{nodes} ({"memory" if by_memory >= by_time else "processor"})',
         'disk of all shards': f'{disk / TB:.3g} TB, {disk / workers / TB:.2g} TB a worker',
         'written to the disk of a worker': f'{rate / workers * f["written_bytes"] / 1e6:.3g} MB/s',
+        'read for a look-up of a fingerprint': f'{near_bytes(documents) / 1e3:.3g} KB',
         'texts': f'{texts / TB:.3g} TB',
         'network from the web': f'{rate * f["html_bytes"] * 8 / 1e9:.3g} Gbit/s',
         'network to and from the cluster': f'{rate * f["wire_bytes"] * 8 / 1e9:.3g} Gbit/s, '

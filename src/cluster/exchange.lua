@@ -3,9 +3,11 @@
 -- second time when its answer was lost: the second call does no harm.
 --
 -- KEYS[1] is the start of all names of a partition: the prefix of the crawl and the tag of the slot. A shard has the
--- partition of its number: its lease (hash `lease`: worker, fence, until, quiet, version) and the links that others
--- have found for it (stream `links`) so lie in one slot. Partition 0 has the workers as well (hash `workers`).
--- The turn of an IP address is a string: the moment of the next request, then `token:until` of those under way.
+-- partition of its number; from the 1,025th on its number stands behind the tag, as several share one. Its lease
+-- (hash `lease`: worker, fence, until, quiet, version) and the links that others have found for it (stream `links`) so
+-- lie in one slot. Partition 0 has the workers as well (hash `workers`).
+-- The turn of an IP address is a string: the moment of the next request, then `token:until` of those under way. Who
+-- waits for it is another string: `shard:due` of each, in the order in which they came.
 
 local function now()
   local time = redis.call('TIME')
@@ -129,18 +131,90 @@ local function put(name, next, held, time)
   redis.call('SET', name, value, 'PX', text(math.max(last - time, 1)))
 end
 
--- ARGV: name, token, ms after which it ends by itself, ms between requests, most under way. Answers 0 for the turn,
--- the ms to wait, or -1 if somebody has a request under way.
+-- Shards that wait for an address at most; what is beyond asks without a place.
+local WAITING_MAX = 64
+
+-- Least time between two who are told to ask.
+local STEP = 20
+
+-- Who is late by so many ms is not waited for, but keeps its place; after so many, it has none any more.
+local LATE = 200
+local GONE = 60000
+
+local function read_waiting(name, time)
+  local all = {}
+  for by, due in string.gmatch(redis.call('GET', name) or '', '(%d+):(%d+)') do
+    if tonumber(due) + GONE > time then all[#all + 1] = { by, tonumber(due) } end
+  end
+  return all
+end
+
+local function put_waiting(name, all, time)
+  local value, last = {}, time
+  for i, one in ipairs(all) do
+    value[i] = one[1] .. ':' .. text(one[2])
+    last = math.max(last, one[2])
+  end
+  if #value == 0 then
+    redis.call('DEL', name)
+  else
+    redis.call('SET', name, table.concat(value, ';'), 'PX', text(last + GONE - time))
+  end
+end
+
+-- ARGV: name, token, ms after which it ends by itself, ms between requests, most under way, shard. Answers 0 for the
+-- turn, or the ms to wait. Of those who ask when they were told to, the one that waits longest is the next.
 local function turn_take(keys, args)
+  local name, token, time = keys[1] .. args[1], args[2], now()
+  local gap, most, by = tonumber(args[4]), tonumber(args[5]), args[6]
+  local next, held = parts(redis.call('GET', name), time)
+  for _, one in ipairs(held) do
+    if one[1] == token then
+      -- Sent again: its span counts from the call whose answer is heard.
+      one[2] = time + tonumber(args[3])
+      put(name, next, held, time)
+      return 0
+    end
+  end
+  local of_waiting = name .. 'q'
+  local all, before, own = read_waiting(of_waiting, time), 0, nil
+  local each, due = math.max(gap, STEP), math.max(next, time + 1)
+  for i, one in ipairs(all) do
+    if one[1] == by then own = i break end
+    if one[2] + LATE > time then
+      -- Who comes later than the next turn but one loses nothing.
+      if one[2] <= time + each then before = before + 1 end
+      due = math.max(due, one[2] + each)
+    end
+  end
+  if #held + before < most and next <= time then
+    held[#held + 1] = { token, time + tonumber(args[3]) }
+    put(name, time + gap, held, time)
+    if own then
+      table.remove(all, own)
+      put_waiting(of_waiting, all, time)
+    end
+    return 0
+  end
+  if #held >= most then due = math.max(due, time + each) end
+  if own or #all < WAITING_MAX then
+    all[own or #all + 1] = { by, due }
+    put_waiting(of_waiting, all, time)
+  end
+  return due - time
+end
+
+-- ARGV: name, token, ms after which it ends by itself. A turn that is held goes on. Answers 1 if it does.
+local function turn_keep(keys, args)
   local name, token, time = keys[1] .. args[1], args[2], now()
   local next, held = parts(redis.call('GET', name), time)
   for _, one in ipairs(held) do
-    if one[1] == token then return 0 end
+    if one[1] == token then
+      one[2] = time + tonumber(args[3])
+      put(name, next, held, time)
+      return 1
+    end
   end
-  if #held >= tonumber(args[5]) then return -1 end
-  if next > time then return next - time end
-  held[#held + 1] = { token, time + tonumber(args[3]) }
-  put(name, time + tonumber(args[4]), held, time)
   return 0
 end
 
@@ -167,4 +241,5 @@ redis.register_function('uniqcrawl_2_links_send', links_send)
 redis.register_function('uniqcrawl_2_links_trim', links_trim)
 redis.register_function('uniqcrawl_2_worker_beat', worker_beat)
 redis.register_function('uniqcrawl_2_turn_take', turn_take)
+redis.register_function('uniqcrawl_2_turn_keep', turn_keep)
 redis.register_function('uniqcrawl_2_turn_end', turn_end)

@@ -64,6 +64,8 @@ pub struct Buckets {
     /// Documents that are expected at least: hashes for so many are made as the first ones come,
     /// the others as more come.
     pub documents: u64,
+    /// Fingerprints are near by more than 3 bits, so that more must be read to find them.
+    pub is_wide: bool,
 }
 
 impl Buckets {
@@ -200,6 +202,12 @@ pub(super) fn partition_of(hash: u64) -> u64 {
     hash % PARTITIONS
 }
 
+fn call(function: &str, base: String) -> Cmd {
+    let mut call = cmd("FCALL");
+    call.arg(format!("uniqcrawl_2_{function}")).arg(1).arg(base);
+    call
+}
+
 impl Engine {
     /// Returns the start of all names of a partition, for whoever looks at keys.
     #[must_use]
@@ -207,11 +215,22 @@ impl Engine {
         format!("{}:{{{}}}", self.prefix(), TAGS[partition as usize])
     }
 
+    /// Returns the start of all names of a shard. Those beyond the number of partitions share
+    /// these, and have their number behind the tag.
+    #[must_use]
+    pub fn base_of(&self, shard: u32) -> String {
+        let base = self.base(u64::from(shard) % PARTITIONS);
+        if u64::from(shard) < PARTITIONS { base } else { format!("{base}{shard}:") }
+    }
+
     /// The call of a function on a partition.
     pub(super) fn function(&self, name: &str, partition: u64) -> Cmd {
-        let mut call = cmd("FCALL");
-        call.arg(format!("uniqcrawl_2_{name}")).arg(1).arg(self.base(partition));
-        call
+        call(name, self.base(partition))
+    }
+
+    /// The call of a function on a shard.
+    pub(super) fn function_of(&self, name: &str, shard: u32) -> Cmd {
+        call(name, self.base_of(shard))
     }
 
     /// Calls a function for many steps, those of the partitions of one node together; returns the
@@ -331,9 +350,9 @@ mod tests {
 
     #[test]
     fn hashes_become_more_as_documents_come() {
-        let few = Buckets { documents: 1 };
+        let few = Buckets { documents: 1, is_wide: false };
         assert_eq!([few.hashes(1, 20), few.hashes(26_215, 20)], [1, 2]);
-        assert_eq!(Buckets { documents: 26_215 }.hashes(1, 20), 2);
+        assert_eq!(Buckets { documents: 26_215, is_wide: false }.hashes(1, 20), 2);
         assert_eq!(few.hashes(NUMBER_MAX, 1_000), 0xFF_FFFF);
     }
 

@@ -9,8 +9,8 @@ use super::{Engine, Error};
 /// Partition of what is of no shard.
 const COMMON: u64 = 0;
 
-/// Most shards of a crawl: each has a partition of its own.
-pub const SHARDS_MAX: u32 = 1_024;
+/// Most shards of a crawl: 16 in each partition.
+pub const SHARDS_MAX: u32 = 16_384;
 
 /// A lease of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn is_one(value: &Value) -> bool {
 impl Engine {
     /// Asks for a shard for a time.
     pub fn take_shard(&mut self, shard: u32, worker: &str, time: Duration) -> Result<Taken, Error> {
-        let mut call = self.function("lease_take", shard.into());
+        let mut call = self.function_of("lease_take", shard);
         call.arg(worker).arg(millis(time));
         let answer = self.ask_one(call)?;
         let parts = match &answer {
@@ -106,7 +106,7 @@ impl Engine {
         let calls: Vec<_> = leases
             .iter()
             .map(|lease| {
-                let mut call = self.function("lease_renew", lease.shard.into());
+                let mut call = self.function_of("lease_renew", lease.shard);
                 call.arg(worker).arg(lease.fence).arg(millis(time));
                 call
             })
@@ -116,7 +116,7 @@ impl Engine {
 
     /// Gives a shard back. Returns whether it was held.
     pub fn release_shard(&mut self, lease: ShardLease, worker: &str) -> Result<bool, Error> {
-        let mut call = self.function("lease_release", lease.shard.into());
+        let mut call = self.function_of("lease_release", lease.shard);
         call.arg(worker).arg(lease.fence);
         Ok(is_one(&self.ask_one(call)?))
     }
@@ -128,7 +128,7 @@ impl Engine {
         worker: &str,
         quiet: bool,
     ) -> Result<bool, Error> {
-        let mut call = self.function("lease_tell", lease.shard.into());
+        let mut call = self.function_of("lease_tell", lease.shard);
         call.arg(worker).arg(lease.fence).arg(u8::from(quiet));
         Ok(is_one(&self.ask_one(call)?))
     }
@@ -136,7 +136,7 @@ impl Engine {
     /// Returns what is known of all shards of a crawl, each at one moment.
     pub fn shard_states(&mut self, shards: u32) -> Result<Vec<ShardState>, Error> {
         let calls: Vec<_> =
-            (0..shards).map(|shard| self.function("lease_look", shard.into())).collect();
+            (0..shards).map(|shard| self.function_of("lease_look", shard)).collect();
         let state = |answer: &Value| -> Option<ShardState> {
             let Value::Array(parts) = answer else { return None };
             let [holder, quiet, version, links] = parts.as_slice() else { return None };

@@ -17,9 +17,14 @@
 local ID = 5
 local MATCHES_MAX = 64
 
--- Entries of fingerprints in a field; what comes later is appended to a string of its own.
+-- Entries of fingerprints of the same first 16 bits: so many in a field; then so many in a string of its own; what
+-- comes later lies in 16 hashes of 16 fields, by the next 8 bits. Of these only those are read whose bits are equal
+-- but for one at most: of two fingerprints that differ by up to 3 bits, one rotation has the same first 16 bits and
+-- no more than one other bit in the next 16.
 local NEAR_MAX = 64
+local NEAR_MORE = 448
 local NEAR_WIDTH = 6 + ID
+local NEAR_NONE = '\0\0\0\0\0\0\0\0\0\0\0'
 
 -- Entries of other keys: 3 bytes of the key.
 local REST = 3
@@ -109,20 +114,61 @@ end
 
 -- A posting is one argument: kind (3 bytes), field (1), rest; of a document also how many hashes of its kind there
 -- should be (3, not of fingerprints), and its number.
-local function post_near(base, arg)
+--
+-- A fingerprint has a letter before its rest: w if more than one of the next bits may differ.
+local function near_of(base, arg)
   local name, field = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4)
-  local entry = string.sub(arg, 5)
+  local of_field = name .. ':' .. string.byte(field)
   local found = redis.call('HGET', name, field) or ''
-  local isfull = #found >= NEAR_MAX * NEAR_WIDTH
-  local more = isfull and redis.call('GET', name .. ':' .. string.byte(field)) or ''
-  if #entry == NEAR_WIDTH and not find(found, entry, NEAR_WIDTH, 1) and not find(more, entry, NEAR_WIDTH, 1) then
-    if isfull then
-      redis.call('APPEND', name .. ':' .. string.byte(field), entry)
+  local more = #found >= NEAR_MAX * NEAR_WIDTH and redis.call('GET', of_field) or ''
+  return { name = name, field = field, of_field = of_field, entry = string.sub(arg, 6), found = found, more = more,
+    iswide = string.byte(arg, 5) == 119, isfull = #more >= NEAR_MORE * NEAR_WIDTH }
+end
+
+-- The hash and the field by the next 8 bits.
+local function deep_of(near)
+  local byte = string.byte(near.entry)
+  local high = math.floor(byte / 16)
+  return near.of_field .. ':' .. high, byte % 16, high
+end
+
+-- Whatever of the next 8 bits differs by one at most, or all; first what has the same.
+local function read_deep(near)
+  local name, low, high = deep_of(near)
+  if near.iswide then
+    local all = { redis.call('HGET', name, low) or '' }
+    for other = 0, 15 do
+      local values = redis.call('HGETALL', near.of_field .. ':' .. other)
+      for i = 1, #values, 2 do
+        if other ~= high or tonumber(values[i]) ~= low then all[#all + 1] = values[i + 1] end
+      end
+    end
+    return all
+  end
+  local all = redis.call('HMGET', name, low, bit.bxor(low, 1), bit.bxor(low, 2), bit.bxor(low, 4), bit.bxor(low, 8))
+  for i = 1, 5 do all[i] = all[i] or '' end
+  for i = 0, 3 do
+    all[6 + i] = redis.call('HGET', near.of_field .. ':' .. bit.bxor(high, 2 ^ i), low) or ''
+  end
+  return all
+end
+
+local function post_near(base, arg)
+  local near = near_of(base, arg)
+  local entry, found, more = near.entry, near.found, near.more
+  local deep = near.isfull and read_deep(near) or { '' }
+  if #entry == NEAR_WIDTH and not find(found, entry, NEAR_WIDTH, 1) and not find(more, entry, NEAR_WIDTH, 1)
+    and not find(deep[1], entry, NEAR_WIDTH, 1) then
+    if near.isfull then
+      local name, low = deep_of(near)
+      redis.call('HSET', name, low, deep[1] .. entry)
+    elseif #found >= NEAR_MAX * NEAR_WIDTH then
+      redis.call('APPEND', near.of_field, entry)
     else
-      redis.call('HSET', name, field, found .. entry)
+      redis.call('HSET', near.name, near.field, found .. entry)
     end
   end
-  return found .. more
+  return found .. more .. table.concat(deep)
 end
 
 local function post_equal(base, arg, counts)
@@ -173,22 +219,34 @@ local function set_string(name, entries)
 end
 
 local function unpost_near(base, arg)
-  local name, field, entry = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4), string.sub(arg, 5)
-  local more_name = name .. ':' .. string.byte(field)
-  local found, more = redis.call('HGET', name, field) or '', ''
-  if #found >= NEAR_MAX * NEAR_WIDTH then more = redis.call('GET', more_name) or '' end
+  local near = near_of(base, arg)
+  local entry, found, more = near.entry, near.found, near.more
   local at = find(found, entry, NEAR_WIDTH, 1)
   if at then
-    found = without(found, at, NEAR_WIDTH)
-    if more ~= '' then
-      -- A field that is not full has no string.
-      found = found .. string.sub(more, -NEAR_WIDTH)
-      set_string(more_name, string.sub(more, 1, -NEAR_WIDTH - 1))
+    if near.isfull then
+      -- A string that is not full has no hashes behind it: no document takes the place.
+      found = string.sub(found, 1, at - 1) .. NEAR_NONE .. string.sub(found, at + NEAR_WIDTH)
+    else
+      found = without(found, at, NEAR_WIDTH)
+      if more ~= '' then
+        -- A field that is not full has no string.
+        found = found .. string.sub(more, -NEAR_WIDTH)
+        set_string(near.of_field, string.sub(more, 1, -NEAR_WIDTH - 1))
+      end
     end
-    return set_field(name, field, found)
+    return set_field(near.name, near.field, found)
   end
   at = find(more, entry, NEAR_WIDTH, 1)
-  if at then set_string(more_name, without(more, at, NEAR_WIDTH)) end
+  if at and near.isfull then
+    redis.call('SETRANGE', near.of_field, at - 1, NEAR_NONE)
+  elseif at then
+    set_string(near.of_field, without(more, at, NEAR_WIDTH))
+  elseif near.isfull then
+    local name, low = deep_of(near)
+    local deep = redis.call('HGET', name, low) or ''
+    at = find(deep, entry, NEAR_WIDTH, 1)
+    if at then set_field(name, low, without(deep, at, NEAR_WIDTH)) end
+  end
 end
 
 -- Steps as those of post, each of a document. Removes postings.
@@ -220,7 +278,13 @@ local function entries(keys, args)
     for j = 1, #all, 2 do
       local found = all[j + 1]
       if string.byte(kind) == 110 and #found >= NEAR_MAX * NEAR_WIDTH then
-        found = found .. (redis.call('GET', base .. kind .. ':' .. string.byte(all[j])) or '')
+        local of_field = base .. kind .. ':' .. string.byte(all[j])
+        local parts = { found, redis.call('GET', of_field) or '' }
+        for high = 0, #parts[2] >= NEAR_MORE * NEAR_WIDTH and 15 or -1 do
+          local deep = redis.call('HGETALL', of_field .. ':' .. high)
+          for of_deep = 2, #deep, 2 do parts[#parts + 1] = deep[of_deep] end
+        end
+        found = table.concat(parts)
       end
       told[#told + 1] = all[j] .. struct.pack('>I4', #found) .. found
     end

@@ -39,7 +39,7 @@ impl Engine {
         let calls: Vec<_> = all
             .iter()
             .map(|LinksTo { shard, links }| {
-                let mut call = self.function("links_send", (*shard).into());
+                let mut call = self.function_of("links_send", *shard);
                 call.arg(most).arg(links);
                 call
             })
@@ -53,7 +53,7 @@ impl Engine {
             .iter()
             .map(|ReadFrom { shard, last }| {
                 let mut call = cmd("XRANGE");
-                call.arg(format!("{}links", self.base((*shard).into())));
+                call.arg(format!("{}links", self.base_of(*shard)));
                 call.arg(format!("({last}")).arg("+").arg("COUNT").arg(most);
                 call
             })
@@ -69,7 +69,7 @@ impl Engine {
         worker: &str,
         last: &str,
     ) -> Result<bool, Error> {
-        let mut call = self.function("links_trim", lease.shard.into());
+        let mut call = self.function_of("links_trim", lease.shard);
         call.arg(worker).arg(lease.fence).arg(last);
         Ok(number(&self.ask_one(call)?) == Some(1))
     }

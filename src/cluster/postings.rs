@@ -37,6 +37,9 @@ fn step(buckets: &Buckets, posting: &Posting) -> Step {
     let place = Place::of(posting.table, posting.key);
     let mut argument = posting.table.kind().to_vec();
     argument.push(place.field);
+    if let Table::Near(_) = posting.table {
+        argument.push(if buckets.is_wide { b'w' } else { b'n' });
+    }
     argument.extend_from_slice(&place.rest);
     if let Some(document) = posting.document {
         if let Table::Equal(_) = posting.table {
@@ -113,6 +116,10 @@ fn entries_of(partition: u64, table: Table, mut rest: &[u8]) -> Option<Vec<Posti
         let (entries, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         for entry in entries.chunks_exact(width) {
             let (key, number) = entry.split_at(width - NUMBER);
+            // A place that nobody has any more.
+            if number_of(number) == 0 {
+                continue;
+            }
             let key = Place::key(table, partition, *field, key);
             postings.push(Posting { table, key, each: 1, document: Some(number_of(number)) });
         }
@@ -132,7 +139,7 @@ fn read(posting: &Posting, answer: &[u8]) -> Vec<(u32, u64)> {
                 let key = posting.key & !(u64::MAX >> 16) | rest;
                 ((key ^ posting.key).count_ones(), number_of(id))
             });
-            entries.collect()
+            entries.filter(|(_, number)| *number > 0).collect()
         }
     }
 }

@@ -9,7 +9,8 @@ use super::{Engine, Error};
 /// Limits of an IP address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
-    /// Time after which a turn ends that nobody has given back: longer than any request.
+    /// Time after which a turn ends that nobody has given back or kept. It outlasts the lease by
+    /// which the request was sent.
     pub span: Duration,
     /// Least time between two requests.
     pub gap: Duration,
@@ -24,6 +25,8 @@ pub struct TurnOf {
     pub address: u64,
     /// Tells this turn from all others.
     pub token: u64,
+    /// The shard that asks: of several, the one that waits longest is the next.
+    pub shard: u32,
 }
 
 /// What became of a wish for a turn.
@@ -31,10 +34,8 @@ pub struct TurnOf {
 pub enum TurnAnswer {
     /// It is got.
     Got,
-    /// It is free after this time.
+    /// It is to be asked for again after this time.
     After(Duration),
-    /// Others have requests under way.
-    Busy,
 }
 
 impl Engine {
@@ -50,6 +51,7 @@ impl Engine {
                 let mut call = self.function("turn_take", partition_of(turn.address));
                 call.arg(name(turn)).arg(format!("{:x}", turn.token));
                 call.arg(millis(limits.span)).arg(millis(limits.gap)).arg(limits.most);
+                call.arg(turn.shard);
                 call
             })
             .collect();
@@ -57,10 +59,22 @@ impl Engine {
         let answers = answers.iter().map(|answer| match number(answer) {
             Some(0) => Ok(TurnAnswer::Got),
             Some(wait @ 1..) => Ok(TurnAnswer::After(Duration::from_millis(wait.unsigned_abs()))),
-            Some(_) => Ok(TurnAnswer::Busy),
-            None => Err(super::leases::odd("turn_take")),
+            _ => Err(super::leases::odd("turn_take")),
         });
         answers.collect()
+    }
+
+    /// Has turns go on whose requests are under way.
+    pub fn keep_turns(&mut self, turns: &[TurnOf], limits: TurnLimits) -> Result<(), Error> {
+        let calls: Vec<_> = turns
+            .iter()
+            .map(|turn| {
+                let mut call = self.function("turn_keep", partition_of(turn.address));
+                call.arg(name(turn)).arg(format!("{:x}", turn.token)).arg(millis(limits.span));
+                call
+            })
+            .collect();
+        self.ask(&calls).map(drop)
     }
 
     /// Gives turns back: the next request may be sent after the gap, counted from now.

@@ -255,7 +255,7 @@ fn changes_that_race_for_the_same_documents_leave_one_after_the_other() {
 #[test]
 fn postings_lead_to_the_documents_that_were_there_before() {
     let mut engine = Nodes::shared().engine("postings");
-    let buckets = Buckets { documents: 1_000 };
+    let buckets = Buckets { documents: 1_000, is_wide: false };
     let equal = |key, document| Posting { table: Table::Equal(3), key, each: 8, document };
     let near = |key, document| Posting { table: Table::Near(1), key, each: 8, document };
     let key = 0xAB_CDEF_0123;
@@ -303,10 +303,63 @@ fn postings_lead_to_the_documents_that_were_there_before() {
 }
 
 #[test]
+fn of_very_many_fingerprints_only_such_are_read_as_may_be_near() {
+    let mut engine = Nodes::shared().engine("deep");
+    let buckets = Buckets { documents: 1, is_wide: false };
+    let near = |key, document| Posting { table: Table::Near(0), key, each: 1, document };
+    // All have the same first bits, and drawn ones after them.
+    let key = |number: u64| 0x5A5A << 48 | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+    let all: Vec<Posting> = (1..=2_000).map(|number| near(key(number), Some(number))).collect();
+    for some in all.chunks(500) {
+        engine.post(&buckets, some).unwrap();
+    }
+    engine.post(&buckets, &all[1_990..]).unwrap();
+    let numbers = |found: &[(u32, u64)], most: u32| -> Vec<u64> {
+        let near = found.iter().filter(|(distance, _)| *distance <= most);
+        let mut numbers: Vec<u64> = near.map(|(_, number)| *number).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let left = |engine: &mut Engine| {
+        let mut left = Vec::new();
+        for partition in 0..1_024 {
+            engine
+                .each_posting(partition, &[Table::Near(0)], |_, postings| {
+                    left.extend(
+                        postings.iter().map(|posting| (posting.document.unwrap(), posting.key)),
+                    );
+                    Ok(())
+                })
+                .unwrap();
+        }
+        left.sort_unstable();
+        left
+    };
+    let wide = Buckets { is_wide: true, ..buckets.clone() };
+    for (number, flips) in [(3, 0), (300, 1 << 47 | 1 << 3), (1_999, 0b111), (2_000, 1 << 40)] {
+        let asked = [near(key(number) ^ flips, None)];
+        let found = engine.post(&buckets, &asked).unwrap().remove(0);
+        assert!(numbers(&found, 3).contains(&number), "{number}");
+        assert!(found.len() < 620, "{} are read", found.len());
+        let all = engine.post(&wide, &asked).unwrap().remove(0);
+        assert_eq!(numbers(&all, 64).len(), 2_000);
+        assert_eq!(numbers(&all, 3), numbers(&found, 3));
+    }
+    // One of each place goes, and nothing that stays is lost.
+    engine.unpost(&buckets, &[all[2], all[299], all[1_999]]).unwrap();
+    engine.post(&buckets, &[all[1_000]]).unwrap();
+    let mut expected: Vec<(u64, u64)> = (1..2_000).map(|number| (number, key(number))).collect();
+    expected.retain(|(number, _)| ![3, 300].contains(number));
+    assert_eq!(left(&mut engine), expected);
+    let found = engine.post(&buckets, &[near(key(1_999), None)]).unwrap().remove(0);
+    assert!(numbers(&found, 0).contains(&1_999) && !numbers(&found, 64).contains(&3));
+}
+
+#[test]
 fn postings_stay_as_they_are_while_more_and_more_hashes_hold_them() {
     let mut engine = Nodes::shared().engine("growing");
     // As if each document had very many keys: soon there are hashes for all.
-    let buckets = Buckets { documents: 1 };
+    let buckets = Buckets { documents: 1, is_wide: false };
     let posting = |number: u64| {
         let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24 & 0x3FFF_FFFF;
         Posting { table: Table::Equal(3), key, each: 400_000, document: Some(number) }

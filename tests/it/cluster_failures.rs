@@ -101,7 +101,7 @@ fn a_check_removes_what_leads_nowhere_and_nothing_that_is_young() {
         each: 1,
         document: Some(document),
     };
-    let buckets = cluster::Buckets { documents: 1 };
+    let buckets = cluster::Buckets { documents: 1, is_wide: false };
     engine.announce(&[number], Duration::from_millis(1)).unwrap();
     engine.announce(&[number + 1], Duration::from_mins(1)).unwrap();
     engine.post(&buckets, &[posting(number), posting(number + 1)]).unwrap();

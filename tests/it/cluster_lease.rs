@@ -1,10 +1,11 @@
 //! What workers ask of their cluster besides documents: leases of shards, streams of links, turns at
 //! IP addresses.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uniqcrawl::cluster::{
-    Engine, LinksTo, ReadFrom, ShardLease, ShardState, Taken, TurnAnswer, TurnLimits, TurnOf,
+    Engine, LinksTo, ReadFrom, SHARDS_MAX, ShardLease, ShardState, Taken, TurnAnswer, TurnLimits,
+    TurnOf,
 };
 
 use crate::cluster::Nodes;
@@ -96,14 +97,15 @@ fn links_leave_their_stream_by_the_hand_of_the_holder_alone() {
 fn requests_to_one_address_take_turns_and_only_the_owner_gives_one_back() {
     let mut engine = Nodes::shared().engine("turns");
     let limits = TurnLimits { span: SHORT, gap: Duration::from_millis(30), most: 1 };
-    let turn = |token| TurnOf { address: 0xABCD_EF01, token };
+    let turn = |token| TurnOf { address: 0xABCD_EF01, token, shard: 0 };
     let take =
         |engine: &mut Engine, token| engine.take_turns(&[turn(token)], limits).unwrap().remove(0);
     assert_eq!(take(&mut engine, 1), TurnAnswer::Got);
     assert_eq!(take(&mut engine, 1), TurnAnswer::Got, "sent again");
-    assert_eq!(take(&mut engine, 2), TurnAnswer::Busy);
+    let waits = |answer| matches!(answer, TurnAnswer::After(wait) if wait >= limits.gap);
+    assert!(waits(take(&mut engine, 2)));
     engine.end_turns(&[turn(2)], limits).unwrap();
-    assert_eq!(take(&mut engine, 2), TurnAnswer::Busy, "who does not have it cannot end it");
+    assert!(waits(take(&mut engine, 2)), "who does not have it cannot end it");
     engine.end_turns(&[turn(1), turn(1)], limits).unwrap();
     let wait = take(&mut engine, 2);
     assert!(matches!(wait, TurnAnswer::After(wait) if wait <= limits.gap), "{wait:?}");
@@ -113,9 +115,104 @@ fn requests_to_one_address_take_turns_and_only_the_owner_gives_one_back() {
     std::thread::sleep(limits.span + Duration::from_millis(2));
     assert_eq!(take(&mut engine, 3), TurnAnswer::Got);
     let many = TurnLimits { gap: Duration::ZERO, most: 2, ..limits };
-    let at = |address, token| TurnOf { address, token };
+    let at = |address, token| TurnOf { address, token, shard: 0 };
     let other = engine.take_turns(&[at(7, 1), at(7, 2), at(7, 3)], many).unwrap();
-    assert_eq!(other, [TurnAnswer::Got, TurnAnswer::Got, TurnAnswer::Busy]);
+    assert_eq!(other[..2], [TurnAnswer::Got, TurnAnswer::Got]);
+    assert!(matches!(other[2], TurnAnswer::After(_)), "{other:?}");
+}
+
+#[test]
+fn a_turn_lasts_as_long_as_it_is_kept_and_not_much_longer() {
+    let mut engine = Nodes::shared().engine("kept-turns");
+    let limits = TurnLimits { span: SHORT * 3, gap: Duration::from_millis(1), most: 1 };
+    let turn = |token| TurnOf { address: 1, token, shard: token as u32 };
+    let take = |engine: &mut Engine, token| {
+        engine.take_turns(&[turn(token)], limits).unwrap().remove(0) == TurnAnswer::Got
+    };
+    assert!(take(&mut engine, 1));
+    // Who waits has no turn that could be kept.
+    assert!(!take(&mut engine, 2));
+    let long = TurnLimits { span: LONG, ..limits };
+    engine.keep_turns(&[turn(1), turn(2)], long).unwrap();
+    std::thread::sleep(limits.span + Duration::from_millis(2));
+    assert!(!take(&mut engine, 2), "its worker is alive");
+    engine.keep_turns(&[turn(1)], limits).unwrap();
+    std::thread::sleep(limits.span + Duration::from_millis(2));
+    assert!(take(&mut engine, 2), "its worker was not heard of any more");
+    // One that has ended is not brought back.
+    engine.end_turns(&[turn(2)], limits).unwrap();
+    engine.keep_turns(&[turn(2)], long).unwrap();
+    std::thread::sleep(limits.gap * 5);
+    assert!(take(&mut engine, 3));
+}
+
+/// Shards that want turns of one address all the time, some of which ask later than they may.
+#[test]
+fn every_shard_has_its_share_of_the_turns_of_an_address() {
+    const SHARDS: usize = 8;
+    const TURNS: u64 = 96;
+    let mut engine = Nodes::shared().engine("fair-turns");
+    let limits = TurnLimits { span: LONG, gap: Duration::from_millis(20), most: 1 };
+    let begun = Instant::now();
+    let lazy = |shard: usize| Duration::from_millis(shard as u64 % 4 * 4);
+    // When each asks next, and whether it has the turn until then.
+    let mut next = [(Duration::ZERO, false); SHARDS];
+    let (mut got, mut asked) = ([0_u64; SHARDS], 0);
+    while got.iter().sum::<u64>() < TURNS {
+        let shard = (0..SHARDS).min_by_key(|shard| next[*shard].0).unwrap();
+        let (at, has_turn) = next[shard];
+        std::thread::sleep(at.saturating_sub(begun.elapsed()));
+        let turn = TurnOf { address: 2, token: shard as u64, shard: shard as u32 };
+        if has_turn {
+            engine.end_turns(&[turn], limits).unwrap();
+            next[shard] = (begun.elapsed(), false);
+            continue;
+        }
+        asked += 1;
+        let now = |wait| begun.elapsed() + wait;
+        next[shard] = match engine.take_turns(&[turn], limits).unwrap().remove(0) {
+            TurnAnswer::Got => {
+                got[shard] += 1;
+                (now(Duration::from_millis(4)), true)
+            }
+            TurnAnswer::After(wait) => (now(wait + lazy(shard)), false),
+        };
+    }
+    let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
+    assert!(*most * 2 <= *least * 3, "{got:?}");
+    // Each asks once to learn when it is the next, and not much more often than that.
+    assert!(asked <= TURNS * 4, "{asked} times for {TURNS} turns");
+}
+
+#[test]
+fn shards_that_share_a_partition_have_leases_and_links_of_their_own() {
+    let mut engine = Nodes::shared().engine("many-shards");
+    let numbers = [3, 3 + 1_024, SHARDS_MAX - 1];
+    let mut fences = Vec::new();
+    for shard in numbers {
+        let Taken::Got { lease, was_held } =
+            engine.take_shard(shard, &format!("worker-{shard}"), LONG).unwrap()
+        else {
+            panic!("{shard} is held")
+        };
+        assert!(!was_held, "{shard}");
+        fences.push(lease);
+        let links = vec![shard.to_string().into_bytes()];
+        assert_eq!(engine.send_links(&[LinksTo { shard, links }], 1).unwrap(), [true]);
+    }
+    let from = numbers.map(|shard| ReadFrom { shard, last: "0".to_owned() });
+    let found = engine.read_links(&from, 10).unwrap();
+    for ((shard, found), lease) in numbers.into_iter().zip(found).zip(fences) {
+        assert_eq!(found.links, [shard.to_string().into_bytes()]);
+        let worker = format!("worker-{shard}");
+        assert!(engine.trim_links(lease, &worker, &found.last.unwrap()).unwrap());
+        assert!(engine.tell_quiet(lease, &worker, true).unwrap());
+    }
+    let states = engine.shard_states(SHARDS_MAX).unwrap();
+    let held: Vec<usize> =
+        states.iter().enumerate().filter(|(_, state)| state.quiet).map(|(at, _)| at).collect();
+    assert_eq!(held, numbers.map(|shard| shard as usize));
+    assert_eq!(engine.base_of(3), engine.base(3), "as it was with fewer shards");
 }
 
 #[test]

@@ -130,4 +130,5 @@ mod warc_kills;
 mod warc_remote;
 mod whole_stores;
 mod worker;
+mod worker_outage;
 mod wrong_clock;

@@ -23,13 +23,13 @@ const NAMES: usize = 4;
 /// Pages of each host, besides its front page.
 const PAGES: u64 = 6;
 
-const DELAY: Duration = Duration::from_millis(200);
+pub(crate) const DELAY: Duration = Duration::from_millis(200);
 const ADDRESS_DELAY: Duration = Duration::from_millis(50);
 
 /// Every host links to its own pages, to the front page of the next one and, which makes that
 /// popular, to the first two pages of every other second one. Page 1 is the same text on two hosts,
 /// page 2 nearly the same.
-fn web() -> Web {
+pub(crate) fn web() -> Web {
     Web::start(HOSTS, |bases| {
         let all = [bases.to_vec(), names(bases)].concat();
         let site = |host: usize| {
@@ -79,7 +79,7 @@ fn names(bases: &[String]) -> Vec<String> {
     (0..NAMES).map(|n| format!("http://name{n}.example:{port}")).collect()
 }
 
-fn settings(web: &Web) -> Config {
+pub(crate) fn settings(web: &Web) -> Config {
     let mut config = config();
     config.crawl.scope = ScopeKind::Any;
     config.frontier.delay = Time::from_millis(DELAY.as_millis() as u64);
@@ -91,13 +91,11 @@ fn settings(web: &Web) -> Config {
     config.cluster.shards = 16;
     config.cluster.lease = Time::from_secs(6);
     config.cluster.documents = 1_000;
-    // A worker that is killed keeps the turn of an address for so long, and 10 s.
-    config.fetch.total_timeout = Time::from_secs(5);
     config
 }
 
 /// One machine's documents.
-fn alone(web: &Web, config: &Config) -> Clusters {
+pub(crate) fn alone(web: &Web, config: &Config) -> Clusters {
     let crawled = Crawled::new();
     let report = crawled.run(config, &web.seeds()[..1]);
     assert_eq!(report.pages, (HOSTS + NAMES) as u64 * (PAGES + 1));
@@ -106,7 +104,7 @@ fn alone(web: &Web, config: &Config) -> Clusters {
 }
 
 /// Workers on a cluster, which end with the test.
-struct Crowd {
+pub(crate) struct Crowd {
     folder: tempfile::TempDir,
     url: String,
     workers: Vec<Option<Child>>,
@@ -114,9 +112,13 @@ struct Crowd {
 
 impl Crowd {
     fn new(prefix: &str, web: &Web) -> Self {
+        Self::on(Nodes::shared(), prefix, web)
+    }
+
+    pub(crate) fn on(nodes: &Nodes, prefix: &str, web: &Web) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
-        Self { folder, url: Nodes::shared().url(prefix), workers: Vec::new() }
+        Self { folder, url: nodes.url(prefix), workers: Vec::new() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -124,7 +126,7 @@ impl Crowd {
     }
 
     /// Starts a worker, which is known by its user agent. The first one has the seeds.
-    fn start(&mut self, config: &Config) {
+    pub(crate) fn start(&mut self, config: &Config) {
         let number = self.workers.len();
         let mut config = config.clone();
         config.fetch.user_agent = format!("worker-{number}");
@@ -141,14 +143,14 @@ impl Crowd {
         self.workers.push(Some(child));
     }
 
-    fn signal(&self, number: usize, signal: &str) {
+    pub(crate) fn signal(&self, number: usize, signal: &str) {
         let id = self.workers[number].as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
     /// Waits until a worker has ended, and returns its exit code; none if it was killed.
     #[track_caller]
-    fn wait(&mut self, number: usize) -> Option<i32> {
+    pub(crate) fn wait(&mut self, number: usize) -> Option<i32> {
         let begun = Instant::now();
         let mut child = self.workers[number].take().unwrap();
         loop {
@@ -165,7 +167,7 @@ impl Crowd {
     }
 
     #[track_caller]
-    fn wait_all(&mut self) {
+    pub(crate) fn wait_all(&mut self) {
         for number in 0..self.workers.len() {
             if self.workers[number].is_some() {
                 let code = self.wait(number);
@@ -174,11 +176,11 @@ impl Crowd {
         }
     }
 
-    fn log(&self, number: usize) -> String {
+    pub(crate) fn log(&self, number: usize) -> String {
         fs::read_to_string(self.path(&format!("{number}.log"))).unwrap()
     }
 
-    fn clusters(&self, config: &Config) -> Clusters {
+    pub(crate) fn clusters(&self, config: &Config) -> Clusters {
         clusters(&self.url, &self.path("stores").join("texts"), config)
     }
 }
@@ -235,7 +237,7 @@ fn gap(requests: &[SeenRequest]) -> Duration {
 
 /// No request came too early, to a host or to an IP address.
 #[track_caller]
-fn assert_polite(web: &Web) {
+pub(crate) fn assert_polite(web: &Web) {
     let requests = web.web.requests();
     for (host, requests) in by_host(&requests) {
         assert!(gap(&requests) >= DELAY, "{host}: {:?}", gap(&requests));
@@ -246,7 +248,7 @@ fn assert_polite(web: &Web) {
 }
 
 /// How often each URL was asked for that was asked for more than once.
-fn asked_again(web: &Web) -> BTreeMap<String, usize> {
+pub(crate) fn asked_again(web: &Web) -> BTreeMap<String, usize> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for request in web.web.requests() {
         let host = request.header("host").unwrap_or_default();
@@ -279,7 +281,7 @@ fn four_workers_find_what_one_machine_finds() {
 }
 
 /// Waits until so many requests have come.
-fn wait_for_requests(web: &Web, count: usize) {
+pub(crate) fn wait_for_requests(web: &Web, count: usize) {
     let begun = Instant::now();
     while web.web.requests().len() < count {
         assert!(begun.elapsed() < Duration::from_secs(30), "only {}", web.web.requests().len());

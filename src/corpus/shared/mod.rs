@@ -193,7 +193,7 @@ impl SharedCorpus {
         let worker = numbers::draw();
         Ok(Self {
             engine: RefCell::new(engine),
-            buckets: Buckets { documents: options.documents },
+            buckets: Buckets { documents: options.documents, is_wide: config.k > 3 },
             config,
             finder,
             texts: RefCell::new(Texts::new(texts, worker)),

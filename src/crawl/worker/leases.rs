@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::cluster::{Engine, Error, Settings, ShardLease};
+use crate::cluster::{Engine, Error, Settings, ShardLease, TurnOf};
 
 use super::Common;
 use super::shard::{Shard, lock};
@@ -51,6 +51,9 @@ fn round(engine: &mut Option<Engine>, settings: &Settings, common: &Common) -> R
     let leases: Vec<ShardLease> = shards.iter().map(|shard| shard.lease).collect();
     // Counted from before the request, whenever the answer comes.
     let asked = common.clock.now();
+    // Before the leases: none outlasts a turn by which a request is sent.
+    let turns: Vec<TurnOf> = lock(&common.turns).values().copied().collect();
+    engine.keep_turns(&turns, common.limits)?;
     let renewed = engine.renew_shards(&leases, &common.worker, lease)?;
     for (shard, renewed) in shards.iter().zip(renewed) {
         if renewed {

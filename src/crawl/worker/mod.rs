@@ -12,7 +12,7 @@ mod leases;
 mod shard;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Clock;
 use crate::base::units::Time;
-use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits};
+use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits, TurnOf};
 use crate::corpus::shared::{self, SharedOptions};
 use crate::urls::{PageUrl, ScopeKind};
 
@@ -43,7 +43,7 @@ const CORPUS_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerConfig {
-    /// Parts into which all registrable domains fall, at most 1,024. Fixed when the crawl is
+    /// Parts into which all registrable domains fall, at most 16,384. Fixed when the crawl is
     /// begun.
     pub shards: u32,
     /// Time for which a worker holds a shard without saying so again. A worker that dies is
@@ -168,6 +168,8 @@ pub(super) struct Common {
     hands: Vec<SyncSender<Handed>>,
     wishes: Sender<Wish>,
     tokens: AtomicU64,
+    /// Turns of requests that are under way, by their tokens.
+    turns: Mutex<HashMap<u64, TurnOf>>,
     links_out: AtomicU64,
     links_in: AtomicU64,
     /// Why it cannot go on.
@@ -208,6 +210,10 @@ impl Common {
         }
     }
 
+    fn has_failed(&self) -> bool {
+        lock(&self.failure).is_some()
+    }
+
     /// A token that no other turn has.
     fn token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
@@ -237,7 +243,7 @@ fn check(plan: &WorkerPlan, settings: &Settings) -> Result<(), WorkerError> {
             !settings.frontier.duplicate_feeds.known.is_empty(),
             "duplicate feeds of others (`frontier.duplicate_feeds.known`)",
         ),
-        (shards == 0 || shards > SHARDS_MAX, "no shards, or more than 1,024 (`cluster.shards`)"),
+        (shards == 0 || shards > SHARDS_MAX, "no shards, or more than 16,384 (`cluster.shards`)"),
         (lease < Time::from_millis(500), "leases of less than 500 ms (`cluster.lease`)"),
     ];
     match faults.into_iter().find(|(is_fault, _)| *is_fault) {
@@ -279,11 +285,12 @@ fn all_seeds(
     Ok(seeds.iter().filter_map(|seed| PageUrl::parse_stored(seed)).collect())
 }
 
-fn limits(settings: &Settings) -> TurnLimits {
+fn limits(settings: &Settings, quick: &cluster::Settings, config: &WorkerConfig) -> TurnLimits {
     let frontier = &settings.frontier;
     TurnLimits {
-        // Longer than any request may take.
-        span: settings.fetch.total_timeout.duration() + Duration::from_secs(10),
+        // It is kept before the leases are. One that was not known then is younger than the wait
+        // for its answer: it outlasts these leases all the same.
+        span: config.lease.duration() + quick.timeout,
         gap: frontier.address_delay.min(frontier.delay).duration(),
         most: match frontier.connections_per_address {
             0 => usize::MAX >> 1,
@@ -330,12 +337,13 @@ pub fn run(
         worker: format!("{drawn:016x}"),
         clock: context.clock.clone(),
         config: plan.config.clone(),
-        limits: limits(settings),
+        limits: limits(settings, &quick, &plan.config),
         shards: Mutex::default(),
         members: Mutex::default(),
         hands,
         wishes,
         tokens: AtomicU64::new(drawn << 24),
+        turns: Mutex::default(),
         links_out: AtomicU64::new(0),
         links_in: AtomicU64::new(0),
         failure: Mutex::default(),

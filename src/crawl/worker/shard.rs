@@ -23,9 +23,6 @@ const OFFERED_MAX: usize = 2_000;
 /// forgets them.
 const FORGET_AFTER: Duration = Duration::from_secs(1);
 
-/// Wait for a turn at an address that somebody else has, at least.
-const BUSY: Duration = Duration::from_millis(100);
-
 /// Longest time for which a wait does not look whether the lease has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -47,7 +44,7 @@ pub(super) struct Shard {
     /// More hosts link to these copies.
     risen: Mutex<BTreeMap<String, u64>>,
     /// Turns that its requests have.
-    turns: Mutex<HashMap<u64, Vec<u64>>>,
+    turns: Mutex<HashMap<u64, Vec<TurnOf>>>,
     /// Its store, once it is open.
     pub store: Mutex<Option<Arc<Store>>>,
     pub stop: Stop,
@@ -195,25 +192,24 @@ impl Beyond for Shard {
 
     fn turn(&self, address: u64) -> Turn<'_> {
         Box::pin(async move {
-            let turn = TurnOf { address, token: self.common.token() };
+            let turn = TurnOf { address, token: self.common.token(), shard: self.number() };
             let (got, answer) = tokio::sync::oneshot::channel();
             self.common.wish(Wish::Take(turn, got));
             match answer.await {
                 Ok(TurnAnswer::Got) => {
-                    lock(&self.turns).entry(address).or_default().push(turn.token);
+                    lock(&self.turns).entry(address).or_default().push(turn);
                     Ok(())
                 }
                 Ok(TurnAnswer::After(wait)) => Err(wait),
-                Ok(TurnAnswer::Busy) => Err(BUSY.max(self.common.limits.gap)),
                 Err(_) => Err(Duration::from_secs(1)),
             }
         })
     }
 
     fn end_turn(&self, address: u64) {
-        let token = lock(&self.turns).get_mut(&address).and_then(Vec::pop);
-        if let Some(token) = token {
-            self.common.wish(Wish::End(TurnOf { address, token }));
+        let turn = lock(&self.turns).get_mut(&address).and_then(Vec::pop);
+        if let Some(turn) = turn {
+            self.common.wish(Wish::End(turn));
         }
     }
 
@@ -232,9 +228,10 @@ impl Beyond for Shard {
             return Err(self.lost_error());
         }
         self.settle_corpus()?;
-        // A lease that was not renewed in time may go on, or be lost; which, the cluster says.
+        // A lease that was not renewed in time may go on, or be lost; which, the cluster says,
+        // unless it has been away for too long.
         while !self.is_held() {
-            if self.is_lost() || self.common.is_over() {
+            if self.is_lost() || self.common.has_failed() || self.common.is_over() {
                 return Err(self.lost_error());
             }
             std::thread::sleep(LOOK);

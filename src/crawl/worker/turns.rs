@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::cluster::{Engine, Error, Settings, TurnAnswer, TurnOf};
 
 use super::Common;
+use super::shard::lock;
 
 /// Wishes that are sent together.
 const TOGETHER: usize = 512;
@@ -64,6 +65,10 @@ fn ask(
         Some(engine) => Ok(engine),
         none => Engine::connect(settings).map(|new| none.insert(new)),
     };
+    // Also if it cannot be told: then it ends by itself.
+    for turn in &ends {
+        lock(&common.turns).remove(&turn.token);
+    }
     let asked = asked.and_then(|engine| {
         engine.end_turns(&ends, common.limits)?;
         let answers = engine.take_turns(&takes, common.limits)?;
@@ -81,7 +86,11 @@ fn ask(
     };
     let mut unwanted = Vec::new();
     for ((turn, got), answer) in takes.into_iter().zip(waiting).zip(answers) {
+        if answer == TurnAnswer::Got {
+            lock(&common.turns).insert(turn.token, turn);
+        }
         if got.send(answer).is_err() && answer == TurnAnswer::Got {
+            lock(&common.turns).remove(&turn.token);
             unwanted.push(turn);
         }
     }
