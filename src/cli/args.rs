@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::base::units::{Size, Time};
 use crate::config::memory;
 use crate::corpus::documents::Keep;
+use crate::corpus::export::ExportPart;
 use crate::neardup::Preset;
 use crate::neardup::index::layout::LayoutKind;
 use crate::text::features::Extractor;
@@ -341,6 +342,16 @@ pub(crate) struct ServeArgs {
     /// Let requests remove documents that had no new copy for long
     #[arg(long)]
     pub allow_expiry: bool,
+    /// Of a cluster, keep the index of the search in this folder: it is made there, and follows the
+    /// corpus
+    #[arg(long, value_name = "DIR")]
+    pub index: Option<PathBuf>,
+    /// Keep this part of the index, such as 1/4; several may be named, all without it
+    #[arg(long = "part", value_name = "I/N", requires = "index")]
+    pub parts: Vec<ExportPart>,
+    /// Ask these services for their parts of the index, such as http://10.0.0.2:8080
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub search_peers: Vec<String>,
     /// Settings file; only crawls need more than `api`, `dedup`, `export`, `search` and `store`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -211,7 +211,6 @@ fn asked(args: &Args) -> (&'static str, Vec<&StoreName>, &'static str) {
             "name a folder, and `crawl store copy DIR cluster:...` brings it there",
         ),
         Some(Command::Compare(compare)) => ("crawl compare", compare.store.iter().collect(), COPY),
-        Some(Command::Search(search)) => ("crawl search", vec![&search.store.store], COPY),
         Some(Command::Expire(expire)) => ("crawl expire", vec![&expire.store.store], COPY),
         Some(Command::Migrate(migrate)) => (
             "crawl migrate",

@@ -3,22 +3,26 @@
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use crate::config::Config;
 use crate::corpus::documents::DocId;
+use crate::corpus::export::ExportPart;
 use crate::corpus::files::{Lines, Record};
-use crate::corpus::search::{self, Entry, Order, Search, Updated};
+use crate::corpus::search::{
+    self, Entry, Followed, Hit, Mode, Order, Question, Search, SentenceHit, WordHit,
+};
+use crate::corpus::shared::{SharedCorpus, SharedIndex};
 use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
-use crate::store::{self, Snapshot, Store, View as _};
+use crate::store::{self, Snapshot, Store, View};
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{self, LineAnswer};
 use super::exit::{Exit, Usage};
-use super::place::StoreArg;
+use super::place::{SharedStoreArg, StoreName};
 use super::screen::{self, number, shown};
 use super::settings;
 
@@ -29,13 +33,18 @@ const SHOWN_CHARS: usize = 200;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct SearchArgs {
     #[command(flatten)]
-    pub store: StoreArg,
+    pub store: SharedStoreArg,
     /// Search these files of lines `{"id","title","url","text"}` and no store; plain, gzip or zstd
     #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "no_update"])]
     pub corpus: Vec<PathBuf>,
-    /// Keep the index of the files in this folder; alone: search the index that is there
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "no_update"])]
+    /// Keep the index of the files, or of a cluster, in this folder; alone: search the index of
+    /// files that is there
+    #[arg(long, value_name = "DIR")]
     pub index: Option<PathBuf>,
+    /// Of a cluster, keep and ask this part of the index, such as 1/4; several may be named, all
+    /// without it
+    #[arg(long = "part", value_name = "I/N", requires = "index", conflicts_with = "corpus")]
+    pub parts: Vec<ExportPart>,
     /// Settings file, of which the section `search` is used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -56,7 +65,7 @@ pub(crate) struct SearchArgs {
     pub n: usize,
     /// The best first; or, of the best 200, those of most or of fewest copies
     #[arg(long, value_name = "ORDER", value_parser = ["best", "copies", "fewest"],
-        default_value = "best", conflicts_with_all = ["corpus", "index"])]
+        default_value = "best", conflicts_with = "corpus")]
     pub sort: String,
     /// Least cosine of an answer, 0 to 1
     #[arg(long, value_name = "X", conflicts_with = "words")]
@@ -85,20 +94,19 @@ struct FoundJson<T> {
     copies: Option<u64>,
 }
 
-/// What is asked, and how.
-#[derive(Clone, Copy)]
-enum SearchMode {
-    Text,
-    Sentence,
-    Words,
+/// What else is known of documents.
+enum Beside {
+    /// Nothing: there is no store, or it is in use.
+    Nothing,
+    Store(Snapshot, #[expect(dead_code, reason = "it is held as long as it is read")] Store),
+    Cluster(Box<Mutex<SharedCorpus>>),
 }
 
 /// An index that is ready to be asked.
 struct Session {
-    search: Search,
-    /// The store, unless there is none or it is in use.
-    snapshot: Option<(Snapshot, Store)>,
-    mode: SearchMode,
+    parts: Vec<Search>,
+    beside: Beside,
+    mode: Mode,
     order: Order,
     n: usize,
 }
@@ -118,23 +126,26 @@ pub(super) fn search(args: &SearchArgs, json: bool) -> Result<Exit> {
         return Err(Usage(usage.to_owned()).into());
     }
     let mode = match (args.sentence, args.words) {
-        (true, _) => SearchMode::Sentence,
-        (_, true) => SearchMode::Words,
-        _ => SearchMode::Text,
+        (true, _) => Mode::Sentence,
+        (_, true) => Mode::Words,
+        _ => Mode::Text,
     };
-    let (search, snapshot, updated) = if args.corpus.is_empty() && args.index.is_none() {
-        of_store(args, &search, store.cache_size.bytes())?
-    } else {
-        of_files(args, &search)?
+    let opened = match &args.store.store {
+        StoreName::Cluster(_) => of_cluster(args, &search)?,
+        StoreName::Folder(_) if args.corpus.is_empty() && args.index.is_none() => {
+            of_store(args, &search, store.cache_size.bytes())?
+        }
+        StoreName::Folder(_) => of_files(args, &search)?,
     };
+    let (parts, beside, updated) = opened;
     let order = Order::ALL.into_iter().find(|(name, _)| *name == args.sort);
     let order = order.map(|(_, order)| order).unwrap_or_default();
-    if order != Order::Best && snapshot.is_none() {
+    if order != Order::Best && matches!(beside, Beside::Nothing) {
         let in_use = "the store is in use, so that its copies cannot be counted: ask the service \
             that has it (/v1/search?sort=copies), or try again later";
         return Err(anyhow!(in_use));
     }
-    let session = Session { search, snapshot, mode, order, n: args.n };
+    let session = Session { parts, beside, mode, order, n: args.n };
     if args.jsonl {
         let answer: Arc<LineAnswer> = Arc::new(move |line: &str| session.line(line));
         return batch::run(args.threads, &answer);
@@ -161,7 +172,74 @@ fn query(args: &SearchArgs) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-type OpenedSearch = (Search, Option<(Snapshot, Store)>, Updated);
+/// Parts of an index, and how many documents were brought into them.
+type OpenedSearch = (Vec<Search>, Beside, u64);
+
+/// An index of a cluster, each part of which is brought up to date on a thread of its own.
+fn of_cluster(args: &SearchArgs, config: &search::Config) -> Result<OpenedSearch> {
+    let Some(folder) = &args.index else {
+        let how = "name a folder for the index of the cluster with --index DIR: it is made there, \
+            and brought up to date before each answer";
+        return Err(Usage(how.to_owned()).into());
+    };
+    let parts = parts_of(&args.parts)?;
+    let settings = args.store.store.cluster()?.ok_or_else(|| anyhow!("a cluster is needed"))?;
+    let texts = args.store.texts.as_deref();
+    if args.no_update {
+        for part in &parts {
+            let own = SharedIndex::folder(folder, *part);
+            if !own.is_dir() {
+                let own = own.display();
+                let how = format!("there is no index in {own}: without --no-update it is made");
+                return Err(Usage(how).into());
+            }
+        }
+    }
+    let corpus = SharedCorpus::open_to_read(&settings, texts)?;
+    let opened = parts.into_iter().map(|part| SharedIndex::open(&corpus, folder, part, config));
+    let opened = opened.collect::<Result<Vec<SharedIndex>, search::Error>>()?;
+    if let Some(empty) = opened.iter().find(|one| args.no_update && !one.search.has_followed()) {
+        let how =
+            format!("part {} of the index is not whole: search without --no-update", empty.part);
+        return Err(Usage(how).into());
+    }
+    let followed = search::at_once(&opened, |index| {
+        if let Some(reason) = index.search.made_anew() {
+            tracing::warn!("a part of the index could not be used and is made anew: {reason}");
+        }
+        if args.rebuild {
+            index.clear()?;
+        }
+        index.check()?;
+        if args.no_update {
+            return Ok(Followed::default());
+        }
+        match index.follow(&SharedCorpus::open_to_read(&settings, texts)?) {
+            Err(error @ search::Error::InUse(_)) if index.search.has_followed() => {
+                tracing::warn!("{error}: the answers are those of its last update");
+                Ok(Followed::default())
+            }
+            followed => followed,
+        }
+    })?;
+    let indexed = followed.iter().map(|followed| followed.indexed).sum();
+    let parts = opened.into_iter().map(|index| index.search).collect();
+    Ok((parts, Beside::Cluster(Box::new(Mutex::new(corpus))), indexed))
+}
+
+/// The parts of an index that are named, each once: all of it without any.
+pub(super) fn parts_of(named: &[ExportPart]) -> Result<Vec<ExportPart>, Usage> {
+    let mut parts = named.to_vec();
+    parts.sort_unstable();
+    parts.dedup();
+    if parts.is_empty() {
+        parts.push(ExportPart::default());
+    }
+    if parts.iter().any(|part| part.of() != parts[0].of()) {
+        return Err(Usage("--part: all parts are of the same number, such as 1/3 and 2/3".into()));
+    }
+    Ok(parts)
+}
 
 /// The index beside a store, up to date if it can be.
 fn of_store(
@@ -182,7 +260,7 @@ fn of_store(
             if !args.no_update {
                 tracing::warn!("the store is in use: the answers are those of the last update");
             }
-            return Ok((search, None, Updated::default()));
+            return Ok((vec![search], Beside::Nothing, 0));
         }
         Err(error) => return Err(error.into()),
     };
@@ -191,20 +269,29 @@ fn of_store(
         tracing::warn!("the index could not be used and is made anew: {reason}");
     }
     let updated = if args.rebuild {
-        search.rebuild(&store)?
+        search.rebuild(&store)?.indexed
     } else if !args.no_update {
-        search.update(&store)?
+        search.update(&store)?.indexed
     } else if search.is_filled() {
-        Updated::default()
+        0
     } else {
         return Err(Usage("there is no index yet: search without --no-update".into()).into());
     };
-    Ok((search, Some((store.snapshot()?, store)), updated))
+    Ok((vec![search], Beside::Store(store.snapshot()?, store), updated))
 }
 
 /// An index of files of documents, or one that was made of such files.
 fn of_files(args: &SearchArgs, config: &search::Config) -> Result<OpenedSearch> {
     let kept = args.index.as_deref();
+    if !args.parts.is_empty() {
+        let why = "--part is for the index of a cluster (--store cluster:...)";
+        return Err(Usage(why.to_owned()).into());
+    }
+    if args.store.store != StoreName::Folder("store".into()) || args.no_update {
+        let why = "--index is for --corpus and for clusters: the index of a store lies in it, and \
+            that of files is as new as they are";
+        return Err(Usage(why.to_owned()).into());
+    }
     if args.corpus.is_empty()
         && let Some(folder) = kept.filter(|folder| !folder.is_dir())
     {
@@ -218,7 +305,7 @@ fn of_files(args: &SearchArgs, config: &search::Config) -> Result<OpenedSearch> 
         if !search.is_filled() {
             return Err(Usage("the index is empty: name the files with --corpus".into()).into());
         }
-        return Ok((search, None, Updated::default()));
+        return Ok((vec![search], Beside::Nothing, 0));
     }
     let mut source = fingerprint(&args.corpus)?;
     if args.rebuild {
@@ -230,7 +317,7 @@ fn of_files(args: &SearchArgs, config: &search::Config) -> Result<OpenedSearch> 
     if rejected > 0 {
         tracing::warn!("{rejected} lines are no document and were left out");
     }
-    Ok((search, None, updated))
+    Ok((vec![search], Beside::Nothing, updated.indexed))
 }
 
 /// Names, sizes and times of files: as long as they stay, so does their index.
@@ -292,14 +379,12 @@ fn entries<'a>(
 }
 
 /// What a run without a query has done.
-fn report(session: &Session, updated: Updated, json: bool) -> Result<Exit> {
-    let documents = session.search.documents();
+fn report(session: &Session, indexed: u64, json: bool) -> Result<Exit> {
+    let documents = session.documents();
     if json {
-        return screen::json(&serde_json::json!({
-            "documents": documents, "indexed": updated.indexed,
-        }));
+        return screen::json(&serde_json::json!({ "documents": documents, "indexed": indexed }));
     }
-    println!("{} documents in the index, {} made anew", number(documents), number(updated.indexed));
+    println!("{} documents in the index, {} made anew", number(documents), number(indexed));
     Ok(Exit::Done)
 }
 
@@ -311,30 +396,44 @@ struct QueryLine {
 }
 
 impl Session {
-    /// Copies of a document, if the store can be asked.
-    fn copies(&self, id: &str) -> Option<u64> {
-        let (snapshot, _) = self.snapshot.as_ref()?;
-        let id: DocId = id.parse().ok()?;
-        let number = snapshot.get(DOC_IDS, id).ok()??;
-        Some(snapshot.get(DOCUMENTS, number).ok()??.copies)
+    /// Documents of all parts.
+    fn documents(&self) -> u64 {
+        self.parts.iter().map(Search::documents).sum()
     }
 
-    fn hits(&self, query: &str) -> Result<serde_json::Value, search::Error> {
-        let search = &self.search;
-        let n = self.order.looked_at(self.n);
-        Ok(match self.mode {
-            SearchMode::Text => self.found(search.text(query, n)?, |hit| &hit.doc_id),
-            SearchMode::Sentence => self.found(search.sentence(query, n)?, |hit| &hit.doc_id),
-            SearchMode::Words => self.found(search.words(query, n)?, |hit| &hit.doc_id),
-        })
+    /// How many copies each of some documents has, if the store can be asked.
+    fn copies(&self, ids: &[Option<DocId>]) -> Result<Vec<Option<u64>>, store::Error> {
+        match &self.beside {
+            Beside::Nothing => Ok(vec![None; ids.len()]),
+            Beside::Store(snapshot, _) => ids.iter().map(|id| copies_in(snapshot, *id)).collect(),
+            Beside::Cluster(corpus) => {
+                let corpus = corpus.lock().unwrap_or_else(PoisonError::into_inner);
+                let known: Vec<DocId> = ids.iter().copied().flatten().collect();
+                let mut found = corpus.find_all(&known)?.into_iter();
+                let numbers: Vec<Option<u64>> =
+                    ids.iter().map(|id| id.and_then(|_| found.next().flatten())).collect();
+                let there: Vec<u64> = numbers.iter().copied().flatten().collect();
+                let view = corpus.view(&there)?;
+                numbers.into_iter().map(|number| copies_at(&view, number)).collect()
+            }
+        }
     }
 
-    fn found<T: Serialize>(&self, hits: Vec<T>, id: impl Fn(&T) -> &str) -> serde_json::Value {
-        let hits = hits.into_iter().map(|hit| FoundJson { copies: self.copies(id(&hit)), hit });
-        let mut hits: Vec<_> = hits.collect();
-        self.order.arrange(&mut hits, |found| found.copies.unwrap_or_default());
+    fn hits(&self, query: &str) -> Result<Vec<serde_json::Value>, search::Error> {
+        let parts: Vec<&Search> = self.parts.iter().collect();
+        let question = Question::new(self.mode, query, self.order.looked_at(self.n));
+        let found = search::ask(&parts, &question)?;
+        let ids: Vec<Option<DocId>> = found.iter().map(|hit| hit.doc_id.parse().ok()).collect();
+        let copies = self.copies(&ids)?;
+        let told = found.into_iter().zip(copies).map(|(hit, copies)| match self.mode {
+            Mode::Text => serde_json::json!(FoundJson { hit: Hit::from(hit), copies }),
+            Mode::Sentence => serde_json::json!(FoundJson { hit: SentenceHit::from(hit), copies }),
+            Mode::Words => serde_json::json!(FoundJson { hit: WordHit::from(hit), copies }),
+        });
+        let mut hits: Vec<_> = told.collect();
+        self.order.arrange(&mut hits, |found| found["copies"].as_u64().unwrap_or_default());
         hits.truncate(self.n);
-        serde_json::json!(hits)
+        Ok(hits)
     }
 
     fn line(&self, line: &str) -> String {
@@ -350,12 +449,11 @@ impl Session {
 
     fn show(&self, query: &str) -> Result<Exit> {
         let hits = self.hits(query)?;
-        let hits = hits.as_array().map(Vec::as_slice).unwrap_or_default();
         let mut out = std::io::stdout().lock();
         if hits.is_empty() {
-            writeln!(out, "nothing like it in {} documents", number(self.search.documents()))?;
+            writeln!(out, "nothing like it in {} documents", number(self.documents()))?;
         }
-        for hit in hits {
+        for hit in &hits {
             let text = |name: &str| hit[name].as_str().unwrap_or_default();
             let value = hit["cosine"].as_f64().or(hit["score"].as_f64()).unwrap_or_default();
             let copies = match hit["copies"].as_u64() {
@@ -378,6 +476,16 @@ impl Session {
         }
         Ok(Exit::Done)
     }
+}
+
+fn copies_in(view: &impl View, id: Option<DocId>) -> Result<Option<u64>, store::Error> {
+    let Some(id) = id else { return Ok(None) };
+    copies_at(view, view.get(DOC_IDS, id)?)
+}
+
+fn copies_at(view: &impl View, number: Option<u64>) -> Result<Option<u64>, store::Error> {
+    let Some(number) = number else { return Ok(None) };
+    Ok(view.get(DOCUMENTS, number)?.map(|document| document.copies))
 }
 
 /// One line of some text, cut where it is too long.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::crawl::jobs::{JobsFile, JobsHandle};
 use crate::crawl::{Backups, Crawls, fix_rules};
-use crate::service::{self, ClusterPlace, Service};
+use crate::service::{self, ClusterPlace, SearchPlace, Service};
 use crate::store::Store;
 use anyhow::Result;
 use tokio::sync::oneshot;
@@ -19,6 +19,7 @@ use super::args::ServeArgs;
 use super::exit::{Exit, Usage};
 use super::jobs::{House, Screen, Served};
 use super::listener::Listener;
+use super::search::parts_of;
 use super::settings;
 use super::signals::Asked;
 use super::{crawl, jobs, screen};
@@ -37,8 +38,17 @@ pub(super) fn serve(args: &ServeArgs, json: bool, quiet: bool) -> Result<Exit> {
     let config = sourced.config;
     service::check(&config.api)?;
     if let Some(settings) = args.store.store.cluster()? {
-        let place = ClusterPlace { settings, texts: args.store.texts.clone() };
+        let search = SearchPlace {
+            folder: args.index.clone(),
+            parts: parts_of(&args.parts)?,
+            peers: args.search_peers.clone(),
+        };
+        let place = ClusterPlace { settings, texts: args.store.texts.clone(), search };
         return serve_shared(args, &config, &place, Screen { json, quiet });
+    }
+    if args.index.is_some() || !args.search_peers.is_empty() {
+        let why = "--index and --search-peers are for a cluster: the index of a store lies in it";
+        return Err(Usage(why.to_owned()).into());
     }
     let folder = args.store.folder()?;
     let jobs = args.jobs.as_deref().map(jobs::read_checked).transpose()?;

@@ -18,6 +18,12 @@ pub struct Version(pub(super) [u8; 4]);
 impl Version {
     /// That of a document that is not there yet.
     pub const NONE: Self = Self([0; 4]);
+
+    /// Returns it as a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        u64::from(u32::from_be_bytes(self.0))
+    }
 }
 
 /// A document that is to be looked at.

@@ -187,8 +187,13 @@ impl DocumentPlace {
     /// Takes back the number of a document.
     pub(super) fn number(partition: u64, hash: u64, field: &[u8]) -> Option<u64> {
         let field = u64::from_str_radix(std::str::from_utf8(field).ok()?, 16).ok()?;
+        Some(Self::number_at(partition, hash, field))
+    }
+
+    /// Does the same for the number of a field.
+    pub(super) fn number_at(partition: u64, hash: u64, field: u64) -> u64 {
         let rest = partition * u64::from(inverse(STEP as u16)) % PARTITIONS;
-        Some((hash * TOGETHER + field) * PARTITIONS + rest)
+        (hash * TOGETHER + field) * PARTITIONS + rest
     }
 }
 

@@ -336,6 +336,22 @@ local function states(keys, args)
   end)
 end
 
+-- Steps: hash. Answers which documents of it are there: of each the number of its field, its letter and its version, 0
+-- for one that is locked.
+local function versions(keys, args)
+  return each(args, 1, 1, function(base, i)
+    local all, found = redis.call('HGETALL', base .. args[i]), {}
+    for at = 1, #all, 2 do
+      local state = string.byte(all[at + 1])
+      if state == 108 or state == 107 then
+        local version = state == 108 and string.sub(all[at + 1], 1, 5) or 'k' .. string.rep('\0', 4)
+        found[#found + 1] = string.char(tonumber(all[at], 16)) .. version
+      end
+    end
+    return table.concat(found)
+  end)
+end
+
 -- Steps: hash, field, how. Answers what is there. How: w for somebody newer, who waits for what is pending; m for
 -- somebody older, who marks it and goes on.
 local function look(keys, args)
@@ -527,6 +543,7 @@ register('find', post, 'no-writes')
 register('entries', entries, 'no-writes')
 register('read', read, 'no-writes')
 register('states', states, 'no-writes')
+register('versions', versions, 'no-writes')
 register('unpost', unpost, 'allow-oom')
 register('withdraw', withdraw, 'allow-oom')
 register('expire', expire, 'allow-oom')

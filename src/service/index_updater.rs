@@ -158,7 +158,7 @@ impl UpdateWork {
 }
 
 /// Lets other threads have the processor before this one. Only Linux does so for one thread.
-fn give_way() {
+pub(super) fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "the index of the search is written at the usual priority");

@@ -29,6 +29,8 @@ mod lists;
 mod live;
 mod metrics;
 mod page;
+#[cfg(feature = "cluster")]
+mod parts;
 mod problem;
 mod query;
 mod route;
@@ -69,6 +71,8 @@ use metrics::Metrics;
 use problem::Problem;
 
 pub use config::{Config, Senders};
+#[cfg(feature = "cluster")]
+pub use parts::SearchPlace;
 pub use route::Route;
 pub use routes::{openapi, routes};
 pub use server::serve;
@@ -100,6 +104,20 @@ pub enum Error {
     #[cfg(feature = "cluster")]
     #[error(transparent)]
     Shared(#[from] crate::corpus::shared::Error),
+    /// The index of the search cannot be used.
+    #[error(transparent)]
+    Search(#[from] index::Error),
+    /// A thread cannot be started.
+    #[error("a thread of the search cannot be started: {0}")]
+    Thread(std::io::Error),
+    /// Another service that is to be asked cannot be.
+    #[error("the search peer {peer}: {detail}")]
+    Peer {
+        /// As it was named.
+        peer: String,
+        /// What is wrong.
+        detail: String,
+    },
 }
 
 /// Returns the first setting that cannot be.
@@ -137,6 +155,9 @@ pub struct Service {
     /// The cluster that has the corpus, if it is not in the store.
     #[cfg(feature = "cluster")]
     shared: Option<shared::SharedReaders>,
+    /// The parts of its index that can be asked.
+    #[cfg(feature = "cluster")]
+    search_parts: Option<parts::SearchParts>,
 }
 
 /// The settings of a service.
@@ -195,6 +216,7 @@ impl Service {
         let ingest = Ingest::start_shared(corpus, store.clone(), by, settings.clock.clone())?;
         let mut service = Self::with(store, index, ingest, settings)?;
         service.shared = Some(shared::SharedReaders::open(place)?);
+        service.search_parts = parts::SearchParts::start(place, &settings.search, &settings.api)?;
         Ok(Arc::new(service))
     }
 
@@ -235,6 +257,8 @@ impl Service {
             backups: OnceLock::new(),
             #[cfg(feature = "cluster")]
             shared: None,
+            #[cfg(feature = "cluster")]
+            search_parts: None,
             store,
         })
     }

@@ -10,18 +10,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::documents::{answer, media};
+#[cfg(feature = "cluster")]
+use super::parts::PartQuestion;
 use super::problem::Problem;
 use super::query::Params;
 use super::route::{Route, route};
 use super::{Service, body};
 use crate::corpus::documents::DocId;
 use crate::corpus::export;
-use crate::corpus::search::{Error, ORDERED_MAX, Order, Search};
+use crate::corpus::search::{
+    self, Candidate, Error, Hit, Mode, ORDERED_MAX, Order, Question, SentenceHit, WordHit,
+};
 use crate::corpus::tables::{DOC_IDS, DOCUMENTS};
-use crate::store::{Snapshot, View as _};
+use crate::store::View;
 
-pub(super) const ROUTES: &[Route] =
-    &[route!("/v1/search", get search "search", post search "searchText")];
+pub(super) const ROUTES: &[Route] = &[
+    route!("/v1/search", get search "search", post search "searchText"),
+    route!("/v1/search/part", post part "searchPart"),
+];
 
 /// Most bytes of a text that is searched for.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -35,9 +41,17 @@ const ROWS: usize = 20;
 /// Ways to search, the usual one first.
 const MODES: [&str; 3] = ["text", "sentence", "words"];
 
+fn mode(name: &str) -> Mode {
+    match name {
+        "sentence" => Mode::Sentence,
+        "words" => Mode::Words,
+        _ => Mode::Text,
+    }
+}
+
 struct SearchParameters {
     text: String,
-    mode: &'static str,
+    mode: Mode,
     order: Order,
     limit: usize,
 }
@@ -62,14 +76,26 @@ async fn search(
     } else {
         asked(request.uri().query())?
     };
+    #[cfg(feature = "cluster")]
+    if service.shared.is_some() {
+        return service.search_shared(question).await;
+    }
     let Some(search) = service.index_updater.index() else {
         let detail = "the index of the search is being made";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "search_not_ready", detail));
     };
     let told = service.read(move |service, snapshot| {
-        let rows = rows(service, &search, snapshot, &question)?;
+        let mode = question.mode;
+        let mut ask = |n| Ok(search::ask(&[&*search], &Question::new(mode, &question.text, n))?);
+        let mut show = |hits: Vec<Candidate>| {
+            let ids = hits.iter().map(id_of);
+            let numbers = ids.map(|id| id.map_or(Ok(None), |id| snapshot.get(DOC_IDS, id)));
+            let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+            shown(service, snapshot, mode, hits, &numbers)
+        };
+        let rows = rows(&question, &mut ask, &mut show)?;
         let documents = search.documents();
-        Ok(answer(&json!({ "mode": question.mode, "documents": documents, "rows": rows })))
+        Ok(answer(&json!({ "mode": mode, "documents": documents, "rows": rows })))
     });
     told.await
 }
@@ -81,12 +107,13 @@ fn asked(query: Option<&str>) -> Result<SearchParameters, Problem> {
         return Err(Problem::bad("missing_parameter", "`q`, what to search for, is missing"));
     }
     check_length("q", &text)?;
-    let mode = params.word("mode", &MODES)?;
+    let mode = mode(params.word("mode", &MODES)?);
     let order = order(params.word("sort", &Order::ALL.map(|(name, _)| name))?);
     Ok(SearchParameters { text, mode, order, limit: params.number("limit", ROWS, ROWS_MAX)? })
 }
 
-async fn posted(service: &Service, request: Request) -> Result<SearchParameters, Problem> {
+/// Reads a body of JSON.
+async fn posted_json(service: &Service, request: Request) -> Result<Vec<u8>, Problem> {
     let (head, content) = request.into_parts();
     Params::parse(head.uri.query(), &[])?;
     let kind = body::kind(&head.headers);
@@ -110,13 +137,21 @@ async fn posted(service: &Service, request: Request) -> Result<SearchParameters,
     if whole.bytes.trim_ascii_start().first() == Some(&b'[') {
         return Err(Problem::bad("bad_field", "a search is a JSON object, not an array"));
     }
-    let posted: Posted = serde_json::from_slice(&whole.bytes).map_err(|error| {
+    Ok(whole.bytes)
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
         let code = match error.classify() {
             serde_json::error::Category::Data => "bad_field",
             _ => "bad_json",
         };
         Problem::bad(code, error.to_string())
-    })?;
+    })
+}
+
+async fn posted(service: &Service, request: Request) -> Result<SearchParameters, Problem> {
+    let posted: Posted = parsed(&posted_json(service, request).await?)?;
     if posted.text.trim().is_empty() {
         return Err(Problem::bad("missing_field", "`text`, what to search for, is empty"));
     }
@@ -129,7 +164,7 @@ async fn posted(service: &Service, request: Request) -> Result<SearchParameters,
             found.ok_or_else(|| bad(format!("`{name}`: it is one of {}", known.join(", "))))
         }
     };
-    let mode = word("mode", &posted.mode, MODES)?;
+    let mode = mode(word("mode", &posted.mode, MODES)?);
     let order = order(word("sort", &posted.sort, Order::ALL.map(|(name, _)| name))?);
     let limit = posted.limit.unwrap_or(ROWS);
     if !(1..=ROWS_MAX).contains(&limit) {
@@ -154,26 +189,20 @@ fn check_length(name: &str, text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What is found, of what may be shown. The index may be a moment older than the store.
+/// What is found, of what may be shown: `ask` finds so many, and `show` turns them into rows. The
+/// index may be a moment older than the store.
 fn rows(
-    service: &Service,
-    search: &Search,
-    snapshot: &Snapshot,
     question: &SearchParameters,
+    ask: &mut dyn FnMut(usize) -> Result<Vec<Candidate>, Problem>,
+    show: &mut dyn FnMut(Vec<Candidate>) -> Result<Vec<Value>, Problem>,
 ) -> Result<Vec<Value>, Problem> {
     let wanted = question.order.looked_at(question.limit);
     let mut most = wanted;
     loop {
-        let hits = hits(search, question, most)?;
+        let hits = ask(most)?;
         let found = hits.len();
-        let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
-        for hit in hits {
-            if rows.len() < wanted
-                && let Some(row) = row(service, snapshot, hit, &mut seen)?
-            {
-                rows.push(row);
-            }
-        }
+        let mut rows = show(hits)?;
+        rows.truncate(wanted);
         // Of those that may not be shown, others take the place.
         if rows.len() == wanted || found < most || most >= ROWS_MAX * 8 {
             question.order.arrange(&mut rows, |row| row["copies"].as_u64().unwrap_or_default());
@@ -184,39 +213,40 @@ fn rows(
     }
 }
 
-fn hits(search: &Search, question: &SearchParameters, most: usize) -> Result<Vec<Value>, Problem> {
-    let text = &question.text;
-    let hits = match question.mode {
-        "words" => search.words(text, most).map(serde_json::to_value),
-        "sentence" => search.sentence(text, most).map(serde_json::to_value),
-        _ => search.text(text, most).map(serde_json::to_value),
-    };
-    let odd = |_| Problem::failed("an answer of the search is odd");
-    match hits?.map_err(odd)? {
-        Value::Array(hits) => Ok(hits),
-        _ => Ok(Vec::new()),
+/// Answers of the index with what the store says of their documents, whose numbers are these.
+fn shown(
+    service: &Service,
+    view: &impl View,
+    mode: Mode,
+    hits: Vec<Candidate>,
+    numbers: &[Option<u64>],
+) -> Result<Vec<Value>, Problem> {
+    let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
+    for (hit, number) in hits.into_iter().zip(numbers) {
+        // Two that were merged meanwhile are one.
+        let number = number.filter(|number| seen.insert(*number));
+        if let Some(number) = number {
+            let hit = match mode {
+                Mode::Text => json!(Hit::from(hit)),
+                Mode::Sentence => json!(SentenceHit::from(hit)),
+                Mode::Words => json!(WordHit::from(hit)),
+            };
+            rows.extend(row(service, view, hit, number)?);
+        }
     }
+    Ok(rows)
 }
 
 /// An answer of the index with what the store says of its document; none if it is not shown.
 fn row(
     service: &Service,
-    snapshot: &Snapshot,
+    view: &impl View,
     mut hit: Value,
-    seen: &mut BTreeSet<u64>,
+    number: u64,
 ) -> Result<Option<Value>, Problem> {
-    let id: Option<DocId> = hit["docId"].as_str().and_then(|id| id.parse().ok());
-    let Some(id) = id else { return Ok(None) };
-    let Some(number) = snapshot.get(DOC_IDS, id)? else {
-        return Ok(None);
-    };
-    let Some(mut document) = snapshot.get(DOCUMENTS, number)? else { return Ok(None) };
-    // Two that were merged meanwhile are one.
-    if !seen.insert(number) {
-        return Ok(None);
-    }
+    let Some(mut document) = view.get(DOCUMENTS, number)? else { return Ok(None) };
     let now = service.clock.now();
-    let Ok(hidden) = export::show(snapshot, number, &mut document, &service.honour, now)? else {
+    let Ok(hidden) = export::show(view, number, &mut document, &service.honour, now)? else {
         return Ok(None);
     };
     for name in ["cosine", "score"] {
@@ -233,6 +263,75 @@ fn row(
     hit["title"] = document.title.into();
     hit["copies"] = document.copies.into();
     Ok(Some(hit))
+}
+
+fn id_of(hit: &Candidate) -> Option<DocId> {
+    hit.doc_id.parse().ok()
+}
+
+/// `POST /v1/search/part`, by which a service on a cluster asks others.
+#[cfg(feature = "cluster")]
+async fn part(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
+    let bytes = posted_json(&service, request).await?;
+    let asked: PartQuestion = parsed(&bytes)?;
+    check_length("text", &asked.text)?;
+    let told = service.apart(&service.readers, move |service| {
+        let parts = service.search_parts.as_ref().ok_or_else(no_index)?;
+        let told = serde_json::to_value(parts.answer(&asked)?);
+        Ok(answer(&told.map_err(|_| Problem::failed("an answer of the search is odd"))?))
+    });
+    told.await?
+}
+
+#[cfg(not(feature = "cluster"))]
+async fn part() -> Problem {
+    let detail = "this program was built without the feature `cluster`";
+    Problem::new(StatusCode::NOT_IMPLEMENTED, "no_search_index", detail)
+}
+
+#[cfg(feature = "cluster")]
+fn no_index() -> Problem {
+    let detail = "this service has no index of the cluster: start it with --index DIR, or with \
+                  --search-peers URL of services that have one";
+    Problem::new(StatusCode::NOT_IMPLEMENTED, "no_search_index", detail)
+}
+
+#[cfg(feature = "cluster")]
+impl Service {
+    /// Asks all parts of the index of a cluster, and reads what is found there.
+    async fn search_shared(
+        self: &Arc<Self>,
+        question: SearchParameters,
+    ) -> Result<Response, Problem> {
+        let told = self.apart(&self.readers, move |service| {
+            let parts = service.search_parts.as_ref().ok_or_else(no_index)?;
+            let shared = service.shared.as_ref().ok_or_else(Problem::stopping)?;
+            shared.ask(|corpus| {
+                let (mode, mut told) = (question.mode, json!({}));
+                let mut ask = |n| {
+                    let asked = parts.ask(&question.text, mode, n)?;
+                    told = json!({
+                        "mode": mode,
+                        "documents": asked.documents,
+                        "partial": !asked.missing.is_empty(),
+                        "missingParts": asked.missing,
+                        "unanswered": asked.unanswered,
+                    });
+                    Ok(asked.found)
+                };
+                let mut show = |hits: Vec<Candidate>| {
+                    let ids = hits.iter().map(|hit| id_of(hit).unwrap_or(DocId(0)));
+                    let numbers = corpus.find_all(&ids.collect::<Vec<_>>())?;
+                    let there: Vec<u64> = numbers.iter().copied().flatten().collect();
+                    shown(service, &corpus.view(&there)?, mode, hits, &numbers)
+                };
+                let rows = rows(&question, &mut ask, &mut show)?;
+                told["rows"] = Value::Array(rows);
+                Ok(answer(&told))
+            })
+        });
+        told.await?
+    }
 }
 
 impl From<Error> for Problem {

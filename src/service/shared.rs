@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::Service;
 use super::documents::answer;
+use super::parts::SearchPlace;
 use super::problem::Problem;
 use crate::cluster::Settings;
 use crate::corpus::shared::{Error, SharedCorpus};
@@ -18,13 +19,15 @@ use crate::corpus::shared::{Error, SharedCorpus};
 const KEPT_MAX: usize = 32;
 
 /// Paths that are answered on a cluster.
-const ANSWERED: [&str; 11] = [
+const ANSWERED: [&str; 13] = [
     "/docId/getDocId",
     "/v1/articles",
     "/v1/documents/{docId}",
     "/v1/documents/{docId}/copies",
     "/v1/documents/{docId}/copy",
     "/v1/export",
+    "/v1/search",
+    super::parts::PATH,
     "/v1/stats",
     "/healthz",
     "/readyz",
@@ -39,6 +42,8 @@ pub struct ClusterPlace {
     pub settings: Settings,
     /// The folder of the texts, if it is not the one that was named first.
     pub texts: Option<PathBuf>,
+    /// The index of its search.
+    pub search: SearchPlace,
 }
 
 /// Connections to the cluster of those who read.

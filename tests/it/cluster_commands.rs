@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs a command that must succeed, and returns what it prints.
 #[track_caller]
-fn done(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn done(folder: &Path, arguments: &[&str]) -> String {
     let out = crawl(arguments, folder);
     assert!(out.status.success(), "{arguments:?}: {}{}", text(&out.stdout), text(&out.stderr));
     text(&out.stdout)
@@ -55,7 +55,6 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         &["--store", cluster, "http://127.0.0.1:1/"],
         &["demo", "--store", cluster],
         &["compare", "--store", cluster, "one", "other"],
-        &["search", "--store", cluster, "words"],
         &["expire", "--store", cluster, "--older-than", "1d"],
         &["migrate", "--store", cluster],
         &["follow", "--store", cluster],
@@ -81,6 +80,7 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         &["inspect", "--store", cluster, "http://a/"],
         &["export", "--store", cluster, "--out", "corpus"],
         &["serve", "--store", cluster, "--listen", "127.0.0.1:0"],
+        &["search", "--store", cluster, "--index", "index", "words"],
         &["import", "--store", cluster, "--texts", "texts", "text.txt"],
         &["store", "copy", cluster, "new"],
         &["store", "copy", cluster, "cluster:redis://127.0.0.1:1/other"],
@@ -161,7 +161,7 @@ fn the_password_of_a_cluster_comes_from_the_url_the_environment_or_a_file() {
 }
 
 /// Runs a command and kills it, each time later, until it comes to its end.
-fn killed(folder: &Path, arguments: &[&str]) {
+pub(crate) fn killed(folder: &Path, arguments: &[&str]) {
     for millis in (5..).map(|step| step * 8) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(arguments)

@@ -26,11 +26,11 @@ use crate::support::prose;
 
 const OPTIONS: SharedOptions = SharedOptions { documents: 1, span: Duration::from_millis(400) };
 
-fn place(corpus: &mut SharedCorpus, page: &Came) -> u64 {
+pub(crate) fn place(corpus: &mut SharedCorpus, page: &Came) -> u64 {
     corpus.place(&page.article(&Fingerprinter::default()), 0).unwrap().document
 }
 
-fn check(corpus: &SharedCorpus, repair: bool) -> SharedChecked {
+pub(crate) fn check(corpus: &SharedCorpus, repair: bool) -> SharedChecked {
     let (mut last, mut steps) = (0, 0);
     let found = corpus
         .check(repair, &mut |progress| {
@@ -61,7 +61,7 @@ fn delete_postings(nodes: &Nodes, prefix: &str) {
 }
 
 /// Two copies that became documents of their own, because the first one had lost its keys.
-fn doubled(nodes: &Nodes, prefix: &str, folder: &Path) -> SharedCorpus {
+pub(crate) fn doubled(nodes: &Nodes, prefix: &str, folder: &Path) -> SharedCorpus {
     let mut corpus = open(&nodes.url(prefix), folder, OPTIONS);
     let first = place(&mut corpus, &Came::new("http://a/1", "", &prose(1, 90)));
     delete_postings(nodes, prefix);

@@ -93,15 +93,16 @@ fn files_come_into_a_cluster_by_several_processes_that_are_killed_and_nothing_co
 }
 
 /// A service process.
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    address: SocketAddr,
+    pub address: SocketAddr,
 }
 
 impl Served {
-    fn start(folder: &Path, store: &str) -> Self {
+    pub(crate) fn start(folder: &Path, store: &str, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(["serve", "--store", store, "--texts", "texts", "--listen", "127.0.0.1:0"])
+            .args(more)
             .current_dir(folder)
             .stdout(Stdio::piped())
             .spawn()
@@ -133,7 +134,7 @@ fn services_on_one_cluster_give_one_text_one_identifier() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let url = format!("cluster:{}", Nodes::shared().url("served"));
-    let services = [0, 1].map(|_| Served::start(folder, &url));
+    let services = [0, 1].map(|_| Served::start(folder, &url, &[]));
     let [one, other] = &services;
     let article = |url: &str, text: &str| json!({"url": url, "title": "A title", "content": text});
     let text = prose(7, 120);
@@ -183,11 +184,14 @@ fn services_on_one_cluster_give_one_text_one_identifier() {
         assert_eq!(get(other.address, path).status, status, "{path}");
     }
     assert!(get(one.address, "/v1/stats").json()["documents"].as_u64().unwrap() >= 52);
-    for path in ["/", "/v1/documents", "/v1/search?q=x", "/v1/articles/7", "/v1/changes"] {
+    for path in ["/", "/v1/documents", "/v1/articles/7", "/v1/changes"] {
         let refused = get(one.address, path);
         refused.is(501, "not_on_a_cluster");
         assert!(refused.body.contains("crawl store copy"), "{}", refused.body);
     }
+    let no_index = get(one.address, "/v1/search?q=x");
+    no_index.is(501, "no_search_index");
+    assert!(no_index.body.contains("--index DIR"), "{}", no_index.body);
     let from = format!("http://{}", other.address);
     let export = json_of(folder, &["export", "--from", &from, "--out", "corpus"]);
     assert_eq!(export["documents"], 52, "{export}");

@@ -22,6 +22,7 @@ mod cluster_failures;
 mod cluster_kill;
 mod cluster_lease;
 mod cluster_operators;
+mod cluster_search;
 mod cluster_service;
 mod cluster_tls;
 mod corpus;

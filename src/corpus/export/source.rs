@@ -14,7 +14,7 @@ use crate::store::{self, Reading, Snapshot, Store, View as _};
 pub const PARTS_MAX: u64 = 1_024;
 
 /// One of several parts of all documents, which together have each of them once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExportPart {
     /// Which one, from 0.
     number: u64,
@@ -27,6 +27,21 @@ impl ExportPart {
     #[must_use]
     pub fn takes(self, document: u64) -> bool {
         document % PARTS_MAX % self.of == self.number
+    }
+}
+
+impl ExportPart {
+    /// Returns how many parts there are.
+    #[must_use]
+    pub fn of(self) -> u64 {
+        self.of
+    }
+}
+
+impl Default for ExportPart {
+    /// All documents in one part.
+    fn default() -> Self {
+        Self { number: 0, of: 1 }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tantivy::schema::{
-    BytesOptions, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
+    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::store::Compressor;
 use tantivy::{Index, IndexSettings, TantivyError};
@@ -19,7 +19,7 @@ pub(super) const NAME: &str = "search";
 
 /// Number of the form of the index; one of another number is made anew. To be raised when fields,
 /// rows or the way in which texts are cut into words change.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// A file that says that the folder is one of an index, and may be emptied.
 const MARK: &str = "uniqcrawl-search";
@@ -43,6 +43,8 @@ pub(super) struct Payload {
 pub(super) struct Fields {
     /// Number of the document: by it a document is replaced.
     pub number: Field,
+    /// Its version in a corpus that keeps no list of changes; 0 elsewhere.
+    pub version: Field,
     /// Words of the text, with blanks between them.
     pub words: Field,
     /// Words of the title.
@@ -66,7 +68,8 @@ fn schema() -> (Schema, Fields) {
         .set_index_option(IndexRecordOption::WithFreqs);
     let words = TextOptions::default().set_indexing_options(words);
     let fields = Fields {
-        number: schema.add_u64_field("number", INDEXED),
+        number: schema.add_u64_field("number", INDEXED | FAST),
+        version: schema.add_u64_field("version", FAST),
         words: schema.add_text_field("words", words.clone()),
         title: schema.add_text_field("title", words),
         row: schema.add_bytes_field("row", BytesOptions::default().set_stored()),

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings as _, SegmentPostings};
-use tantivy::query::Bm25Weight;
+use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet as _, Searcher, SegmentReader, TERMINATED, Term};
 
@@ -41,18 +41,27 @@ struct MatchedWord {
     weight: Bm25Weight,
 }
 
-/// Returns the `most` best documents that have at least `least` of the words, the best first; of
-/// equal ones in the order of the index.
+/// What is asked for.
+pub(super) struct Wanted<'a> {
+    /// How common words are.
+    pub statistics: &'a dyn Bm25StatisticsProvider,
+    pub field: Field,
+    pub words: &'a [&'a str],
+    /// How many of them a document must have.
+    pub least: usize,
+}
+
+/// Returns the `most` best documents that have enough of the words, the best first; of equal ones
+/// in the order of the index.
 pub(super) fn best(
     searcher: &Searcher,
-    field: Field,
-    words: &[&str],
-    least: usize,
+    wanted: &Wanted<'_>,
     most: usize,
 ) -> tantivy::Result<Vec<Scored>> {
+    let Wanted { statistics, field, words, least } = *wanted;
     let terms = words.iter().map(|word| Term::from_field_text(field, word));
     let terms = terms.map(|term| {
-        let weight = Bm25Weight::for_terms(searcher, std::slice::from_ref(&term))?;
+        let weight = Bm25Weight::for_terms(statistics, std::slice::from_ref(&term))?;
         Ok((term, weight))
     });
     let terms = terms.collect::<tantivy::Result<Vec<_>>>()?;
@@ -167,12 +176,15 @@ mod tests {
             .collect();
         search.fill("a test", all.into_iter()).unwrap();
         let (searcher, field) = (search.reader.searcher(), search.fields.words);
+        let find = |words: &[&str], least, most| {
+            best(&searcher, &Wanted { statistics: &searcher, field, words, least }, most)
+        };
         let words: Vec<String> = (0..30).map(|n| format!("word{n}")).collect();
         let mut compared = 0;
         for first in 0..20 {
             let words: Vec<&str> = words[first..first + 10].iter().map(String::as_str).collect();
             for least in 1..=10 {
-                let ours = best(&searcher, field, &words, least, 50).unwrap();
+                let ours = find(&words, least, 50).unwrap();
                 let any = words.iter().map(|word| {
                     let term = Term::from_field_text(field, word);
                     Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)) as Box<dyn Query>
@@ -194,7 +206,7 @@ mod tests {
                 // Nobody who was left out has a better score with as many words as the last.
                 if let Some(last) = ours.last().filter(|last| last.words == words.len()) {
                     let kept: HashSet<_> = ours.iter().map(|one| one.address).collect();
-                    let all = best(&searcher, field, &words, words.len(), 1_000).unwrap();
+                    let all = find(&words, words.len(), 1_000).unwrap();
                     for one in all.iter().filter(|one| !kept.contains(&one.address)) {
                         assert!(one.score <= last.score, "{one:?} {last:?}");
                     }

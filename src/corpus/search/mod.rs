@@ -14,7 +14,9 @@
 
 mod ask;
 mod files;
+mod find;
 mod folder;
+mod follow;
 mod matching;
 mod memory;
 mod row;
@@ -28,11 +30,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
 
-use crate::base::units::Size;
+use crate::base::units::{Size, Time};
 use crate::store;
 use folder::{Fields, Payload};
 
-pub use ask::{Hit, Keyword, SentenceHit, WordHit};
+pub use ask::{Hit, Keyword, SentenceHit, WordHit, answer, ask, at_once};
+pub use find::{Candidate, Figures, Mode, Question, Round};
+pub use follow::{Followed, NewVersion};
 pub use update::{Entry, PART_DOCUMENTS, Updated};
 
 /// Best answers that are looked at if they are wanted in another order.
@@ -93,6 +97,8 @@ pub struct Config {
     pub cosine_enough: f64,
     /// Memory for building the index, and as much again, 16 MiB at least, while it is merged.
     pub memory: Size,
+    /// How long a service on a cluster waits for others that it asks for their parts of the index.
+    pub peer_time: Time,
 }
 
 impl Default for Config {
@@ -106,6 +112,7 @@ impl Default for Config {
             cosine_min: 0.0,
             cosine_enough: 0.7,
             memory: Size::from_mib(64),
+            peer_time: Time::from_secs(2),
         }
     }
 }
@@ -128,6 +135,12 @@ pub enum Error {
     /// The folder has files that are not those of an index.
     #[error("{} is no folder of an index, and not empty: name another one", .0.display())]
     Foreign(PathBuf),
+    /// The folder has the index of something else.
+    #[error(
+        "{} has the index of another corpus, or of another part of it: name another folder, or \
+         make it anew with --rebuild", .0.display()
+    )]
+    Other(PathBuf),
     /// Another process or thread writes the index.
     #[error("the index {} is being written by another process", .0.display())]
     InUse(PathBuf),

@@ -22,7 +22,7 @@ use super::terms::{analyse, joined};
 use super::{Error, Search};
 use crate::corpus::documents::{Document, read_body};
 use crate::corpus::tables::{DOCUMENTS, SEARCH_CHANGES};
-use crate::store::{self, META, Snapshot, Store, Update as _, View as _, read_number};
+use crate::store::{self, META, Snapshot, Store, Update as _, View, read_number};
 
 /// Name of the number of the last update in the table `meta`.
 const UPDATE: &str = "search_update";
@@ -48,6 +48,30 @@ pub struct Entry {
     pub url: String,
     /// Text.
     pub text: String,
+}
+
+impl Entry {
+    /// A document as it is indexed; none if it is not shown, or has no text.
+    pub fn of(view: &impl View, document: &Document) -> Result<Option<Self>, store::Error> {
+        if document.shown() == 0 {
+            return Ok(None);
+        }
+        let text = read_body(view, document.content)?;
+        Ok(text.map(|text| Self {
+            id: document.id.to_string(),
+            title: document.title.clone(),
+            url: document.canonical.clone(),
+            text,
+        }))
+    }
+}
+
+/// A document on its way into the index.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    pub number: u64,
+    pub version: u64,
+    pub entry: Entry,
 }
 
 /// What an update has done.
@@ -150,8 +174,9 @@ impl Search {
                 for row in rows.by_ref() {
                     let row = row?;
                     let document = row.row().map_err(store::Error::from)?;
-                    if let Some(entry) = entry(snapshot, &document)? {
-                        return Ok(Some((row.key().map_err(store::Error::from)?, entry)));
+                    if let Some(entry) = Entry::of(snapshot, &document)? {
+                        let number = row.key().map_err(store::Error::from)?;
+                        return Ok(Some(Numbered { number, version: 0, entry }));
                     }
                 }
                 Ok(None)
@@ -167,8 +192,8 @@ impl Search {
                     let Some(document) = snapshot.get(DOCUMENTS, number)? else {
                         continue;
                     };
-                    if let Some(entry) = entry(snapshot, &document)? {
-                        return Ok(Some((number, entry)));
+                    if let Some(entry) = Entry::of(snapshot, &document)? {
+                        return Ok(Some(Numbered { number, version: 0, entry }));
                     }
                 }
                 Ok(None)
@@ -198,13 +223,13 @@ impl Search {
         let indexed = self.add(&writer, &plan, || {
             let entry = entries.next().transpose().map_err(Error::Source)?;
             number += 1;
-            Ok(entry.map(|entry| (number, entry)))
+            Ok(entry.map(|entry| Numbered { number, version: 0, entry }))
         })?;
         self.commit(writer, &Payload { update: 0, source: source.to_owned() })?;
         Ok(Updated { indexed, all: true, ..Updated::default() })
     }
 
-    fn writer(&self, plan: &Plan) -> Result<IndexWriter<Waiting>, Error> {
+    pub(super) fn writer(&self, plan: &Plan) -> Result<IndexWriter<Waiting>, Error> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(plan.writers)
             .memory_budget_per_thread(plan.arena_bytes)
@@ -220,13 +245,13 @@ impl Search {
     }
 
     /// Adds what `next` reads, cut into words on all cores, and returns its number.
-    fn add(
+    pub(super) fn add(
         &self,
         writer: &IndexWriter<Waiting>,
         plan: &Plan,
-        mut next: impl FnMut() -> Result<Option<(u64, Entry)>, Error>,
+        mut next: impl FnMut() -> Result<Option<Numbered>, Error>,
     ) -> Result<u64, Error> {
-        let (hand, work) = async_channel::bounded::<(u64, Entry, Held)>(WAITING_MAX);
+        let (hand, work) = async_channel::bounded::<(Numbered, Held)>(WAITING_MAX);
         let room = Room::new(plan.waiting_bytes);
         let mut added = 0;
         thread::scope(|scope| {
@@ -235,8 +260,8 @@ impl Search {
                     let (work, leaving) = (work.clone(), Leaving(Arc::clone(&room)));
                     scope.spawn(move || {
                         let _leaving = leaving;
-                        while let Ok((number, entry, held)) = work.recv_blocking() {
-                            let document = self.document(number, &entry);
+                        while let Ok((one, held)) = work.recv_blocking() {
+                            let document = self.document(&one);
                             writer.add_document(Waiting::new(document, held))?;
                         }
                         Ok::<(), TantivyError>(())
@@ -245,12 +270,12 @@ impl Search {
                 .collect();
             drop(work);
             let mut read = || {
-                while let Some((number, entry)) = next()? {
+                while let Some(one) = next()? {
                     self.check_stop()?;
                     added += 1;
-                    let held = room.take(entry.text.len() * TIMES_TEXT);
+                    let held = room.take(one.entry.text.len() * TIMES_TEXT);
                     // All threads have failed: what they say comes below.
-                    if hand.send_blocking((number, entry, held)).is_err() {
+                    if hand.send_blocking((one, held)).is_err() {
                         break;
                     }
                 }
@@ -269,11 +294,12 @@ impl Search {
         Ok(added)
     }
 
-    fn document(&self, number: u64, entry: &Entry) -> TantivyDocument {
+    fn document(&self, Numbered { number, version, entry }: &Numbered) -> TantivyDocument {
         let analysed = analyse(&entry.text);
         let names = Names { id: &entry.id, title: &entry.title, url: &entry.url };
         let mut document = TantivyDocument::new();
-        document.add_u64(self.fields.number, number);
+        document.add_u64(self.fields.number, *number);
+        document.add_u64(self.fields.version, *version);
         document.add_text(self.fields.words, analysed.words);
         document.add_text(self.fields.title, joined(&entry.title));
         let row = encode(&names, &analysed.sentences, &entry.text);
@@ -282,7 +308,11 @@ impl Search {
     }
 
     /// Commits, waits until segments are merged, and lets readers see it.
-    fn commit(&self, mut writer: IndexWriter<Waiting>, payload: &Payload) -> Result<(), Error> {
+    pub(super) fn commit(
+        &self,
+        mut writer: IndexWriter<Waiting>,
+        payload: &Payload,
+    ) -> Result<(), Error> {
         let failed = |error| self.damaged(error);
         let mut prepared = writer.prepare_commit().map_err(failed)?;
         prepared.set_payload(&serde_json::to_string(payload).expect("it has a form in JSON"));
@@ -290,20 +320,6 @@ impl Search {
         writer.wait_merging_threads().map_err(failed)?;
         self.reader.reload().map_err(failed)
     }
-}
-
-/// A document of the store as it is indexed; none if it is not shown.
-fn entry(snapshot: &Snapshot, document: &Document) -> Result<Option<Entry>, Error> {
-    if document.shown() == 0 {
-        return Ok(None);
-    }
-    let text = read_body(snapshot, document.content)?;
-    Ok(text.map(|text| Entry {
-        id: document.id.to_string(),
-        title: document.title.clone(),
-        url: document.canonical.clone(),
-        text,
-    }))
 }
 
 /// Number of the last update that the store knows of.

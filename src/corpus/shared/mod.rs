@@ -21,6 +21,8 @@ mod place;
 mod postings;
 mod read;
 mod rows;
+#[cfg(feature = "search")]
+mod search;
 mod second;
 mod source;
 mod texts;
@@ -48,6 +50,8 @@ pub use checked::SharedChecked;
 pub use place::SentArticle;
 pub use read::{SharedStats, SharedView};
 pub use rows::ShortDocument;
+#[cfg(feature = "search")]
+pub use search::SharedIndex;
 pub use second::SharedLooked;
 pub use source::SharedSource;
 pub use texts::StoredPlaceOfText;

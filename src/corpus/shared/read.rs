@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::cluster::{Engine, NodeMemory, SETTINGS};
+use crate::cluster::{Engine, NodeMemory, SETTINGS, Version};
 use crate::corpus::documents::DocId;
 use crate::corpus::tables::COPIES;
 use crate::store::{self, Bytes, End, Name, RawRows, Reading, View as _};
@@ -43,6 +43,11 @@ impl Reading for SharedView<'_> {
 }
 
 impl SharedView<'_> {
+    /// Returns the version of a document that was read; 0 of one that is not there.
+    pub(super) fn version_of(&self, document: u64) -> u64 {
+        self.0.version_read(document).map_or(0, Version::number)
+    }
+
     /// Returns the numbers of the contents of a document that was read.
     pub(super) fn contents_of(&self, document: u64) -> Vec<u64> {
         self.0.contents_of(document)

@@ -171,6 +171,11 @@ impl<'a> Unit<'a> {
         contents
     }
 
+    /// Returns the version of a document that was read.
+    pub(super) fn version_read(&self, document: u64) -> Option<Version> {
+        self.state.borrow().documents.get(&document).map(|read| read.version)
+    }
+
     /// Returns all rows of a document that was read, as they were.
     pub(super) fn rows_read(&self, document: u64) -> Option<Vec<PartRow>> {
         self.state.borrow().documents.get(&document).map(|read| read.was.clone())
