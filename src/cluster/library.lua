@@ -80,11 +80,19 @@ local function read_counts(base)
   return counts
 end
 
+-- The same of one kind, of the string alone.
+local function count_in(text, kind)
+  local at = find(text, kind, 6, 1)
+  return at and struct.unpack('>I3', text, at + 3) or 1
+end
+
 local function write_counts(base, counts)
   local text = {}
   for kind, count in pairs(counts) do text[#text + 1] = kind .. struct.pack('>I3', count) end
   table.sort(text)
-  redis.call('SET', base .. 'b', table.concat(text))
+  text = table.concat(text)
+  redis.call('SET', base .. 'b', text)
+  return text
 end
 
 -- Makes one more hash of a kind: half of the entries of one other go there.
@@ -116,13 +124,11 @@ end
 -- should be (3, not of fingerprints), and its number.
 --
 -- A fingerprint has a letter before its rest: w if more than one of the next bits may differ.
-local function near_of(base, arg)
-  local name, field = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4)
+local function near_of(name, field, arg, found)
   local of_field = name .. ':' .. string.byte(field)
-  local found = redis.call('HGET', name, field) or ''
   local more = #found >= NEAR_MAX * NEAR_WIDTH and redis.call('GET', of_field) or ''
-  return { name = name, field = field, of_field = of_field, entry = string.sub(arg, 6), found = found, more = more,
-    iswide = string.byte(arg, 5) == 119, isfull = #more >= NEAR_MORE * NEAR_WIDTH }
+  return { of_field = of_field, entry = string.sub(arg, 6), more = more, iswide = string.byte(arg, 5) == 119,
+    isfull = #more >= NEAR_MORE * NEAR_WIDTH }
 end
 
 -- The hash and the field by the next 8 bits.
@@ -154,55 +160,68 @@ local function read_deep(near)
 end
 
 local function post_near(base, arg)
-  local near = near_of(base, arg)
-  local entry, found, more = near.entry, near.found, near.more
+  local sub, call = string.sub, redis.call
+  local name, field, entry = base .. sub(arg, 1, 3), sub(arg, 4, 4), sub(arg, 6)
+  local found = call('HGET', name, field) or ''
+  local isnew = #entry == NEAR_WIDTH and not find(found, entry, NEAR_WIDTH, 1)
+  if #found < NEAR_MAX * NEAR_WIDTH then
+    if isnew then call('HSET', name, field, found .. entry) end
+    return found
+  end
+  local near = near_of(name, field, arg, found)
   local deep = near.isfull and read_deep(near) or { '' }
-  if #entry == NEAR_WIDTH and not find(found, entry, NEAR_WIDTH, 1) and not find(more, entry, NEAR_WIDTH, 1)
-    and not find(deep[1], entry, NEAR_WIDTH, 1) then
+  if isnew and not find(near.more, entry, NEAR_WIDTH, 1) and not find(deep[1], entry, NEAR_WIDTH, 1) then
     if near.isfull then
-      local name, low = deep_of(near)
-      redis.call('HSET', name, low, deep[1] .. entry)
-    elseif #found >= NEAR_MAX * NEAR_WIDTH then
-      redis.call('APPEND', near.of_field, entry)
+      local of_deep, low = deep_of(near)
+      call('HSET', of_deep, low, deep[1] .. entry)
     else
-      redis.call('HSET', near.name, near.field, found .. entry)
+      call('APPEND', near.of_field, entry)
     end
   end
-  return found .. more .. table.concat(deep)
+  return found .. near.more .. table.concat(deep)
 end
 
+-- With the text of the counts of its partition, which is answered as well: it may be another one then.
 local function post_equal(base, arg, counts)
-  local kind, field, rest = string.sub(arg, 1, 3), string.sub(arg, 4, 4), string.sub(arg, 5, 4 + REST)
-  local id, count = string.sub(arg, 8 + REST), counts[kind] or 1
-  if id ~= '' and struct.unpack('>I3', string.sub(arg, 5 + REST, 7 + REST)) > count then
+  local sub, call = string.sub, redis.call
+  local kind, field, rest, id = sub(arg, 1, 3), sub(arg, 4, 4), sub(arg, 5, 4 + REST), sub(arg, 8 + REST)
+  local count = count_in(counts, kind)
+  if id ~= '' and struct.unpack('>I3', arg, 5 + REST) > count then
     split(base, kind, count)
     count = count + 1
-    counts[kind] = count
-    write_counts(base, counts)
+    local all = read_counts(base)
+    all[kind] = count
+    counts = write_counts(base, all)
   end
   local name = hash_name(base, kind, hash_of(rest, count))
-  local entries = redis.call('HGET', name, field) or ''
-  local found, mine = {}, false
+  local entries = call('HGET', name, field) or ''
   local at = find(entries, rest, WIDTH, 1)
+  if not at then
+    if id ~= '' then call('HSET', name, field, entries .. rest .. id) end
+    return '', counts
+  end
+  local found, mine = {}, false
   while at and #found < MATCHES_MAX do
-    local other = string.sub(entries, at + REST, at + WIDTH - 1)
+    local other = sub(entries, at + REST, at + WIDTH - 1)
     if other == id then mine = true else found[#found + 1] = other end
     at = find(entries, rest, WIDTH, at + WIDTH)
   end
   if id ~= '' and not mine and #found < MATCHES_MAX then
-    redis.call('HSET', name, field, entries .. rest .. id)
+    call('HSET', name, field, entries .. rest .. id)
   end
-  return table.concat(found)
+  return table.concat(found), counts
 end
 
 -- Steps of one argument: a posting. Adds those of documents, and answers for each what was there: of fingerprints
--- all of the same first bits, of other keys the documents of the same key.
+-- those that may be near, of other keys the documents of the same key.
 local function post(keys, args)
-  local base, counts
+  local base, counts, found
   return each(args, 1, 1, function(of, i)
-    if string.byte(args[i]) == 110 then return post_near(of, args[i]) end
-    if of ~= base then base, counts = of, read_counts(of) end
-    return post_equal(of, args[i], counts)
+    local arg = args[i]
+    if string.byte(arg) == 110 then return post_near(of, arg) end
+    if of ~= base then base, counts = of, redis.call('GET', of .. 'b') or '' end
+    found, counts = post_equal(of, arg, counts)
+    return found
   end)
 end
 
@@ -219,8 +238,10 @@ local function set_string(name, entries)
 end
 
 local function unpost_near(base, arg)
-  local near = near_of(base, arg)
-  local entry, found, more = near.entry, near.found, near.more
+  local name, field = base .. string.sub(arg, 1, 3), string.sub(arg, 4, 4)
+  local found = redis.call('HGET', name, field) or ''
+  local near = near_of(name, field, arg, found)
+  local entry, more = near.entry, near.more
   local at = find(found, entry, NEAR_WIDTH, 1)
   if at then
     if near.isfull then
@@ -234,7 +255,7 @@ local function unpost_near(base, arg)
         set_string(near.of_field, string.sub(more, 1, -NEAR_WIDTH - 1))
       end
     end
-    return set_field(near.name, near.field, found)
+    return set_field(name, field, found)
   end
   at = find(more, entry, NEAR_WIDTH, 1)
   if at and near.isfull then
@@ -242,10 +263,10 @@ local function unpost_near(base, arg)
   elseif at then
     set_string(near.of_field, without(more, at, NEAR_WIDTH))
   elseif near.isfull then
-    local name, low = deep_of(near)
-    local deep = redis.call('HGET', name, low) or ''
+    local of_deep, low = deep_of(near)
+    local deep = redis.call('HGET', of_deep, low) or ''
     at = find(deep, entry, NEAR_WIDTH, 1)
-    if at then set_field(name, low, without(deep, at, NEAR_WIDTH)) end
+    if at then set_field(of_deep, low, without(deep, at, NEAR_WIDTH)) end
   end
 end
 

@@ -180,8 +180,8 @@ fn every_shard_has_its_share_of_the_turns_of_an_address() {
     }
     let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
     assert!(*most * 2 <= *least * 3, "{got:?}");
-    // Each asks once to learn when it is the next, and not much more often than that.
-    assert!(asked <= TURNS * 4, "{asked} times for {TURNS} turns");
+    // Who is told when to come asks no more often than one who tries again and again.
+    assert!(asked <= TURNS * 7, "{asked} times for {TURNS} turns");
 }
 
 #[test]

@@ -345,3 +345,32 @@ fn shards_move_to_a_worker_that_joins_and_from_one_that_leaves_and_nothing_is_fe
     assert_eq!(asked_again(&web), BTreeMap::new());
     assert_polite(&web);
 }
+
+#[test]
+fn the_turn_of_a_worker_that_was_killed_is_free_soon_after_its_leases() {
+    let (came, arrived) = std::sync::mpsc::channel();
+    let all = ["/", "/1", "/2", "/3"];
+    let web = Web::start(1, |_| {
+        let site = Site::new().handler(move |request| {
+            let at = all.iter().position(|path| *path == request.target)?;
+            came.send(()).unwrap();
+            let html = page("Slow", &prose(at as u64, 120), &all[1..]);
+            Some(Page::html(html).after(DELAY))
+        });
+        vec![site]
+    });
+    let mut config = settings(&web);
+    config.cluster.lease = Time::from_secs(1);
+    // Much longer than the test may take.
+    config.fetch.total_timeout = Time::from_secs(120);
+    let mut crowd = Crowd::new("killed-turn", &web);
+    crowd.start(&config);
+    // The address is known by then, and its turn taken: the answer is under way.
+    (0..2).for_each(|_| arrived.recv_timeout(Duration::from_secs(30)).unwrap());
+    crowd.signal(0, "-KILL");
+    assert_eq!(crowd.wait(0), None);
+    crowd.start(&config);
+    crowd.wait_all();
+    let found = web.web.targets(0);
+    assert!(all.iter().all(|path| found.contains_key(*path)), "{found:?}");
+}
