@@ -46,7 +46,7 @@ use unit::Unit;
 pub use check::CheckProgress;
 pub use checked::SharedChecked;
 pub use place::SentArticle;
-pub use read::{SharedStats, SharedView};
+pub use read::{SharedCrowd, SharedStats, SharedView};
 pub use rows::ShortDocument;
 pub use second::SharedLooked;
 pub use source::SharedSource;
