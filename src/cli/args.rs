@@ -260,6 +260,9 @@ pub(crate) struct DedupArgs {
     /// What is kept: `jsonl`, or of Parquet files `parquet`, with all their columns
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "jsonl")]
     pub format: KeptArg,
+    /// It has none: whoever names one is told which command does
+    #[arg(long, hide = true, value_name = "STORE", value_parser = store_name())]
+    pub store: Option<StoreName>,
     #[command(flatten)]
     pub filters: FilterArgs,
     #[command(flatten)]

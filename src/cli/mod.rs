@@ -55,7 +55,7 @@ mod worker;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::base::remote;
 use args::{Args, Command, OLD_DUPLICATE_FEED};
@@ -77,8 +77,10 @@ fn use_small_pages(command: Option<&Command>) {
 /// Parses the arguments, runs the command, and turns its end into an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
+    let matches = Args::command().try_get_matches();
+    let parsed = matches.and_then(|m| Ok((Args::from_arg_matches(&m)?, place::is_named(&m))));
+    let (mut args, store_is_named) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             if error.use_stderr()
                 && let Some(word) = seeds::misspelt_command()
@@ -100,6 +102,10 @@ pub fn main() -> ExitCode {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     remote::set_options(known);
     note_old_name(&args);
+    if !store_is_named && let Err(error) = place::settle(&mut args) {
+        eprintln!("error: {error:#}");
+        return exit::of(&error).into();
+    }
     let folder = damage::store_of(&args);
     let way_out = full_disk::WayOut::of(&args);
     match damage::told(folder, || run(args)) {

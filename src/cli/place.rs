@@ -7,8 +7,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args as ClapArgs;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as ClapArgs};
 
 use crate::cluster::{Secret, Settings};
 use crate::corpus::shared::SharedCorpus;
@@ -17,6 +18,7 @@ use crate::neardup;
 use super::args::{Args, Command, RulesCommand};
 use super::duplicate_feed::DuplicateFeedCommand;
 use super::exit::Usage;
+use super::settings;
 use super::store::StoreCommand;
 
 /// What the name of a store on this machine, and of one in a cluster, may begin with.
@@ -176,12 +178,88 @@ impl SharedStoreArg {
     }
 }
 
+/// Tells whether `--store` was given.
+pub(super) fn is_named(matches: &ArgMatches) -> bool {
+    let mut at = matches;
+    while let Some((_, inner)) = at.subcommand() {
+        at = inner;
+    }
+    let has = at.try_contains_id("store").unwrap_or(false);
+    has && at.value_source("store") == Some(ValueSource::CommandLine)
+}
+
+/// Takes the store from the settings file of a command, if the file names one.
+///
+/// # Errors
+///
+/// What is wrong with the file, or with the store that it names: its key.
+pub(super) fn settle(args: &mut Args) -> Result<()> {
+    let Some((store, Some(file))) = own(args) else { return Ok(()) };
+    let sourced = settings::read(Some(file))?;
+    if let Some(place) = sourced.store_place() {
+        *store = of_setting(place, file)?;
+    }
+    Ok(())
+}
+
+/// The store that a settings file names.
+pub(super) fn of_setting(place: &str, file: &Path) -> Result<StoreName> {
+    let name = StoreName::from(OsString::from(place));
+    let fault = match &name {
+        StoreName::Folder(folder) if folder.as_os_str().is_empty() => {
+            Some("it names no folder".to_owned())
+        }
+        _ => name.cluster().err().map(|error| error.to_string()),
+    };
+    match fault {
+        Some(why) => Err(Usage(format!("{}: `store`: {why}", file.display())).into()),
+        None => Ok(name),
+    }
+}
+
+/// The store of a command that has a settings file, and that file.
+fn own(args: &mut Args) -> Option<(&mut StoreName, Option<&Path>)> {
+    let (store, file) = match args.command.as_mut() {
+        None => (&mut args.crawl.store.store, &args.crawl.overrides.config),
+        Some(Command::Serve(serve)) => (&mut serve.store.store, &serve.config),
+        Some(Command::Import(import)) => (&mut import.store.store, &import.config),
+        Some(Command::Check(check)) => (&mut check.store.store, &check.config),
+        Some(Command::Search(search)) if search.corpus.is_empty() && search.index.is_none() => {
+            (&mut search.store.store, &search.config)
+        }
+        Some(Command::Export(export)) if export.from.is_none() => {
+            (&mut export.store.store, &export.config)
+        }
+        Some(Command::Follow(follow)) if follow.service.from.is_none() => {
+            (&mut follow.store.store, &follow.config)
+        }
+        Some(Command::DuplicateFeed { command: DuplicateFeedCommand::Export(export) }) => {
+            (&mut export.store.store, &export.config)
+        }
+        Some(_) => return None,
+    };
+    Some((store, file.as_deref()))
+}
+
 /// What to do where a command does not work on a cluster.
 const COPY: &str =
     "copy it into a store of this machine (`crawl store copy cluster:... DIR`) and run it there";
 
+/// The same for a feed of duplicates.
+const FEED: &str = "a feed is in the order of changes, which a cluster does not keep. `crawl export` \
+     writes all copies with their documents (`duplicates.jsonl`); for a feed, copy it into a store \
+     of this machine (`crawl store copy cluster:... DIR`)";
+
 /// Refuses a command that does not work on the cluster that is named.
 pub(super) fn check(args: &Args) -> Result<()> {
+    if let Some(Command::Dedup(dedup)) = &args.command
+        && dedup.store.is_some()
+    {
+        let why = "`crawl dedup` has no store: it reads files and writes files. `crawl import \
+                   --store STORE INPUT` takes documents into a store or a cluster, and finds their \
+                   copies there";
+        return Err(Usage(why.to_owned()).into());
+    }
     let is_cluster = |store: &&StoreName| matches!(store, StoreName::Cluster(_));
     let (command, stores, way_out) = asked(args);
     if stores.iter().any(is_cluster) {
@@ -225,7 +303,7 @@ fn asked(args: &Args) -> (&'static str, Vec<&StoreName>, &'static str) {
         },
         Some(Command::DuplicateFeed { command }) => match command {
             DuplicateFeedCommand::Export(export) => {
-                ("crawl duplicate-feed export", vec![&export.store.store], COPY)
+                ("crawl duplicate-feed export", vec![&export.store.store], FEED)
             }
             DuplicateFeedCommand::List(store) | DuplicateFeedCommand::Drop { store, .. } => (
                 "crawl duplicate-feed",

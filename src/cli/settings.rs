@@ -1,6 +1,7 @@
 //! Settings from file and flags, and `crawl config`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::config::{Config, Sourced};
 use anyhow::Result;
@@ -9,11 +10,21 @@ use super::args::Overrides;
 use super::exit::Exit;
 use super::screen;
 
-/// Reads the settings file, and says what in it should be changed.
+/// Reads the settings file, and says what in it should be changed. A file is read once: it may be a
+/// pipe.
 pub(super) fn read(path: Option<&Path>) -> Result<Sourced> {
-    let sourced = Sourced::read(path)?;
-    tell(&sourced);
-    Ok(sourced)
+    static LAST: Mutex<Option<(PathBuf, Sourced)>> = Mutex::new(None);
+    let Some(path) = path else { return Ok(Sourced::read(None)?) };
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match last.as_ref() {
+        Some((known, sourced)) if known == path => Ok(sourced.clone()),
+        _ => {
+            let sourced = Sourced::read(Some(path))?;
+            tell(&sourced);
+            *last = Some((path.to_owned(), sourced.clone()));
+            Ok(sourced)
+        }
+    }
 }
 
 /// Says what should be changed, though it is still understood.

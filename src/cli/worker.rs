@@ -1,11 +1,12 @@
 //! `crawl worker`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
 use crate::cluster::{Secret, Settings};
+use crate::config::Sourced;
 use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
 
 use super::args::Overrides;
@@ -24,11 +25,12 @@ pub(crate) struct WorkerArgs {
     /// File of further URLs, one a line, `#` for comments, `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub seeds: Vec<PathBuf>,
-    /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS. The
-    /// password is that of --password-file, or of the variable `CRAWL_CLUSTER_PASSWORD`, or of the
-    /// file that `CRAWL_CLUSTER_PASSWORD_FILE` names
+    /// The cluster: redis://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX], rediss:// for TLS; by default
+    /// that of `store = "cluster:redis://..."` in the settings file. The password is that of
+    /// --password-file, or of the variable `CRAWL_CLUSTER_PASSWORD`, or of the file that
+    /// `CRAWL_CLUSTER_PASSWORD_FILE` names
     #[arg(long, value_name = "CLUSTER")]
-    pub join: String,
+    pub join: Option<String>,
     /// File of the password of the cluster
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
@@ -51,8 +53,12 @@ pub(crate) struct WorkerArgs {
 
 /// Works as one of many.
 pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let config = settings::effective(&args.overrides)?.config;
-    let mut cluster = Settings::parse(&args.join).map_err(|error| Usage(error.to_string()))?;
+    let sourced = settings::effective(&args.overrides)?;
+    let mut cluster = match &args.join {
+        Some(join) => Settings::parse(join).map_err(|error| Usage(error.to_string()))?,
+        None => cluster_of(&sourced, args.overrides.config.as_deref())?,
+    };
+    let config = sourced.config;
     if let Some(file) = &args.password_file {
         cluster.password = Secret::read(file)?;
     }
@@ -85,6 +91,15 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         show(&report)?;
     }
     Ok(if context.stop.asked() > 0 { Exit::Interrupted } else { Exit::Done })
+}
+
+/// The cluster that the settings name.
+fn cluster_of(sourced: &Sourced, file: Option<&Path>) -> Result<Settings> {
+    let missing = "which cluster? Name it by --join redis://HOST:PORT/PREFIX, or in the settings \
+                   file by store = \"cluster:redis://HOST:PORT/PREFIX\"";
+    let named = sourced.store_place().zip(file);
+    let named = named.map(|(place, file)| place::of_setting(place, file)?.cluster()).transpose()?;
+    named.flatten().ok_or_else(|| Usage(missing.to_owned()).into())
 }
 
 fn show(report: &WorkerReport) -> Result<()> {

@@ -222,12 +222,19 @@ impl Engine {
         if counts.is_empty() {
             return Ok(());
         }
-        let mut set = cmd("HSET");
-        set.arg(format!("{}counts:{worker:016x}", self.base(partition_of(worker))));
+        let (mut set, mut add) = (cmd("HSET"), cmd("SADD"));
+        set.arg(self.counts_of(worker));
         for (name, count) in counts {
             set.arg(name).arg(*count);
         }
-        self.ask_one(set).map(drop)
+        // By this the counters of all are found.
+        add.arg(format!("{}counters", self.base(0))).arg(format!("{worker:016x}"));
+        self.ask(&[add, set]).map(drop)
+    }
+
+    /// The name of the counters of a worker.
+    pub(super) fn counts_of(&self, worker: u64) -> String {
+        format!("{}counts:{worker:016x}", self.base(partition_of(worker)))
     }
 
     /// Notes documents that deserve a second look.

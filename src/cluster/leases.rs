@@ -7,7 +7,7 @@ use redis::{Value, cmd};
 use super::{Engine, Error};
 
 /// Partition of what is of no shard.
-const COMMON: u64 = 0;
+pub(super) const COMMON: u64 = 0;
 
 /// Most shards of a crawl: 16 in each partition.
 pub const SHARDS_MAX: u32 = 16_384;
@@ -48,7 +48,7 @@ pub struct ShardState {
     pub links: u64,
 }
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn number(value: &Value) -> Option<i64> {
     }
 }
 
-fn text(value: &Value) -> Option<String> {
+pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
         Value::SimpleString(text) => Some(text.clone()),
@@ -158,6 +158,7 @@ impl Engine {
 
     /// Tells that a worker leaves. Returns those that are left.
     pub fn leave(&mut self, worker: &str) -> Result<Vec<String>, Error> {
+        self.forget_told(worker)?;
         self.beat_for(worker, 0)
     }
 

@@ -26,6 +26,7 @@ mod links;
 mod postings;
 mod scan;
 mod settings;
+mod told;
 mod turns;
 
 pub use assignment::owners;
@@ -39,4 +40,5 @@ pub use links::{LinksRead, LinksTo, ReadFrom};
 pub use postings::Posting;
 pub use scan::{NodeMemory, SETTINGS};
 pub use settings::{Node, PREFIX, Secret, Settings};
+pub use told::ShardLook;
 pub use turns::{TurnAnswer, TurnLimits, TurnOf};

@@ -105,13 +105,40 @@ pub struct Extract {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoreConfig {
+    /// Where it is, for commands that take a settings file and no `--store`.
+    pub place: StorePlace,
     /// Memory of the page cache; half as much again holds what was read of the index.
     pub cache_size: Size,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self { cache_size: Size::from_mib(128) }
+        Self { place: StorePlace::default(), cache_size: Size::from_mib(128) }
+    }
+}
+
+/// The name of a store: a folder, or a cluster. It is not shown whole: it may hold a password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StorePlace(pub String);
+
+impl Default for StorePlace {
+    fn default() -> Self {
+        Self("store".to_owned())
+    }
+}
+
+impl fmt::Debug for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        masked_place(&self.0).fmt(f)
+    }
+}
+
+/// Hides user and password of a cluster.
+fn masked_place(place: &str) -> String {
+    match (place.split_once("://"), place.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, hosts))) => format!("{scheme}://***@{hosts}"),
+        _ => place.to_owned(),
     }
 }
 
@@ -197,6 +224,12 @@ impl Default for Sourced {
 }
 
 impl Sourced {
+    /// Returns the place of the store, if the file names one.
+    #[must_use]
+    pub fn store_place(&self) -> Option<&str> {
+        self.sources.get(PLACE).map(|_| self.config.store.place.0.as_str())
+    }
+
     /// Reads a file over the defaults; no file gives the defaults.
     ///
     /// # Errors
@@ -230,6 +263,14 @@ impl Sourced {
     pub fn overlay(&mut self, over: &Table) -> Result<(), (String, String)> {
         let known = flatten(&default_table());
         let mut given = flatten(over);
+        // `store = "DIR"` is short for the place of the store, where nothing else is set of it.
+        if let Some(place) = given.remove("store") {
+            if !place.is_str() {
+                let why = format!("must be a text, such as \"store\", not {}", kind(&place));
+                return Err(("store".to_owned(), why));
+            }
+            given.insert(PLACE.to_owned(), place);
+        }
         let renamed = renamed::rename(&mut given)?;
         for key in given.keys() {
             if !known.contains_key(key) {
@@ -338,6 +379,9 @@ impl Config {
     }
 }
 
+/// The key of the place of the store.
+const PLACE: &str = "store.place";
+
 fn default_table() -> Table {
     table_of(&Config::default())
 }
@@ -392,6 +436,9 @@ fn kind(value: &Value) -> &'static str {
 
 /// Hides what may be a secret.
 fn shown(key: &str, value: Value) -> Value {
+    if let (PLACE, Value::String(place)) = (key, &value) {
+        return masked_place(place).into();
+    }
     let hide: fn(&str) -> String = match key {
         "fetch.proxies" => fetch::masked,
         "fetch.headers" => |line| match line.split_once(':') {

@@ -91,6 +91,9 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         assert!(told(&out).contains("does not work on a cluster: "), "{arguments:?}: {out:?}");
         assert!(!told(&out).contains("hidden"), "{out:?}");
     }
+    let out = crawl(&["dedup", "text.txt", "--out", "o", "--store", cluster], folder.path());
+    assert!(out.status.code() == Some(2) && told(&out).contains("`crawl import"), "{out:?}");
+    assert!(!told(&out).contains("hidden"), "{out:?}");
     for arguments in used {
         let out = crawl(&[arguments, &["-vv"][..]].concat(), folder.path());
         assert_eq!(out.status.code(), Some(1), "{arguments:?}: {out:?}");
@@ -110,6 +113,50 @@ fn commands_work_on_a_cluster_or_say_what_to_do_and_none_tells_the_password() {
         let all = told(&out);
         assert!(all.contains("cluster:redis://HOST:PORT/PREFIX"), "{all}");
         assert!(!all.contains("hidden"), "{all}");
+    }
+}
+
+#[test]
+fn the_settings_file_names_the_store_and_the_flag_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line = serde_json::json!({"url": "http://a.example/1", "title": "", "text": "some words"});
+    fs::write(folder.join("one.jsonl"), format!("{line}\n")).unwrap();
+    let run = |settings: &str, arguments: &[&str]| {
+        fs::write(folder.join("c.toml"), settings).unwrap();
+        let out = crawl(&[arguments, &["--config", "c.toml"]].concat(), folder);
+        assert!(!told(&out).contains("hidden"), "{out:?}");
+        (out.status.code().unwrap(), told(&out))
+    };
+    for (settings, store) in
+        [("store = \"redb:one\"", "one"), ("[store]\nplace = \"other\"", "other")]
+    {
+        let (code, all) = run(settings, &["import", "one.jsonl"]);
+        assert!(code == 0 && all.contains(&format!("in the store {store}")), "{all}");
+        assert!(folder.join(store).join("store.redb").exists());
+    }
+    let (_, all) = run("store = \"one\"", &["import", "one.jsonl", "--store", "flag"]);
+    assert!(all.contains("in the store flag"), "{all}");
+    let cluster = "store = \"cluster:redis://me:hidden@127.0.0.1:1/prefix\"";
+    for used in [&["check"][..], &["worker"], &["export", "--out", "corpus"]] {
+        let (code, all) = run(cluster, used);
+        assert!(code == 1 && all.contains("no node of the cluster answers (127.0.0.1:1"), "{all}");
+    }
+    let (code, all) = run(cluster, &["http://127.0.0.1:1/"]);
+    assert!(code == 2 && all.contains("`crawl` does not work on a cluster"), "{all}");
+    let (_, all) = run(cluster, &["config"]);
+    assert!(all.contains("place = \"cluster:redis://***@127.0.0.1:1/prefix\""), "{all}");
+    // What is wrong is told with the file and the key.
+    for (settings, arguments, why) in [
+        ("store = \"cluster:http://me:hidden@h\"", &["check"][..], "c.toml: `store`: "),
+        ("store = \"\"", &["check"], "c.toml: `store`: it names no folder"),
+        ("store = 7", &["check"], "c.toml: line 1: `store`: must be a text, such as"),
+        ("[store]\nplace = 7", &["check"], "c.toml: line 2: `store.place`: must be a text"),
+        ("store = \"one\"", &["worker"], "which cluster? Name it by --join"),
+        ("", &["worker"], "which cluster? Name it by --join"),
+    ] {
+        let (code, all) = run(settings, arguments);
+        assert!(code == 2 && all.contains(why), "{settings}: {all}");
     }
 }
 

@@ -92,6 +92,11 @@ fn note(run: &mut Run, name: &str, result: Result<String>) {
 }
 
 fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) -> Result<()> {
+    if matches!(job.seeds, Seeds::None) && job.expire.is_none() && job.export.is_none() {
+        // All that it does is its command, which may be that of a worker.
+        (run.outcome, run.reason) = (Outcome::Done, "nothing to crawl".to_owned());
+        return Ok(());
+    }
     let config = super::config(job).map_err(|(key, why)| anyhow!("{key}: {why}"))?;
     let seeds = super::starts(job, &config.urls)?;
     let served = house.served.as_ref().filter(|served| served.is_of(job));

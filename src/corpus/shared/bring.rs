@@ -9,6 +9,7 @@ use crate::cluster::{Posting, Settled, Version, Write};
 use crate::corpus::documents::{Content, Copy, Document, StoredBody, WholeContent, WholeDocument};
 use crate::store::{self, BadRow, Name, Row as _};
 
+use super::commit::COPIES_COUNTED;
 use super::rows::{PartRow, packed, record_of, sort};
 use super::{Error, SharedCorpus};
 
@@ -26,6 +27,7 @@ struct Coming {
     postings: BTreeSet<Posting>,
     /// It waits for a second look.
     is_due: bool,
+    copies: u64,
 }
 
 impl SharedCorpus {
@@ -38,6 +40,7 @@ impl SharedCorpus {
         let mut left: Vec<&WholeDocument> = all.iter().collect();
         for _ in 0..TRIES_MAX {
             left = self.bring_once(left)?;
+            self.send_counts()?;
             if left.is_empty() {
                 return Ok(());
             }
@@ -109,6 +112,8 @@ impl SharedCorpus {
             engine.unpost(&self.buckets, &postings(&late))?;
             engine.withdraw(&late.iter().map(|one| one.number).collect::<Vec<_>>())?;
         }
+        let came = of().filter(|(at, _)| is_in(*at)).map(|(_, one)| one.copies).sum();
+        self.add_counts(HashMap::from([(COPIES_COUNTED[0].to_owned(), came)]));
         let left = all.into_iter().enumerate().filter(|(at, _)| !is_in(*at));
         Ok(left.map(|(_, whole)| whole).chain(taken).collect())
     }
@@ -128,7 +133,8 @@ impl SharedCorpus {
         let postings = self.postings_of(number, &rows).map_err(store::Error::from)?;
         let is_due = whole.is_reviewed || whole.waits;
         let row = packed(&self.texts.borrow_mut().append_record(record_of(&rows))?);
-        Ok(Coming { number, row, postings, is_due })
+        let copies = whole.copies.len() as u64;
+        Ok(Coming { number, row, postings, is_due, copies })
     }
 
     fn next_number(&self) -> Result<u64, Error> {

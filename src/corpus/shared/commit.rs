@@ -11,6 +11,9 @@ use super::change::{Announced, Tried};
 use super::rows::{PartRow, pack, packed, record_of, record_place, unpack};
 use super::unit::{ChangedDocument, Unit};
 
+/// Counters of copies that came, and that went.
+pub(super) const COPIES_COUNTED: [&str; 2] = ["copies.came", "copies.went"];
+
 /// What is to be written.
 #[derive(Default)]
 pub(super) struct Plan {
@@ -20,6 +23,8 @@ pub(super) struct Plan {
     pub removed: BTreeSet<Posting>,
     /// Documents that deserve a second look.
     pub due: Vec<u64>,
+    /// Copies that come, and that go.
+    pub copies: [u64; 2],
 }
 
 /// What became of it.
@@ -48,6 +53,9 @@ impl SharedCorpus {
                 is.retain(|row| row.table != table);
                 is.push(review);
             }
+            let [had, has] = [&was, &is].map(|rows| copies_in(rows));
+            plan.copies[0] += has.saturating_sub(had);
+            plan.copies[1] += had.saturating_sub(has);
             let before = self.postings_of(number, &was)?;
             let after = self.postings_of(number, &is)?;
             plan.added.extend(after.difference(&before));
@@ -137,6 +145,9 @@ impl SharedCorpus {
             if *outcome == Outcome::Written {
                 due.extend(one.plan.due.iter().copied());
                 removed.extend(one.plan.removed.iter().copied());
+                let counts = COPIES_COUNTED.into_iter().zip(one.plan.copies);
+                let counts = counts.filter(|(_, count)| *count > 0);
+                self.add_counts(counts.map(|(name, count)| (name.to_owned(), count)).collect());
             }
         }
         if !due.is_empty() {
@@ -182,6 +193,11 @@ impl SharedCorpus {
         }
         Ok(())
     }
+}
+
+/// Copies of a document in its rows.
+fn copies_in(rows: &[PartRow]) -> u64 {
+    rows.iter().filter(|row| row.table == Name::Copies).count() as u64
 }
 
 /// What is written, and with it, where the article gives a document another root, that it is

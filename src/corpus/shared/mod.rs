@@ -48,7 +48,7 @@ use unit::Unit;
 pub use check::CheckProgress;
 pub use checked::SharedChecked;
 pub use place::SentArticle;
-pub use read::{SharedStats, SharedView};
+pub use read::{SharedCrowd, SharedStats, SharedView};
 pub use rows::ShortDocument;
 #[cfg(feature = "search")]
 pub use search::SharedIndex;

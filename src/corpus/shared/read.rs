@@ -1,13 +1,16 @@
 //! What a corpus of many workers is asked for: documents by identifiers and URLs, many at a time,
 //! and rows of documents as a state of a store has them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::cluster::{Engine, NodeMemory, SETTINGS, Version};
+use crate::cluster::{Engine, NodeMemory, SETTINGS, SHARDS_MAX, ShardLook, Version};
+use crate::corpus::clusters::DUPLICATES;
 use crate::corpus::documents::DocId;
 use crate::corpus::tables::COPIES;
 use crate::store::{self, Bytes, End, Name, RawRows, Reading, View as _};
 
+use super::commit::COPIES_COUNTED;
 use super::keys::SharedKeys;
 use super::postings::{of_id, of_url};
 use super::unit::Unit;
@@ -59,8 +62,12 @@ impl SharedView<'_> {
 pub struct SharedStats {
     /// What all its keys begin with.
     pub prefix: String,
-    /// Documents, those that are announced among them.
+    /// Documents.
     pub documents: u64,
+    /// Copies, canonical ones among them, as those count who write them; none if nobody did.
+    pub copies: Option<u64>,
+    /// Copies that were found, by the key that found them.
+    pub duplicates: BTreeMap<String, u64>,
     /// Documents that deserve a second look.
     pub due: u64,
     /// Numbers that were given to documents and texts.
@@ -69,6 +76,15 @@ pub struct SharedStats {
     pub settings: Vec<(&'static str, String)>,
     /// The memory of the primaries, with whatever else lies there.
     pub memory: Vec<NodeMemory>,
+}
+
+/// What workers tell, as they write it, and the shards of their crawl.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedCrowd {
+    /// What each worker tells.
+    pub told: Vec<String>,
+    /// The shards, in the order of their numbers.
+    pub shards: Vec<ShardLook>,
 }
 
 impl SharedCorpus {
@@ -134,16 +150,38 @@ impl SharedCorpus {
         Ok(Some(numbers))
     }
 
-    /// Returns how much there is. Costs a question for each 16 numbers.
+    /// Returns what workers tell of themselves, and how the shards of their crawl are. No shards if
+    /// none has begun.
+    pub fn crowd(&self) -> Result<SharedCrowd, Error> {
+        let engine = &mut *self.engine.borrow_mut();
+        let shards = engine.setting("shards")?.and_then(|shards| shards.parse().ok());
+        Ok(SharedCrowd {
+            told: engine.told()?,
+            shards: engine.look_at_shards(shards.unwrap_or(0).min(SHARDS_MAX))?,
+        })
+    }
+
+    /// Returns how much there is. Nodes look at every document.
     pub fn stats(&self) -> Result<SharedStats, Error> {
         let engine = &mut *self.engine.borrow_mut();
         let mut settings = Vec::new();
         for name in SETTINGS {
             settings.extend(engine.setting(name)?.map(|value| (name, value)));
         }
+        let documents = engine.count_documents()?;
+        let counted = engine.counted()?;
+        let [came, went] = COPIES_COUNTED.map(|name| counted.get(name).copied().unwrap_or(0));
+        // Who died before it told what it had counted did not count some.
+        let copies = (came > 0).then(|| came.saturating_sub(went).max(documents));
+        let duplicates = counted
+            .into_iter()
+            .filter_map(|(name, count)| Some((name.strip_prefix(DUPLICATES)?.to_owned(), count)));
+        let duplicates = duplicates.collect();
         Ok(SharedStats {
             prefix: engine.prefix().to_owned(),
-            documents: engine.count_documents()?,
+            documents,
+            copies,
+            duplicates,
             due: engine.count_due()?,
             numbers: engine.last_number()?,
             settings,

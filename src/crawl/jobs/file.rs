@@ -322,8 +322,9 @@ fn job(reader: &mut JobsReader, late_max: Duration) -> Option<Job> {
         }
         good
     });
-    // A job may do nothing but remove what is old.
-    let crawls = reader.of.contains_key("seeds") || !reader.of.contains_key("expire");
+    // A job may do nothing but remove what is old, or run its command.
+    let has = |key: &str| reader.of.contains_key(key);
+    let crawls = has("seeds") || !(has("expire") || has("command"));
     let seeds = if crawls { seeds(reader) } else { Some(Seeds::None) };
     let store = reader.needed("store");
     // What stands there may hold a password, and is not told.
