@@ -79,7 +79,7 @@ impl Engine {
 
 <<<<<<< HEAD
     /// Returns the numbers of the documents of a block that are there, with their versions; none
-    /// for one that is locked. Of the partitions for which `takes` says so, in the order of numbers.
+    /// for one that is locked. Of the partitions that `takes` names, in the order of numbers.
     pub fn versions_of_block(
         &mut self,
         block: u64,

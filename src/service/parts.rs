@@ -1,7 +1,7 @@
 //! The search of a service on a cluster: the parts of the index that it keeps, each by a thread of
-//! its own, and the services that keep others. All are asked at a time, in two steps: how common the
-//! words of the question are in each part, and by the sum of these figures for candidates, whose
-//! scores so are those of one index.
+//! its own, and the services that keep others. All are asked at a time, in two steps: how common
+//! the words of the question are in each part, and by the sum of these figures for candidates,
+//! whose scores so are those of one index.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -190,7 +190,7 @@ impl SearchParts {
             match wait(sent).and_then(|answer| held.take(answer, &self.corpus, &question)) {
                 Ok(parts) if parts.is_empty() => {}
                 Ok(parts) => others.push((at, parts)),
-                Err(why) => drop(held.unanswered.insert(self.peers[at].to_string(), why)),
+                Err(why) => drop(held.unanswered.insert(self.name(at), why)),
             }
         }
         if held.parts.is_empty() {
@@ -215,8 +215,8 @@ impl SearchParts {
                 match wait(sent) {
                     Ok(answer) => found.extend(answer.candidates),
                     Err(why) => {
-                        held.unanswered.insert(self.peers[*at].to_string(), why);
-                        parts.iter().for_each(|part| drop(held.parts.remove(part)));
+                        held.unanswered.insert(self.name(*at), why);
+                        held.parts.retain(|part, _| !parts.contains(part));
                         lost.push(*at);
                     }
                 }
@@ -228,6 +228,11 @@ impl SearchParts {
         let all = (1..=held.of).map(|number| format!("{number}/{}", held.of));
         let missing = all.filter(|part| !held.parts.contains_key(part)).collect();
         Ok(AskedParts { found, documents, missing, unanswered: held.unanswered })
+    }
+
+    /// How a peer is named in answers.
+    fn name(&self, peer: usize) -> String {
+        self.peers[peer].origin().ascii_serialization()
     }
 
     /// Asks a peer, beside all else.

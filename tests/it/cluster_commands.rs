@@ -208,7 +208,7 @@ fn the_password_of_a_cluster_comes_from_the_url_the_environment_or_a_file() {
 }
 
 /// Runs a command and kills it, each time later, until it comes to its end.
-pub(crate) fn killed(folder: &Path, arguments: &[&str]) {
+fn killed(folder: &Path, arguments: &[&str]) {
     for millis in (5..).map(|step| step * 8) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(arguments)

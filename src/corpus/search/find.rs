@@ -1,6 +1,6 @@
 //! What one index says to a question: how common its words are, and which of its documents are
-//! candidates. Several indexes that are parts of one say the same as that one would, if all are told
-//! how common the words are in all of them.
+//! candidates. Several indexes that are parts of one say the same as that one would, if all are
+//! told how common the words are in all of them.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,7 +110,7 @@ impl Question {
 pub struct Figures {
     /// Documents that can be found.
     pub documents: u64,
-    /// Documents whose words are counted: those that were removed are until their segment is merged.
+    /// Documents whose words are counted: those that were removed are until segments are merged.
     counted: u64,
     /// Words of all texts, and of all titles.
     tokens: [u64; 2],
@@ -195,7 +195,7 @@ impl Candidate {
     }
 }
 
-/// Keeps the best candidates of all parts: those that have more of the keywords first, then by BM25.
+/// Keeps the best candidates of all parts: those that have more of the keywords, then by BM25.
 pub(super) fn cut(candidates: &mut Vec<Candidate>, most: usize) {
     candidates.sort_by(|one, other| {
         let order = other.matched.cmp(&one.matched);
@@ -209,6 +209,7 @@ pub(super) fn cut(candidates: &mut Vec<Candidate>, most: usize) {
 mod bits {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub(super) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(number.to_bits())
     }
@@ -300,8 +301,14 @@ impl Search {
             };
             let by_sentence = question.mode == Mode::Sentence;
             let most = if by_sentence { sentence_candidates } else { candidates };
+            let wanted = Wanted {
+                statistics: &statistics,
+                field: self.fields.words,
+                words: &words.iter().map(|word| word.word.as_str()).collect::<Vec<_>>(),
+                least: least.clamp(1, words.len().max(1)),
+            };
             let mut found = Vec::new();
-            for scored in self.candidates(&searcher, &statistics, words, least, most)? {
+            for scored in self.candidates(&searcher, &wanted, most)? {
                 self.row(&searcher, scored.address, &mut |row| {
                     let has = |keyword: &&Keyword| row.has(number(keyword.hash));
                     let own = words.iter().filter(has).map(|keyword| keyword.word.clone());
@@ -333,22 +340,13 @@ impl Search {
     fn candidates(
         &self,
         searcher: &Searcher,
-        statistics: &Statistics<'_>,
-        words: &[Keyword],
-        least: usize,
+        wanted: &Wanted<'_>,
         most: usize,
     ) -> Result<Vec<Scored>, Error> {
-        if words.is_empty() || most == 0 {
+        if wanted.words.is_empty() || most == 0 {
             return Ok(Vec::new());
         }
-        let words: Vec<&str> = words.iter().map(|word| word.word.as_str()).collect();
-        let wanted = Wanted {
-            statistics,
-            field: self.fields.words,
-            words: &words,
-            least: least.clamp(1, words.len()),
-        };
-        matching::best(searcher, &wanted, most).map_err(|error| self.damaged(error))
+        matching::best(searcher, wanted, most).map_err(|error| self.damaged(error))
     }
 
     fn by_words(

@@ -208,7 +208,7 @@ mod tests {
         let left: Vec<u64> = all.iter().copied().filter(|n| ![7, 10].contains(n)).collect();
         assert_eq!(search.versions().unwrap(), pairs(&left));
         assert_eq!(search.documents(), left.iter().filter(|n| *n % 10 != 0).count() as u64);
-        // Without the list beside it, those that are not shown are looked at again, and that is all.
+        // Without the list beside it, those that are not shown are looked at again.
         fs::remove_file(folder.path().join("index").join(HIDDEN)).unwrap();
         assert_eq!(search.versions().unwrap().len() as u64, search.documents());
         assert!(matches!(search.check_source("another"), Err(Error::Other(_))));
