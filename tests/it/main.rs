@@ -24,6 +24,7 @@ mod cluster_lease;
 mod cluster_operators;
 mod cluster_service;
 mod cluster_tls;
+mod cluster_workers;
 mod corpus;
 mod crawl;
 mod damage;
