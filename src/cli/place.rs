@@ -246,9 +246,9 @@ const COPY: &str =
     "copy it into a store of this machine (`crawl store copy cluster:... DIR`) and run it there";
 
 /// The same for a feed of duplicates.
-const FEED: &str = "a feed is in the order of changes, which a cluster does not keep. `crawl export` \
-     writes all copies with their documents (`duplicates.jsonl`); for a feed, copy it into a store \
-     of this machine (`crawl store copy cluster:... DIR`)";
+const FEED: &str = "a feed is in the order of changes, which a cluster does not keep. `crawl \
+     export` writes all copies with their documents (`duplicates.jsonl`); for a feed, copy it into \
+     a store of this machine (`crawl store copy cluster:... DIR`)";
 
 /// Refuses a command that does not work on the cluster that is named.
 pub(super) fn check(args: &Args) -> Result<()> {

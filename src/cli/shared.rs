@@ -1,5 +1,6 @@
 //! What commands that look into a store say of a cluster.
 
+use std::cmp::Reverse;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,16 +11,20 @@ use crate::cluster::Settings;
 use crate::corpus::documents::DocId;
 use crate::corpus::explain::{self, Explanation};
 use crate::corpus::shared::{CheckProgress, SharedCorpus};
+use crate::crawl::Crowd;
 use crate::urls::{Normalize, PageUrl};
 
 use super::exit::{Exit, Usage};
 use super::inspect::{CheckArgs, parse_plain};
 use super::place;
-use super::screen::{self, bytes, number};
+use super::screen::{self, bytes, number, shown};
 use super::settings;
 
 /// Time between two lines of progress.
 const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Shards for which links wait that are named.
+const WAITED_MAX: usize = 10;
 
 /// Finds the copy at a URL: as it was typed, or in the usual normal form.
 fn find_url(corpus: &SharedCorpus, plain: PageUrl) -> Result<(PageUrl, Option<u64>)> {
@@ -66,6 +71,7 @@ pub(super) fn explain(corpus: &SharedCorpus, plain: PageUrl) -> Result<Explanati
 pub(super) fn stats(settings: &Settings, texts: Option<&Path>, json: bool) -> Result<Exit> {
     let corpus = SharedCorpus::open_to_read(settings, texts)?;
     let stats = corpus.stats()?;
+    let crowd = Crowd::of(&corpus.crowd()?);
     let used: u64 = stats.memory.iter().map(|node| node.used).sum();
     let most: u64 = stats.memory.iter().map(|node| node.most).sum();
     if json {
@@ -78,18 +84,27 @@ pub(super) fn stats(settings: &Settings, texts: Option<&Path>, json: bool) -> Re
         return screen::json(&serde_json::json!({
             "prefix": stats.prefix,
             "documents": stats.documents,
+            "copies": stats.copies,
+            "duplicates": stats.duplicates,
             "secondLooksDue": stats.due,
             "numbersGiven": stats.numbers,
             "settings": fixed.collect::<std::collections::BTreeMap<_, _>>(),
             "primaries": memory.collect::<Vec<_>>(),
+            "totals": crowd.totals,
+            "workers": crowd.workers,
+            "shards": crowd.shards,
         }));
     }
     println!("{}", place::shown(settings));
-    let mut facts = vec![
-        ("documents".to_owned(), number(stats.documents)),
+    let mut facts = vec![("documents".to_owned(), number(stats.documents))];
+    facts.extend(stats.copies.map(|copies| ("copies".to_owned(), number(copies))));
+    facts.extend(
+        stats.duplicates.iter().map(|(key, count)| (format!("duplicates.{key}"), number(*count))),
+    );
+    facts.extend([
         ("second looks due".to_owned(), number(stats.due)),
         ("numbers given".to_owned(), number(stats.numbers)),
-    ];
+    ]);
     for (name, value) in stats.settings {
         let name = match name {
             "format" => "format of rows",
@@ -103,7 +118,73 @@ pub(super) fn stats(settings: &Settings, texts: Option<&Path>, json: bool) -> Re
     let of = if most == 0 { String::new() } else { format!(" of {}", bytes(most)) };
     facts.push(("memory of all primaries".to_owned(), format!("{}{of}", bytes(used))));
     screen::facts(facts.iter().map(|(name, value)| (name.as_str(), value.clone())))?;
+    show_crowd(&crowd)?;
     Ok(Exit::Done)
+}
+
+/// Shows the workers that are alive, with the shards that each holds, and shards that lack
+/// something.
+fn show_crowd(crowd: &Crowd) -> Result<()> {
+    let totals = &crowd.totals;
+    if totals.shards == 0 {
+        return Ok(());
+    }
+    println!("{} workers, {} shards", number(totals.workers), number(totals.shards));
+    screen::facts([
+        ("held", number(totals.shards_held)),
+        ("idle", number(totals.shards_idle)),
+        ("links in their streams", number(totals.links_in_streams)),
+        ("pages", format!("{} ({:.1}/s)", number(totals.counts.pages), totals.per_second)),
+        ("URLs that wait", number(totals.counts.queued)),
+    ])?;
+    for worker in &crowd.workers {
+        let counts = &worker.counts;
+        let host = if worker.host.is_empty() { String::new() } else { format!(" {}", worker.host) };
+        let stopping = if worker.stopping { ", stopping" } else { "" };
+        println!("worker {}{} since {}{stopping}", worker.worker, shown(&host), worker.started);
+        let held = crowd.shards.iter().filter(|one| one.holder.as_ref() == Some(&worker.worker));
+        let facts = [
+            ("version", worker.version.clone()),
+            ("shards", ranges(held.map(|shard| shard.shard))),
+            ("pages", format!("{} ({:.1}/s)", number(counts.pages), worker.per_second)),
+            ("new", number(counts.new)),
+            ("duplicates", number(counts.duplicates)),
+            ("requests", number(counts.requests)),
+            ("without an answer", number(counts.failed)),
+            ("bytes", bytes(counts.bytes)),
+            ("under way", number(counts.in_flight)),
+            ("URLs that wait", number(counts.queued)),
+            ("links to be sent", number(counts.links_waiting)),
+            ("last commit", worker.last_commit.clone().unwrap_or_default()),
+        ];
+        screen::facts(facts.into_iter().filter(|(_, value)| !value.is_empty()))?;
+    }
+    let free = crowd.shards.iter().filter(|shard| shard.holder.is_none());
+    let free = ranges(free.map(|shard| shard.shard));
+    let waited = crowd.shards.iter().filter(|shard| shard.links > 0);
+    let mut waited: Vec<_> = waited.map(|shard| (shard.links, shard.shard)).collect();
+    waited.sort_unstable_by_key(|(links, shard)| (Reverse(*links), *shard));
+    let waited = waited.iter().take(WAITED_MAX);
+    let waited: Vec<String> =
+        waited.map(|(links, shard)| format!("{shard} ({})", number(*links))).collect();
+    let lists = [("shards without a worker", free), ("most links wait for", waited.join(", "))];
+    screen::facts(lists.into_iter().filter(|(_, value)| !value.is_empty()))
+}
+
+/// Numbers that rise, as `0-3, 7`.
+fn ranges(numbers: impl Iterator<Item = usize>) -> String {
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for one in numbers {
+        match all.last_mut() {
+            Some((_, last)) if *last + 1 == one => *last = one,
+            _ => all.push((one, one)),
+        }
+    }
+    let words = all.into_iter().map(|(first, last)| match first {
+        _ if first == last => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// `crawl check` of a cluster.

@@ -78,6 +78,7 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         folder: args.folder.clone(),
         config: config.cluster.clone(),
         cache_bytes: config.cache_bytes(),
+        host: host_name(),
         until_done: args.until_done,
     };
     let context = Context::default();
@@ -100,6 +101,13 @@ fn cluster_of(sourced: &Sourced, file: Option<&Path>) -> Result<Settings> {
     let named = sourced.store_place().zip(file);
     let named = named.map(|(place, file)| place::of_setting(place, file)?.cluster()).transpose()?;
     named.flatten().ok_or_else(|| Usage(missing.to_owned()).into())
+}
+
+/// The name of this machine, as far as it tells.
+fn host_name() -> String {
+    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let named = told.or_else(|| std::env::var("HOSTNAME").ok());
+    named.unwrap_or_default().trim().to_owned()
 }
 
 fn show(report: &WorkerReport) -> Result<()> {

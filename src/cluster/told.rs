@@ -39,15 +39,15 @@ impl Engine {
     pub fn told(&mut self) -> Result<Vec<String>, Error> {
         let mut names = cmd("HKEYS");
         names.arg(format!("{}workers", self.base(COMMON)));
-        let workers = texts(self.ask_one(names)?);
-        if workers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut read = cmd("MGET");
-        for worker in workers {
-            read.arg(self.told_of(&worker));
-        }
-        Ok(texts(self.ask_one(read)?))
+        let reads: Vec<_> = texts(self.ask_one(names)?)
+            .iter()
+            .map(|worker| {
+                let mut read = cmd("GET");
+                read.arg(self.told_of(worker));
+                read
+            })
+            .collect();
+        Ok(self.ask(&reads)?.iter().filter_map(text).collect())
     }
 
     fn told_of(&self, worker: &str) -> String {

@@ -18,6 +18,10 @@ pub trait Beyond: Debug + Send + Sync {
     /// Returns which hosts are those of this crawl.
     fn share(&self) -> Share;
 
+    /// Tells whether the crawl goes on until it is stopped: then it visits again what becomes due
+    /// meanwhile.
+    fn goes_on(&self) -> bool;
+
     /// Tells whether somebody else may have contacted these hosts before.
     fn was_held(&self) -> bool;
 

@@ -68,7 +68,10 @@ pub use report::{Boilerplate, HostLine, Report, Revisits, SeedFailure};
 pub use told::{NewDocument, OnDocument};
 pub use uploads::UploadError;
 #[cfg(feature = "cluster")]
-pub use worker::{WorkerConfig, WorkerError, WorkerPlan, WorkerReport, run as work};
+pub use worker::{
+    Crowd, CrowdTotals, ShardStatus, WorkerConfig, WorkerCounts, WorkerError, WorkerPlan,
+    WorkerReport, WorkerStatus, run as work,
+};
 
 /// Sitemaps that are in memory at a time: each may have 50 MB.
 const SITEMAPS_AT_A_TIME: usize = 4;

@@ -29,15 +29,22 @@ impl Frontier {
         self.due
     }
 
+    /// Lets URLs be visited again in this run that have become due meanwhile: for one that goes
+    /// on until it is stopped.
+    pub fn go_on(&mut self, now: Timestamp) {
+        self.due_until = self.due_until.max(now);
+    }
+
     /// Puts URLs that were due when the run began into the queues of their hosts. What
-    /// becomes due later is for the next run, or none would end.
+    /// becomes due later is for the next run, or none would end, unless it [goes
+    /// on](Self::go_on).
     pub(super) fn wake_due(&mut self, batch: &mut Batch) -> Result<(), Error> {
         if !self.recrawl.enabled {
             return Ok(());
         }
         for _ in 0..WAKE_MAX {
             let Some((due, url)) = first_due(batch)? else { return Ok(()) };
-            if due > self.opened {
+            if due > self.due_until {
                 return Ok(());
             }
             batch.remove(REVISITS, (due, &url))?;
@@ -102,7 +109,7 @@ impl Frontier {
         if !self.recrawl.enabled {
             return Ok(None);
         }
-        Ok(first_due(batch)?.map(|(due, _)| due).filter(|due| *due <= self.opened))
+        Ok(first_due(batch)?.map(|(due, _)| due).filter(|due| *due <= self.due_until))
     }
 
     /// Returns by what the server may say that the page has not changed; empty if it is to be

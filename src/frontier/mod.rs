@@ -283,6 +283,8 @@ pub struct Frontier {
     tally: BTreeMap<String, i64>,
     sharing: Sharing,
     opened: Timestamp,
+    /// URLs are visited again that are due by then.
+    due_until: Timestamp,
     /// Somebody else may have contacted any host until this moment, known here or not.
     taken: Option<Timestamp>,
     /// Requests may have been sent until this moment that no row tells of, because a crash hid
@@ -337,6 +339,7 @@ impl Frontier {
             waiting_over: false,
             tally: BTreeMap::new(),
             opened: now,
+            due_until: now,
             sharing: Sharing::default(),
             taken: taken.then_some(now),
             hidden_until: match closed {

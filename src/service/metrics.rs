@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -55,6 +55,8 @@ pub(super) struct Sizes {
 
 pub(super) struct Metrics {
     registry: Mutex<Registry>,
+    /// What is of a store on this machine, and of crawls into it.
+    of_store: Mutex<Registry>,
     requests: Family<RequestLabels, Counter>,
     seconds: Seconds,
     articles: Family<ArticleLabels, Counter>,
@@ -94,6 +96,11 @@ impl Metrics {
             ("uniqcrawl_http_heads_refused", "Connections closed for want of room for large heads");
         all.register(name, help, heads_refused.clone());
         let connections = gauge(&mut all, "uniqcrawl_http_connections", "Open connections");
+        let (memory, files) = (
+            gauge(&mut all, "process_resident_memory_bytes", "Resident memory"),
+            gauge(&mut all, "process_open_fds", "Open file descriptors"),
+        );
+        let registry = Mutex::new(std::mem::take(&mut all));
         let sizes = [
             gauge(&mut all, "uniqcrawl_documents", "Documents in the store"),
             gauge(&mut all, "uniqcrawl_copies", "Copies in the store"),
@@ -125,11 +132,10 @@ impl Metrics {
             counter(&mut all, "uniqcrawl_crawl_received_bytes", "Bytes of bodies on the wire"),
         ];
         let (writable, failures) = of_store(&mut all);
-        let memory = gauge(&mut all, "process_resident_memory_bytes", "Resident memory");
-        let files = gauge(&mut all, "process_open_fds", "Open file descriptors");
-        let registry = Mutex::new(all);
+        let of_store = Mutex::new(all);
         Self {
             registry,
+            of_store,
             requests,
             seconds,
             articles,
@@ -166,11 +172,19 @@ impl Metrics {
         for (gauge, value) in self.sizes.iter().zip(values) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
+        self.with(&self.of_store.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes what is of this process, and something else.
+    pub(super) fn with(&self, other: &Registry) -> String {
         self.memory.set(resident().unwrap_or(0));
         self.files.set(open_files().unwrap_or(0));
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        encode(&mut text, &registry).expect("writing to a string cannot fail");
+        encode_registry(&mut text, &registry)
+            .and_then(|()| encode_registry(&mut text, other))
+            .and_then(|()| encode_eof(&mut text))
+            .expect("writing to a string cannot fail");
         text
     }
 }

@@ -39,6 +39,8 @@ mod search;
 mod server;
 #[cfg(feature = "cluster")]
 mod shared;
+#[cfg(feature = "cluster")]
+mod shared_metrics;
 mod status;
 mod times;
 
@@ -339,6 +341,15 @@ impl Service {
             return read.await?;
         }
         self.read(|service, snapshot| work(service, snapshot)).await
+    }
+
+    /// Tells whether the corpus is in a cluster.
+    fn is_shared(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        let is_shared = self.shared.is_some();
+        #[cfg(not(feature = "cluster"))]
+        let is_shared = false;
+        is_shared
     }
 
     /// Refuses a path that is not answered where the corpus is.

@@ -1,11 +1,13 @@
 //! The dashboard: one page with its script and style, all in the binary. It holds no data: what it
 //! shows it asks the service for, as any client does.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
+use super::Service;
 use crate::neardup::Key;
 
 /// Paths of the page. They are served to everybody, also where a token is needed.
@@ -21,6 +23,10 @@ static HTML: LazyLock<String> = LazyLock::new(|| {
     include_str!("page/index.html").replace("{version}", env!("CARGO_PKG_VERSION"))
 });
 
+/// The same of a service on a cluster, which has other views.
+static OF_CLUSTER: LazyLock<String> =
+    LazyLock::new(|| HTML.replacen("<body ", "<body data-cluster=\"yes\" ", 1));
+
 /// The script, with the words of all kinds of keys.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let words = Key::ALL.iter().map(|key| format!("{}: {:?},", key.as_str(), key.in_words()));
@@ -35,6 +41,7 @@ const SCRIPTS: &str = concat!(
     include_str!("page/lists.js"),
     include_str!("page/document.js"),
     include_str!("page/live.js"),
+    include_str!("page/workers.js"),
     include_str!("page/app.js"),
 );
 
@@ -45,8 +52,8 @@ fn answer(kind: &'static str, text: &'static str) -> Response {
 }
 
 /// `GET /`.
-pub(super) async fn html() -> Response {
-    answer("text/html; charset=utf-8", &HTML)
+pub(super) async fn html(State(service): State<Arc<Service>>) -> Response {
+    answer("text/html; charset=utf-8", if service.is_shared() { &OF_CLUSTER } else { &HTML })
 }
 
 /// `GET /app.js`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{Uri, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,7 @@ use crate::urls::{Normalize, PageUrl};
 pub(super) const ROUTES: &[Route] = &[
     route!("/v1/explain", get explain "explainAddress"),
     route!("/v1/stats", get stats "getStats"),
+    route!("/v1/workers", get workers "listWorkers"),
     route!("/healthz", get healthz "getHealth"),
     route!("/readyz", get readyz "getReadiness"),
     route!("/metrics", get metrics "getMetrics"),
@@ -102,6 +103,18 @@ async fn stats(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response
     told.await
 }
 
+/// `GET /v1/workers`.
+async fn workers(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Problem> {
+    Params::parse(uri.query(), &[])?;
+    #[cfg(feature = "cluster")]
+    if service.shared.is_some() {
+        return service.shared_workers().await;
+    }
+    let _ = service;
+    let detail = "this service has a store of one machine: `/v1/live` tells of its crawls";
+    Err(Problem::new(StatusCode::NOT_FOUND, "no_cluster", detail))
+}
+
 /// `GET /healthz`: the process answers.
 async fn healthz() -> Response {
     answer(&json!({ "status": "ok" }))
@@ -121,10 +134,15 @@ async fn readyz(State(service): State<Arc<Service>>) -> Result<Response, Problem
 
 /// `GET /metrics`.
 async fn metrics(State(service): State<Arc<Service>>) -> Result<Response, Problem> {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    #[cfg(feature = "cluster")]
+    if service.shared.is_some() {
+        let text = service.shared_metrics().await?;
+        return Ok(([(header::CONTENT_TYPE, kind)], text).into_response());
+    }
     let text = service.read(|service, snapshot| {
         Ok(service.metrics.text(sizes(service, snapshot)?, &service.crawls))
     });
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text.await?).into_response())
 }
 

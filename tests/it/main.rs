@@ -25,6 +25,7 @@ mod cluster_operators;
 mod cluster_search;
 mod cluster_service;
 mod cluster_tls;
+mod cluster_workers;
 mod corpus;
 mod crawl;
 mod damage;

@@ -60,6 +60,9 @@ impl Committer<'_> {
         beyond.set_quiet(false);
         let News { links, last, sent } = beyond.news();
         let now = self.context.clock.now_rounded_up();
+        if beyond.goes_on() {
+            self.frontier.go_on(now);
+        }
         for sent in &sent {
             self.frontier.forget_sent(batch, *sent)?;
         }

@@ -8,6 +8,7 @@ use crate::cluster::{Engine, Error, Settings, ShardLease, TurnOf};
 
 use super::Common;
 use super::shard::{Shard, lock};
+use super::status::{self, Pace};
 
 /// Renewals in the time of a lease.
 const PER_LEASE: u32 = 3;
@@ -23,12 +24,15 @@ pub(super) fn end_of(asked: Timestamp, lease: Duration) -> Timestamp {
 /// Renews leases until the worker is over.
 pub(super) fn run(settings: &Settings, common: &Common) {
     let lease = common.config.lease.duration();
-    let mut engine = None;
+    let (mut engine, mut pace) = (None, Pace::default());
     let mut answered = Instant::now();
     while !common.is_over() {
         let begun = Instant::now();
         match round(&mut engine, settings, common) {
-            Ok(()) => answered = Instant::now(),
+            Ok(()) => {
+                answered = Instant::now();
+                tell(&mut engine, common, &mut pace);
+            }
             Err(error) => {
                 engine = None;
                 tracing::warn!(%error, "leases cannot be renewed");
@@ -38,6 +42,19 @@ pub(super) fn run(settings: &Settings, common: &Common) {
             }
         }
         common.rest((lease / PER_LEASE).saturating_sub(begun.elapsed()));
+    }
+}
+
+/// Tells what the worker does. Nothing depends on it: what fails is told the next time.
+fn tell(engine: &mut Option<Engine>, common: &Common, pace: &mut Pace) {
+    let told = status::write(common, pace).map_err(|error| error.to_string());
+    let Some(engine) = engine.as_mut() else { return };
+    let lease = common.config.lease.duration();
+    let told = told.and_then(|told| {
+        engine.tell(&common.worker, &told, lease).map_err(|error| error.to_string())
+    });
+    if let Err(error) = told {
+        tracing::warn!(error, "others do not learn what this worker does");
     }
 }
 

@@ -10,12 +10,13 @@ mod exchange;
 mod holding;
 mod leases;
 mod shard;
+mod status;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -23,21 +24,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::clock::Clock;
+use crate::base::clock::{Clock, Timestamp};
 use crate::base::units::Time;
 use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits, TurnOf};
 use crate::corpus::shared::{self, SharedOptions};
 use crate::urls::{PageUrl, ScopeKind};
 
 use super::crew::{Crew, CrewPlan};
-use super::{Context, Error, Settings};
+use super::{Context, Error, Live, Settings, Stop};
 use corpus::{CorpusPlan, Handed};
 use holding::Holding;
 use shard::{Shard, lock};
 use turns::Wish;
 
+pub use status::{Crowd, CrowdTotals, ShardStatus, WorkerCounts, WorkerStatus};
+
 /// Longest time for which a command of the corpus is tried again, before all of its batch is.
 const CORPUS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Leases after which a shard that has nothing to do looks whether a page is due for another visit.
+const LOOKS_FOR_DUE: u32 = 4;
 
 /// What all workers of a crawl have in common, but for its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +94,8 @@ pub struct WorkerPlan {
     pub config: WorkerConfig,
     /// Memory of the page caches of all stores, in bytes.
     pub cache_bytes: usize,
+    /// The name of this machine, for others; empty if it is not known.
+    pub host: String,
     /// The worker ends when nothing is left to do for any worker.
     pub until_done: bool,
 }
@@ -170,6 +178,17 @@ pub(super) struct Common {
     tokens: AtomicU64,
     /// Turns of requests that are under way, by their tokens.
     turns: Mutex<HashMap<u64, TurnOf>>,
+    /// The machine that it runs on.
+    host: String,
+    started: Timestamp,
+    stop: Stop,
+    /// What all shards have done.
+    live: Arc<Live>,
+    /// What becomes due for another visit is noticed while its shard is held, after so long.
+    goes_on: bool,
+    look_for_due: Duration,
+    /// When a batch was committed last; 0 for never.
+    last_commit: AtomicI64,
     links_out: AtomicU64,
     links_in: AtomicU64,
     /// Why it cannot go on.
@@ -344,6 +363,13 @@ pub fn run(
         wishes,
         tokens: AtomicU64::new(drawn << 24),
         turns: Mutex::default(),
+        host: plan.host.clone(),
+        started: context.clock.now(),
+        stop: context.stop.clone(),
+        live: Arc::clone(&context.live),
+        goes_on: settings.recrawl.enabled && !plan.until_done,
+        look_for_due: plan.config.lease.duration() * LOOKS_FOR_DUE,
+        last_commit: AtomicI64::new(0),
         links_out: AtomicU64::new(0),
         links_in: AtomicU64::new(0),
         failure: Mutex::default(),

@@ -52,7 +52,7 @@ pub(super) struct Shard {
 }
 
 /// Links on their way in and out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Links {
     /// What has come and was not offered yet.
     inbox: VecDeque<SentLink>,
@@ -63,6 +63,21 @@ struct Links {
     /// Links that have arrived and are still in the store: the last sequence of each shard.
     sent: BTreeMap<u32, u64>,
     sent_since: Option<Instant>,
+    /// When the committer has looked last, which also finds what is due for another visit.
+    looked: Instant,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self {
+            inbox: VecDeque::new(),
+            last: None,
+            committed: None,
+            sent: BTreeMap::new(),
+            sent_since: None,
+            looked: Instant::now(),
+        }
+    }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -178,6 +193,10 @@ impl Beyond for Shard {
         Share { own: self.number(), of: self.common.config.shards }
     }
 
+    fn goes_on(&self) -> bool {
+        self.common.goes_on
+    }
+
     fn was_held(&self) -> bool {
         self.was_held
     }
@@ -242,11 +261,13 @@ impl Beyond for Shard {
     fn has_news(&self) -> bool {
         let links = lock(&self.links);
         let is_old = |since: Instant| since.elapsed() > FORGET_AFTER;
-        !links.inbox.is_empty() || links.sent_since.is_some_and(is_old)
+        let looks = self.common.goes_on && links.looked.elapsed() > self.common.look_for_due;
+        looks || !links.inbox.is_empty() || links.sent_since.is_some_and(is_old)
     }
 
     fn news(&self) -> News {
         let mut links = lock(&self.links);
+        links.looked = Instant::now();
         let sent = std::mem::take(&mut links.sent).into_iter();
         let sent = sent.map(|(shard, until)| LinksSent { shard, until }).collect();
         links.sent_since = None;
@@ -260,6 +281,7 @@ impl Beyond for Shard {
     }
 
     fn committed(&self, batch: CommittedBatch) {
+        self.common.last_commit.store(self.common.clock.now().0, Ordering::Relaxed);
         if batch.has_links {
             self.has_links.store(true, Ordering::SeqCst);
         }

@@ -2,9 +2,11 @@
 
 const VIEWS = {
   live: liveView, charts: chartsView, articles: articlesView, growing: growingView,
-  search: searchView, document: documentView, jobs: jobsView, explain: explainView,
+  search: searchView, document: documentView, jobs: jobsView, explain: explainView, workers: workersView,
 };
-const IN_MENU = ['live', 'charts', 'articles', 'growing', 'search', 'jobs', 'explain'];
+// A cluster does not keep the lists that the other views are made of.
+const OF_CLUSTER = document.body.dataset.cluster === 'yes';
+const IN_MENU = OF_CLUSTER ? ['workers'] : ['live', 'charts', 'articles', 'growing', 'search', 'jobs', 'explain'];
 
 let current = null;
 
@@ -19,7 +21,7 @@ function route() {
   const [view, argument = ''] = path.split('/');
   let plain = '';
   try { plain = decodeURIComponent(argument); } catch { plain = argument; }
-  return { view: view || 'live', argument: plain, parameters: Object.fromEntries(new URLSearchParams(query)) };
+  return { view: view || IN_MENU[0], argument: plain, parameters: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 async function render() {
@@ -29,7 +31,7 @@ async function render() {
   const stop = new AbortController();
   current = { view: asked.view, argument: asked.argument, stop };
   const main = document.getElementById('main');
-  const known = Object.hasOwn(VIEWS, asked.view);
+  const known = OF_CLUSTER ? [...IN_MENU, 'document'].includes(asked.view) : asked.view !== 'workers' && Object.hasOwn(VIEWS, asked.view);
   const heading = h('h1', { tabindex: '-1' });
   const box = h('div', { class: 'view' });
   const title = (text, of) => {
@@ -48,7 +50,7 @@ async function render() {
   if (last) heading.focus({ preventScroll: same });
   announce('');
   if (!known) {
-    box.append(h('p', {}, h('a', { href: place('live') }, t('toLive'))));
+    box.append(h('p', {}, h('a', { href: place(IN_MENU[0]) }, t(OF_CLUSTER ? 'toWorkers' : 'toLive'))));
     return;
   }
   try {
@@ -83,7 +85,7 @@ async function health() {
   const box = document.getElementById('health');
   try {
     const told = await api('/readyz', { plain: true });
-    box.textContent = t('healthy', { n: number(told.documents) });
+    box.textContent = told.documents === undefined ? t('ready') : t('healthy', { n: number(told.documents) });
     box.className = 'fine';
   } catch (error) {
     box.textContent = t(error.status ? 'starting' : 'down');

@@ -85,7 +85,7 @@ async function api(path, { signal, method = 'GET', body, plain = false } = {}) {
 function worded(error) {
   if (error.status === 0) return t('unreachable');
   const known = {
-    not_found: 'notAvailable', method_not_allowed: 'notAvailable', search_not_ready: 'notReady', busy: 'busy', rate_limited: 'busy',
+    not_found: 'notAvailable', not_on_a_cluster: 'notAvailable', method_not_allowed: 'notAvailable', search_not_ready: 'notReady', busy: 'busy', rate_limited: 'busy',
     unknown_document: 'noDocument', bad_doc_id: 'noDocument', bad_url: 'badUrl', document_gone: 'gone', withheld: 'withheld', unauthorized: 'tokenMissing',
   };
   const key = known[error.code];

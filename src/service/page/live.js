@@ -14,8 +14,8 @@ async function repeatedly(signal, work) {
   }
 }
 
-const STATES = { running: 'stateRunning', stopping: 'stateStopping', ready: 'stateReady', waiting: 'stateWaiting', blocked: 'stateBlocked', broken: 'stateBroken', done: 'stateDone', idle: 'stateIdle' };
-const MARKS = { running: '▶', stopping: '■', ready: '●', waiting: '◷', blocked: '‖', broken: '✕', done: '✓', idle: '○' };
+const STATES = { running: 'stateRunning', stopping: 'stateStopping', ready: 'stateReady', waiting: 'stateWaiting', blocked: 'stateBlocked', broken: 'stateBroken', done: 'stateDone', idle: 'stateIdle', free: 'stateFree' };
+const MARKS = { running: '▶', stopping: '■', ready: '●', waiting: '◷', blocked: '‖', broken: '✕', done: '✓', idle: '○', free: '–' };
 
 function stateOf(state) {
   return h('span', { class: `state ${STATES[state] ? state : ''}` }, h('span', { 'aria-hidden': 'true' }, `${MARKS[state] ?? '·'} `), STATES[state] ? t(STATES[state]) : state);
@@ -97,19 +97,21 @@ function showCrawls(box, told, before) {
 
 function showVerdicts(box, told) {
   const sums = [['documents', told.documents], ['copies', told.copies], ['waiting', told.waiting], ['failedPages', told.errors]];
-  const reasons = (caption, counts) => {
-    const rows = Object.entries(counts ?? {}).filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one);
-    if (!rows.length) return null;
-    const most = rows[0][1];
-    const share = (count) => {
-      const bar = h('span', { class: 'share', 'aria-hidden': 'true' });
-      bar.style.width = `${Math.max(1, Math.round((100 * count) / most))}%`;
-      return h('span', { class: 'shares' }, bar);
-    };
-    return table(caption, [t('reason'), t('count'), ''], rows.map(([name, count]) => [code(name), number(count), share(count)]), { numeric: [1] });
-  };
   fill(box, h('dl', { class: 'figures' }, sums.map(([name, value]) => h('div', {}, h('dt', {}, t(name)), h('dd', {}, number(value))))),
-    h('div', { class: 'pair' }, reasons(t('duplicatesBy'), told.duplicates), reasons(t('refusedBy'), told.refused), reasons(t('ownBy'), told.own)));
+    h('div', { class: 'pair' }, reasonTable(t('duplicatesBy'), told.duplicates), reasonTable(t('refusedBy'), told.refused), reasonTable(t('ownBy'), told.own)));
+}
+
+// Counts by reason, the largest first; null if there are none.
+function reasonTable(caption, counts) {
+  const rows = Object.entries(counts ?? {}).filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one);
+  if (!rows.length) return null;
+  const most = rows[0][1];
+  const share = (count) => {
+    const bar = h('span', { class: 'share', 'aria-hidden': 'true' });
+    bar.style.width = `${Math.max(1, Math.round((100 * count) / most))}%`;
+    return h('span', { class: 'shares' }, bar);
+  };
+  return table(caption, [t('reason'), t('count'), ''], rows.map(([name, count]) => [code(name), number(count), share(count)]), { numeric: [1] });
 }
 
 function showHosts(box, told) {

@@ -34,6 +34,13 @@ const WORDS = {
     pause: 'Pause', resume: 'Go on', paused: 'Paused', nCrawls: '{n} crawls running', now: 'now',
     stateRunning: 'running', stateStopping: 'stopping', stateReady: 'ready', stateWaiting: 'waiting', stateBlocked: 'left alone',
     stateBroken: 'not answering', stateDone: 'done', stateIdle: 'idle',
+    // Workers.
+    workers: 'Workers', worker: 'Worker', together: 'All together', lastMinutes: 'Last minutes', shards: 'Shards', shard: 'Shard', nodes: 'Nodes', node: 'Node',
+    nWorkers: '{n} workers', noWorkers: 'No worker is alive.', noShards: 'No worker has begun a crawl.', noMinutes: 'No worker tells of the last minutes.',
+    secondLooks: 'Second looks due', linksInStreams: 'Links in streams', linksWaiting: 'Links to be sent', linksWaitingFor: 'Links that wait for it',
+    pagesByMinute: 'Pages by minute', asTable: 'As a table', lastCommit: 'Last commit', version_: 'Version', since_: 'Since', allShards: 'All shards',
+    held: 'Held', idle: 'Idle', free: 'Without a worker', stateFree: 'without a worker', refusedHeld: 'URLs that were not stored in the shards that are held, by reason',
+    memoryUsed: 'Memory used', ofBound: 'Of its bound', noBound: 'no bound', toWorkers: 'Go to the workers',
     // Charts.
     by: 'Step', hour: 'Hours (last 48)', day: 'Days (last 30)', newDocuments: 'New documents', furtherCopies: 'Further copies of known documents',
     arrivals: 'Arrivals by time', time: 'Time', noArrivals: 'Nothing came in this time.', total: 'Total',
@@ -69,7 +76,7 @@ const WORDS = {
     // Explain.
     explainFor: 'Address', explainHelp: 'Tells what became of an address and why.', explainGo: 'Explain', fact: 'Fact', value: 'Value', explained: 'What is known of it',
     // Footer.
-    healthy: 'Service ready · {n} documents', starting: 'Service not ready', down: 'Service not reachable', version: 'Version {v}',
+    ready: 'Service ready', healthy: 'Service ready · {n} documents', starting: 'Service not ready', down: 'Service not reachable', version: 'Version {v}',
     copiesUnit: 'copies', regionTable: 'Table, can be scrolled: {what}',
   },
   zh: {
@@ -101,6 +108,12 @@ const WORDS = {
     pause: '暂停', resume: '继续', paused: '已暂停', nCrawls: '{n} 个抓取正在运行', now: '现在',
     stateRunning: '运行中', stateStopping: '正在停止', stateReady: '就绪', stateWaiting: '等待中', stateBlocked: '暂不打扰',
     stateBroken: '无回应', stateDone: '完成', stateIdle: '空闲',
+    workers: '工作进程', worker: '工作进程', together: '总计', lastMinutes: '最近几分钟', shards: '分片', shard: '分片', nodes: '节点', node: '节点',
+    nWorkers: '{n} 个工作进程', noWorkers: '没有存活的工作进程。', noShards: '还没有工作进程开始抓取。', noMinutes: '没有工作进程报告最近几分钟的情况。',
+    secondLooks: '待复查', linksInStreams: '流中的链接', linksWaiting: '待发送的链接', linksWaitingFor: '等待它接收的链接',
+    pagesByMinute: '每分钟页面数', asTable: '以表格显示', lastCommit: '最近提交', version_: '版本', since_: '起始时间', allShards: '全部分片',
+    held: '已持有', idle: '空闲', free: '无人持有', stateFree: '无人持有', refusedHeld: '所持分片中未保存的地址（按原因）',
+    memoryUsed: '已用内存', ofBound: '占上限', noBound: '无上限', toWorkers: '前往工作进程',
     by: '步长', hour: '按小时（最近 48 小时）', day: '按天（最近 30 天）', newDocuments: '新文档', furtherCopies: '已知文档的新副本',
     arrivals: '按时间的到达数', time: '时间', noArrivals: '这段时间没有新内容。', total: '合计',
     chartLabel: '{what}：柱状图，从 {from} 到 {to}，最多为 {most}。数字见下表。',
@@ -128,7 +141,7 @@ const WORDS = {
     startedJob: '已启动 {name}。', stoppedJob: '正在停止 {name}。', jobConflict: '任务目前的状态不允许此操作。', runs: '运行记录', runsOf: '{name} 的运行记录', noRuns: '还没有运行过。',
     outcome: '结果', trigger: '触发', planned: '计划时间', ended: '结束', backToJobs: '全部任务',
     explainFor: '地址', explainHelp: '说明一个地址的结果和原因。', explainGo: '解释', fact: '项目', value: '内容', explained: '已知信息',
-    healthy: '服务就绪 · {n} 个文档', starting: '服务未就绪', down: '无法连接服务', version: '版本 {v}',
+    ready: '服务就绪', healthy: '服务就绪 · {n} 个文档', starting: '服务未就绪', down: '无法连接服务', version: '版本 {v}',
     copiesUnit: '副本', regionTable: '可滚动的表格：{what}',
   },
 };
