@@ -34,6 +34,9 @@ pub struct NewVersion {
     pub entry: Option<Entry>,
 }
 
+/// Reads documents of some numbers, but for those that cannot be read.
+pub type ReadVersions<'a> = dyn FnMut(&[u64]) -> Result<Vec<NewVersion>, Error> + 'a;
+
 /// What a look at all versions has led to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +101,7 @@ impl Search {
         source: &str,
         gone: &[u64],
         changed: &[u64],
-        read: &mut dyn FnMut(&[u64]) -> Result<Vec<NewVersion>, Error>,
+        read: &mut ReadVersions<'_>,
     ) -> Result<Followed, Error> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Followed::default();
