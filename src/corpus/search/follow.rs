@@ -181,7 +181,7 @@ mod tests {
         let text = format!("word{} other{number}", number % 7);
         let entry = Entry { id: number.to_string(), text, ..Entry::default() };
         // Each tenth is there and not shown.
-        let entry = Some(entry).filter(|_| number % 10 != 0);
+        let entry = Some(entry).filter(|_| !number.is_multiple_of(10));
         NewVersion { number, version: number + 1, entry }
     }
 
@@ -210,7 +210,10 @@ mod tests {
         assert!(search.has_followed());
         let left: Vec<u64> = all.iter().copied().filter(|n| ![7, 10].contains(n)).collect();
         assert_eq!(search.versions().unwrap(), pairs(&left));
-        assert_eq!(search.documents(), left.iter().filter(|n| *n % 10 != 0).count() as u64);
+        assert_eq!(
+            search.documents(),
+            left.iter().filter(|n| !n.is_multiple_of(10)).count() as u64
+        );
         // Without the list beside it, those that are not shown are looked at again.
         fs::remove_file(folder.path().join("index").join(HIDDEN)).unwrap();
         assert_eq!(search.versions().unwrap().len() as u64, search.documents());
