@@ -352,7 +352,7 @@ pub(crate) struct ServeArgs {
     /// Keep this part of the index, such as 1/4; several may be named, all without it
     #[arg(long = "part", value_name = "I/N", requires = "index")]
     pub parts: Vec<ExportPart>,
-    /// Ask these services for their parts of the index, such as http://10.0.0.2:8080
+    /// Ask these services for their parts of the index, such as `http://10.0.0.2:8080`
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub search_peers: Vec<String>,
     /// Settings file; only crawls need more than `api`, `dedup`, `export`, `search` and `store`

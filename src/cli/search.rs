@@ -98,7 +98,8 @@ struct FoundJson<T> {
 enum Beside {
     /// Nothing: there is no store, or it is in use.
     Nothing,
-    Store(Snapshot, #[expect(dead_code, reason = "it is held as long as it is read")] Store),
+    /// The store is held as long as it is read.
+    Store(Box<(Snapshot, Store)>),
     Cluster(Box<Mutex<SharedCorpus>>),
 }
 
@@ -277,7 +278,7 @@ fn of_store(
     } else {
         return Err(Usage("there is no index yet: search without --no-update".into()).into());
     };
-    Ok((vec![search], Beside::Store(store.snapshot()?, store), updated))
+    Ok((vec![search], Beside::Store(Box::new((store.snapshot()?, store))), updated))
 }
 
 /// An index of files of documents, or one that was made of such files.
@@ -405,7 +406,7 @@ impl Session {
     fn copies(&self, ids: &[Option<DocId>]) -> Result<Vec<Option<u64>>, store::Error> {
         match &self.beside {
             Beside::Nothing => Ok(vec![None; ids.len()]),
-            Beside::Store(snapshot, _) => ids.iter().map(|id| copies_in(snapshot, *id)).collect(),
+            Beside::Store(store) => ids.iter().map(|id| copies_in(&store.0, *id)).collect(),
             Beside::Cluster(corpus) => {
                 let corpus = corpus.lock().unwrap_or_else(PoisonError::into_inner);
                 let known: Vec<DocId> = ids.iter().copied().flatten().collect();

@@ -87,7 +87,7 @@ fn lines(numbers: std::ops::Range<u64>) -> String {
 #[track_caller]
 fn asked(folder: &Path, arguments: &[&str], mode: &str) -> Vec<Value> {
     let mut questions = Vec::new();
-    for n in 0..12 {
+    for n in 0..6 {
         // Halves of two texts, some words of two, and what nobody has.
         let half = |n| text(n).chars().take(90).collect::<String>();
         let both = format!("{} {}", half(n), half(n + 14));
@@ -130,7 +130,7 @@ fn killed(folder: &Path, arguments: &[&str]) {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        wait = wait * 4 / 3;
+        wait *= 2;
     }
 }
 
@@ -186,8 +186,7 @@ fn a_cluster_finds_what_a_store_of_the_same_documents_finds_whoever_is_killed() 
     // Whoever is killed while the index is made, or brought up to date, goes on.
     let ask = [&["search"][..], &one, &["--words", "word7"]].concat();
     killed(folder, &ask);
-    assert!(assert_alike(folder, &copied, &one) > 100);
-    assert_alike(folder, &copied, &three);
+    assert!(assert_alike(folder, &copied, &three) > 30);
 
     import(120..240);
     killed(folder, &ask);

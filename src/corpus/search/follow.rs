@@ -34,6 +34,9 @@ pub struct NewVersion {
     pub entry: Option<Entry>,
 }
 
+/// Reads documents of some numbers, but for those that cannot be read.
+pub type ReadVersions<'a> = dyn FnMut(&[u64]) -> Result<Vec<NewVersion>, Error> + 'a;
+
 /// What a look at all versions has led to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +101,7 @@ impl Search {
         source: &str,
         gone: &[u64],
         changed: &[u64],
-        read: &mut dyn FnMut(&[u64]) -> Result<Vec<NewVersion>, Error>,
+        read: &mut ReadVersions<'_>,
     ) -> Result<Followed, Error> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Followed::default();
@@ -178,7 +181,7 @@ mod tests {
         let text = format!("word{} other{number}", number % 7);
         let entry = Entry { id: number.to_string(), text, ..Entry::default() };
         // Each tenth is there and not shown.
-        let entry = Some(entry).filter(|_| number % 10 != 0);
+        let entry = Some(entry).filter(|_| !number.is_multiple_of(10));
         NewVersion { number, version: number + 1, entry }
     }
 
@@ -207,7 +210,10 @@ mod tests {
         assert!(search.has_followed());
         let left: Vec<u64> = all.iter().copied().filter(|n| ![7, 10].contains(n)).collect();
         assert_eq!(search.versions().unwrap(), pairs(&left));
-        assert_eq!(search.documents(), left.iter().filter(|n| *n % 10 != 0).count() as u64);
+        assert_eq!(
+            search.documents(),
+            left.iter().filter(|n| !n.is_multiple_of(10)).count() as u64
+        );
         // Without the list beside it, those that are not shown are looked at again.
         fs::remove_file(folder.path().join("index").join(HIDDEN)).unwrap();
         assert_eq!(search.versions().unwrap().len() as u64, search.documents());

@@ -36,7 +36,7 @@ use folder::{Fields, Payload};
 
 pub use ask::{Hit, Keyword, SentenceHit, WordHit, answer, ask, at_once};
 pub use find::{Candidate, Figures, Mode, Question, Round};
-pub use follow::{Followed, NewVersion};
+pub use follow::{Followed, NewVersion, ReadVersions};
 pub use update::{Entry, PART_DOCUMENTS, Updated};
 
 /// Best answers that are looked at if they are wanted in another order.
