@@ -86,11 +86,6 @@ impl Metrics {
         all.register_with_unit(name, help, Unit::Seconds, seconds.clone());
         let articles = Family::<ArticleLabels, Counter>::default();
         all.register("uniqcrawl_articles", "Articles that were sent, by verdict", articles.clone());
-        let gauge = |all: &mut Registry, name: &str, help: &str| {
-            let gauge = Gauge::default();
-            all.register(name, help, gauge.clone());
-            gauge
-        };
         let heads_refused = Counter::default();
         let (name, help) =
             ("uniqcrawl_http_heads_refused", "Connections closed for want of room for large heads");
@@ -187,6 +182,12 @@ impl Metrics {
             .expect("writing to a string cannot fail");
         text
     }
+}
+
+fn gauge(all: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    all.register(name, help, gauge.clone());
+    gauge
 }
 
 /// Whether the store can be written, how often it could not be, and how often it could again.

@@ -12,7 +12,7 @@ function ranges(numbers) {
 }
 
 function figures(list) {
-  return h('dl', { class: 'figures' }, list.map(([name, value]) => h('div', {}, h('dt', {}, t(name)), h('dd', {}, value))));
+  return h('dl', { class: 'figures many' }, list.map(([name, value]) => h('div', {}, h('dt', {}, t(name)), h('dd', {}, value))));
 }
 
 const pace = (value) => number(value, { maximumFractionDigits: value < 10 ? 1 : 0 });
