@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
+use crate::base::remote::Location;
 use crate::cluster::{Secret, Settings};
 use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
 
@@ -42,6 +43,10 @@ pub(crate) struct WorkerArgs {
     /// Folder of texts, on a volume that all workers see; by default `texts` below --folder
     #[arg(long, value_name = "DIR")]
     pub texts: Option<PathBuf>,
+    /// Back shards up there while they are crawled, and restore those whose store is gone or older:
+    /// a folder, s3://, gs:// or az://
+    #[arg(long, value_name = "TO")]
+    pub backup: Option<String>,
     /// End when nothing is left to do for any worker
     #[arg(long)]
     pub until_done: bool,
@@ -51,7 +56,11 @@ pub(crate) struct WorkerArgs {
 
 /// Works as one of many.
 pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
-    let config = settings::effective(&args.overrides)?.config;
+    let mut config = settings::effective(&args.overrides)?.config;
+    if let Some(to) = &args.backup {
+        config.cluster.backup.clone_from(to);
+    }
+    Location::parse(&config.cluster.backup).map_err(|error| Usage(error.to_string()))?;
     let mut cluster = Settings::parse(&args.join).map_err(|error| Usage(error.to_string()))?;
     if let Some(file) = &args.password_file {
         cluster.password = Secret::read(file)?;
@@ -97,6 +106,9 @@ fn show(report: &WorkerReport) -> Result<()> {
         ("new in their shard", number(report.new)),
         ("duplicates in their shard", number(report.duplicates)),
         ("requests without an answer", number(report.failed)),
+        ("backups of shards", number(report.backups)),
+        ("backups that failed", number(report.backups_failed)),
+        ("shards restored", number(report.restored)),
         ("links to other shards", number(report.links_out)),
         ("links from other shards", number(report.links_in)),
     ])
