@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
+use crate::base::remote::Location;
 use crate::cluster::{Secret, Settings};
 use crate::config::Sourced;
 use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
@@ -44,6 +45,10 @@ pub(crate) struct WorkerArgs {
     /// Folder of texts, on a volume that all workers see; by default `texts` below --folder
     #[arg(long, value_name = "DIR")]
     pub texts: Option<PathBuf>,
+    /// Back shards up there while they are crawled, and restore those whose store is gone or older:
+    /// a folder, s3://, gs:// or az://
+    #[arg(long, value_name = "TO")]
+    pub backup: Option<String>,
     /// End when nothing is left to do for any worker
     #[arg(long)]
     pub until_done: bool,
@@ -58,7 +63,11 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         Some(join) => Settings::parse(join).map_err(|error| Usage(error.to_string()))?,
         None => cluster_of(&sourced, args.overrides.config.as_deref())?,
     };
-    let config = sourced.config;
+    let mut config = sourced.config;
+    if let Some(to) = &args.backup {
+        config.cluster.backup.clone_from(to);
+    }
+    Location::parse(&config.cluster.backup).map_err(|error| Usage(error.to_string()))?;
     if let Some(file) = &args.password_file {
         cluster.password = Secret::read(file)?;
     }
@@ -120,6 +129,9 @@ fn show(report: &WorkerReport) -> Result<()> {
         ("new in their shard", number(report.new)),
         ("duplicates in their shard", number(report.duplicates)),
         ("requests without an answer", number(report.failed)),
+        ("backups of shards", number(report.backups)),
+        ("backups that failed", number(report.backups_failed)),
+        ("shards restored", number(report.restored)),
         ("links to other shards", number(report.links_out)),
         ("links from other shards", number(report.links_in)),
     ])

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::check;
 use super::tables::DOCUMENTS;
+use crate::base::remote::Location;
 use crate::store::{
     BackupError, BackupSummary, Error, Name, Reading as _, Replacement, Snapshot, Store, View as _,
     restore as read_backup,
@@ -57,7 +58,7 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, Error> {
 ///
 /// Whatever it is, there is still no store.
 pub fn restore(
-    folder: &Path,
+    folder: &Location,
     name: Option<&str>,
     to: &Path,
     cache_bytes: usize,

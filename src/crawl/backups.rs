@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::{Clock, Timestamp};
+use crate::base::remote::Location;
 use crate::base::units::Time;
 use crate::store::{self, BackupError, BackupOrder, BackupSummary, Store};
 
@@ -18,7 +19,7 @@ const RETRY: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BackupConfig {
-    /// Folder of the backups; empty for none.
+    /// Folder of the backups, or a URL of object storage; empty for none.
     pub folder: PathBuf,
     /// Time between two of them; 0 for those only that are asked for.
     pub every: Time,
@@ -83,7 +84,8 @@ impl Backups {
             return Ok(None);
         }
         let shared = Arc::new(Shared::default());
-        let work = BackupWork { store: store.clone(), config: config.clone(), shared };
+        let place = Location::parse(&config.folder.to_string_lossy())?;
+        let work = BackupWork { store: store.clone(), config: config.clone(), place, shared };
         let shared = work.shared.clone();
         let thread = thread::Builder::new().name("backups".to_owned());
         let thread = thread.spawn(move || work.run())?;
@@ -131,6 +133,7 @@ impl Drop for Backups {
 struct BackupWork {
     store: Arc<Store>,
     config: BackupConfig,
+    place: Location,
     shared: Arc<Shared>,
 }
 
@@ -139,8 +142,8 @@ impl BackupWork {
         let mut rest = self.first_rest();
         while self.wait(rest) {
             lock(&self.shared.state).running = true;
-            let (folder, keep) = (self.config.folder.as_path(), self.config.keep);
-            let order = BackupOrder { folder, keep, now: Clock::System.now() };
+            let (folder, keep) = (&self.place, self.config.keep);
+            let order = BackupOrder { folder, name: None, keep, now: Clock::System.now() };
             let done = store::backup(&self.store, order, || !lock(&self.shared.asked).quit);
             let failed = done.is_err();
             self.note(done);
@@ -155,7 +158,7 @@ impl BackupWork {
     /// What is left of the interval that began with the newest backup there is.
     fn first_rest(&self) -> Option<Duration> {
         let every = self.every()?;
-        let all = store::backups(&self.config.folder).unwrap_or_default();
+        let all = store::backups(&self.place).unwrap_or_default();
         let newest = all.last().and_then(|(_, head)| head.made.parse::<jiff::Timestamp>().ok());
         let Some(newest) = newest else { return Some(Duration::ZERO) };
         let since = Clock::System.now().0.saturating_sub(newest.as_millisecond());

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::corpus::clusters::Article;
-use crate::frontier::{LinksSent, SentLink, Share};
+use crate::frontier::{LinksSent, Mark, SentLink, Share};
 
 /// Whether the turn of an IP address was got; if not, after which time to ask again.
 pub type Turn<'a> = Pin<Box<dyn Future<Output = Result<(), Duration>> + Send + 'a>>;
@@ -48,6 +48,9 @@ pub trait Beyond: Debug + Send + Sync {
     ///
     /// If it must not be: then its pages are visited again, and what was stored of them is found.
     fn settle(&self) -> Result<(), BeyondError>;
+
+    /// Returns the mark of the batch that is about to be committed.
+    fn mark(&self) -> Mark;
 
     /// Tells whether [`Beyond::news`] has anything.
     fn has_news(&self) -> bool;

@@ -279,7 +279,7 @@ impl<'a> Committer<'a> {
         if let Some(writing) = &mut self.writing {
             writing.note(&mut batch, synced)?;
         }
-        self.settle_beyond()?;
+        self.settle_beyond(&mut batch)?;
         tracing::trace!(pages, "committing");
         batch.commit()?;
         drop(turn);

@@ -59,9 +59,9 @@ pub use revisit::{Fate, Recrawl, Revisit, Settled, Told, Validators};
 pub use robots_copy::{RobotsAnswer, RobotsBody, RobotsCopy, RobotsLost, RobotsStanding};
 pub use rows::{Address, Host, Purpose, QueuePlace, Rank, Request, State};
 pub use settle::{Settlement, Visited};
+pub use shards::{LinksSent, Mark, SentAs, SentLink, Share};
 #[cfg(feature = "cluster")]
-pub use shards::received;
-pub use shards::{LinksSent, SentAs, SentLink, Share};
+pub use shards::{mark, received};
 pub use tables::{
     ADDRESSES, DOMAINS, DUPLICATES, FEED_HOSTS, FEEDS, HOST_NUMBERS, HOSTS, INLINKS, KNOWN_PAGES,
     KNOWN_SKIPPED, LATER, LEADS, LISTS, OUTBOX, PATTERNS, QUEUE, REVISITS, ROBOTS, RULE_KEYS,

@@ -21,6 +21,9 @@ use super::{Config, Frontier, Lease, Offer, Offered, Reason};
 /// Row of `meta` that tells up to where links of others were offered.
 const RECEIVED: &str = "links_received";
 
+/// Row of `meta` that tells of which lease and batch the state of a store is.
+const MARK: &str = "shard_state";
+
 /// Counter of links to hosts of other shards that no shard wants, as far as that is known here.
 const NOT_SENT: &str = "links.elsewhere_not_wanted";
 
@@ -319,6 +322,34 @@ impl Frontier {
         self.groups.hold(lease.groups, until);
         self.give_back(batch, lease)
     }
+}
+
+/// Of which lease of its shard a state of a store is, and of which batch in it. A later state has a
+/// larger one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// Number of the lease.
+    pub fence: u64,
+    /// Number of the batch, from 1.
+    pub batch: u64,
+}
+
+impl Mark {
+    /// Notes it in the store.
+    pub fn note(self, batch: &mut Batch) -> Result<(), Error> {
+        batch.put(META, MARK, &format!("{} {}", self.fence, self.batch).into_bytes())
+    }
+}
+
+/// Returns the mark of a state; none if no worker has written to it.
+#[cfg(feature = "cluster")]
+pub fn mark(view: &crate::store::Snapshot) -> Result<Option<Mark>, Error> {
+    let Some(row) = view.get(META, MARK)? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&row);
+    let numbers = text.split_once(' ').and_then(|(fence, batch)| {
+        Some(Mark { fence: fence.parse().ok()?, batch: batch.parse().ok()? })
+    });
+    Ok(numbers)
 }
 
 /// Returns up to where the links of others were offered; the start if none were.

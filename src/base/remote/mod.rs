@@ -128,6 +128,111 @@ impl Location {
         }
     }
 
+    /// Returns a file or folder below.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        match self {
+            Self::Local(path) => Self::Local(path.join(name)),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => Self::Remote(objects.child(name)),
+        }
+    }
+
+    /// Returns it as a path, to be shown.
+    #[must_use]
+    pub fn to_shown(&self) -> PathBuf {
+        match self {
+            Self::Local(path) => path.clone(),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => PathBuf::from(objects.to_string()),
+        }
+    }
+
+    /// Tells whether a file is there.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the server says.
+    pub fn exists(&self) -> io::Result<bool> {
+        match self {
+            Self::Local(path) => path.try_exists(),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => Ok(objects.exists()?),
+        }
+    }
+
+    /// Returns the names of what is in a folder, in order; none if there is no folder.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the server says.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        match self {
+            Self::Local(path) => {
+                let mut names = Vec::new();
+                match std::fs::read_dir(path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    entries => {
+                        for entry in entries? {
+                            names.push(entry?.file_name().to_string_lossy().into_owned());
+                        }
+                    }
+                }
+                names.sort();
+                Ok(names)
+            }
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => Ok(objects.names()?),
+        }
+    }
+
+    /// Returns the names of all objects below; of a folder, those in it.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the server says.
+    pub fn names_below(&self) -> io::Result<Vec<String>> {
+        match self {
+            Self::Local(_) => self.names(),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => {
+                let all = objects.list()?;
+                Ok(all.into_iter().map(|(object, _)| object.name().to_owned()).collect())
+            }
+        }
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the server says.
+    pub fn remove_file(&self) -> io::Result<()> {
+        match self {
+            Self::Local(path) => std::fs::remove_file(path),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => Ok(objects.remove()?),
+        }
+    }
+
+    /// Removes a folder with all that is in it.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the server says.
+    pub fn remove_folder(&self) -> io::Result<()> {
+        match self {
+            Self::Local(path) => std::fs::remove_dir_all(path),
+            #[cfg(feature = "object-store")]
+            Self::Remote(objects) => {
+                for (object, _) in objects.list()? {
+                    object.remove()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Opens a file to read it.
     ///
     /// # Errors

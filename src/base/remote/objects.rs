@@ -184,6 +184,35 @@ impl Objects {
         })
     }
 
+    /// Tells whether the object is there.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn exists(&self) -> Result<bool, Error> {
+        self.wait(async {
+            match self.store.head(&self.path).await {
+                Err(object_store::Error::NotFound { .. }) => Ok(false),
+                other => other.map(|_| true),
+            }
+        })
+    }
+
+    /// Returns the names of what lies below up to the next slash, in order.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn names(&self) -> Result<Vec<String>, Error> {
+        let found = self.wait(self.store.list_with_delimiter(Some(&self.path)))?;
+        let files = found.objects.iter().map(|meta| &meta.location);
+        let all = found.common_prefixes.iter().chain(files);
+        let mut names: Vec<String> =
+            all.filter_map(|path| path.filename().map(str::to_owned)).collect();
+        names.sort();
+        Ok(names)
+    }
+
     /// Begins to write the object.
     #[must_use]
     pub fn write(&self) -> Upload {

@@ -1,6 +1,5 @@
 //! `crawl store backup`, `backups`, `verify` and `restore`.
 
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use clap::Args as ClapArgs;
 use serde_json::Value;
 
 use crate::base::clock::Clock;
+use crate::base::remote::Location;
 use crate::config::Config;
 use crate::corpus::rewrite;
 use crate::store::{self, BackupOrder, BackupSummary, Store};
@@ -25,9 +25,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct BackupArgs {
     #[command(flatten)]
     pub store: StoreArg,
-    /// Folder of the backups: a new one, an empty one, or one that has backups of this store
+    /// Folder of the backups: a new one, an empty one, or one that has backups of this store; or
+    /// s3://, gs:// or az://
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
-    pub to: Option<PathBuf>,
+    pub to: Option<String>,
     /// Keep so many backups, the newest, and remove the others; 0 for all
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub keep: usize,
@@ -40,16 +41,16 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BackupsArgs {
-    /// Folder of the backups
+    /// Folder of the backups, or s3://, gs:// or az://
     #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    pub folder: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// Folder of the backups
+    /// Folder of the backups, or s3://, gs:// or az://
     #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    pub folder: String,
     /// The backup, by its name; the newest if it is not given
     #[arg(long, value_name = "NAME")]
     pub backup: Option<String>,
@@ -57,9 +58,9 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RestoreArgs {
-    /// Folder of the backups
+    /// Folder of the backups, or s3://, gs:// or az://
     #[arg(long, value_name = "DIR")]
-    pub from: PathBuf,
+    pub from: String,
     /// The backup, by its name; the newest if it is not given
     #[arg(long, value_name = "NAME")]
     pub backup: Option<String>,
@@ -80,6 +81,7 @@ pub(super) fn backup(args: &BackupArgs, json: bool) -> Result<Exit> {
         return by_service(&client, json);
     }
     let Some(folder) = &args.to else { return Err(Usage("name a folder: --to".to_owned()).into()) };
+    let folder = &place(folder)?;
     let store = match Store::open_to_read(args.store.folder()?, Config::default().cache_bytes()) {
         Err(error @ store::Error::InUse(_)) => {
             let hint = "ask the service that has it open: --from http://127.0.0.1:8080, or set \
@@ -88,7 +90,7 @@ pub(super) fn backup(args: &BackupArgs, json: bool) -> Result<Exit> {
         }
         opened => opened?,
     };
-    let order = BackupOrder { folder, keep: args.keep, now: Clock::System.now() };
+    let order = BackupOrder { folder, name: None, keep: args.keep, now: Clock::System.now() };
     let summary = store::backup(&store, order, || true)?;
     drop(store);
     if args.verify {
@@ -102,6 +104,11 @@ pub(super) fn backup(args: &BackupArgs, json: bool) -> Result<Exit> {
         println!("it was read again: every checksum is right");
     }
     Ok(Exit::Done)
+}
+
+/// Reads the name of a folder of backups.
+fn place(text: &str) -> Result<Location> {
+    Ok(Location::parse(text).map_err(|error| Usage(error.to_string()))?)
 }
 
 fn show(summary: &BackupSummary) -> Result<()> {
@@ -149,13 +156,13 @@ fn by_service(client: &ServiceClient, json: bool) -> Result<Exit> {
 
 /// `crawl store backups DIR`.
 pub(super) fn list(args: &BackupsArgs, json: bool) -> Result<Exit> {
-    let all = store::backups(&args.folder)?;
+    let all = store::backups(&place(&args.folder)?)?;
     if json {
         let all = all.iter().map(|(name, head)| serde_json::json!({"name": name, "of": head}));
         return screen::json(&all.collect::<Vec<_>>());
     }
     if all.is_empty() {
-        println!("there is no backup in {}", args.folder.display());
+        println!("there is no backup in {}", args.folder);
     }
     for (name, head) in all {
         println!(
@@ -173,7 +180,7 @@ pub(super) fn list(args: &BackupsArgs, json: bool) -> Result<Exit> {
 
 /// `crawl store verify DIR`.
 pub(super) fn verify(args: &VerifyArgs, json: bool) -> Result<Exit> {
-    let summary = store::verify(&args.folder, args.backup.as_deref())?;
+    let summary = store::verify(&place(&args.folder)?, args.backup.as_deref())?;
     if json {
         return screen::json(&summary);
     }
@@ -191,7 +198,7 @@ pub(super) fn verify(args: &VerifyArgs, json: bool) -> Result<Exit> {
 pub(super) fn restore(args: &RestoreArgs, json: bool) -> Result<Exit> {
     let cache = Config::default().cache_bytes();
     let summary =
-        rewrite::restore(&args.from, args.backup.as_deref(), args.store.folder()?, cache)?;
+        rewrite::restore(&place(&args.from)?, args.backup.as_deref(), args.store.folder()?, cache)?;
     if json {
         return screen::json(&summary);
     }

@@ -109,9 +109,10 @@ impl Committer<'_> {
     }
 
     /// Waits until all that was handed over is stored.
-    pub(super) fn settle_beyond(&mut self) -> Result<(), Error> {
+    pub(super) fn settle_beyond(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let Some(beyond) = &self.context.beyond else { return Ok(()) };
         self.batch_beyond.has_links = self.frontier.has_sent();
+        beyond.mark().note(batch)?;
         Ok(beyond.settle()?)
     }
 

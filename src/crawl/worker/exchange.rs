@@ -93,11 +93,13 @@ fn round(
         let fence = shard.lease.fence;
         if known.get(&shard.number()).is_none_or(|known| known.fence != fence) {
             let read = received(&store.snapshot()?)?;
-            // Whoever had the shard before may have died between its commit and this.
-            if !engine.trim_links(shard.lease, &common.worker, &read)? {
+            // Whoever had the shard before may have died between its commit and this. With backups,
+            // links leave the stream when one of this lease has them.
+            let trimmed = if common.backups.is_some() { "0".to_owned() } else { read.clone() };
+            if !engine.trim_links(shard.lease, &common.worker, &trimmed)? {
                 continue;
             }
-            let (trimmed, sent) = (read.clone(), BTreeMap::new());
+            let sent = BTreeMap::new();
             known.insert(shard.number(), Known { fence, read, trimmed, quiet: false, sent });
         }
     }
@@ -241,10 +243,10 @@ fn tell(
     known: &mut Known,
     common: &Common,
 ) -> Result<(), RoundError> {
-    if let Some(committed) = shard.committed_links().filter(|last| *last != known.trimmed)
-        && engine.trim_links(shard.lease, &common.worker, &committed)?
+    if let Some(done) = shard.done_links(&known.read).filter(|last| *last != known.trimmed)
+        && engine.trim_links(shard.lease, &common.worker, &done)?
     {
-        known.trimmed = committed;
+        known.trimmed = done;
     }
     // In this order: a shard that is quiet has told before of all that it has to send.
     let quiet = shard.is_quiet()

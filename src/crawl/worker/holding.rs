@@ -7,23 +7,22 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use crate::base::units::Size;
 use crate::cluster::{Engine, LinksTo, ShardState, Taken, owners};
-use crate::corpus::index::Index;
 use crate::frontier::{SentLink, Share};
-use crate::store::{self, Row as _, Store};
-use crate::text::features::Fingerprinter;
+use crate::store::Row as _;
 use crate::urls::PageUrl;
 
-use super::super::crew::{Crew, Part};
+use super::super::crew::Crew;
 use super::super::running::Totals;
-use super::super::{Beyond, BeyondError, Context, Error, Settings, fix_rules};
+use super::super::{BeyondError, Context, Error, Settings};
+use super::crawl::ShardCrawl;
 use super::leases::end_of;
 use super::shard::{Shard, lock};
 use super::{Common, WorkerError, WorkerPlan, WorkerReport};
@@ -33,9 +32,6 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Time between two looks whether all workers are done.
 const LOOK_DONE: Duration = Duration::from_millis(300);
-
-/// Time for which a shard that is given back waits until its links have arrived.
-const LAST_LINKS: Duration = Duration::from_secs(5);
 
 /// Least memory of the page cache of a store.
 const CACHE_MIN: usize = 1 << 20;
@@ -154,6 +150,11 @@ impl<'a> Holding<'a> {
         self.report.pages = live.pages.load(Ordering::Relaxed);
         self.report.new = live.new.load(Ordering::Relaxed);
         self.report.duplicates = live.duplicates.load(Ordering::Relaxed);
+        if let Some(backups) = &self.common.backups {
+            self.report.backups = backups.made.load(Ordering::Relaxed);
+            self.report.backups_failed = backups.failed.load(Ordering::Relaxed);
+            self.report.restored = backups.restored.load(Ordering::Relaxed);
+        }
         self.report.links_out = self.common.links_out.load(Ordering::Relaxed);
         self.report.links_in = self.common.links_in.load(Ordering::Relaxed);
         Ok(self.report)
@@ -187,6 +188,7 @@ impl<'a> Holding<'a> {
             if let Some(shard) = self.take(engine, number)? {
                 let crawl = ShardCrawl {
                     shard: Arc::clone(&shard),
+                    backups: self.common.backups.as_ref(),
                     folder: self.folder(number),
                     settings: self.settings_of(own.len()),
                     cache_bytes: (self.plan.cache_bytes / own.len().max(1)).max(CACHE_MIN),
@@ -353,91 +355,6 @@ impl<'a> Holding<'a> {
         live.shards.store(lock(&self.common.shards).len() as u64, Ordering::Relaxed);
         live.links_out.store(self.common.links_out.load(Ordering::Relaxed), Ordering::Relaxed);
         live.links_in.store(self.common.links_in.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-}
-
-/// A crawl of a shard, from the opening of its store to its end.
-struct ShardCrawl<'a> {
-    shard: Arc<Shard>,
-    folder: PathBuf,
-    settings: Settings,
-    cache_bytes: usize,
-    seeds: &'a [PageUrl],
-    clock: &'a Context,
-}
-
-impl ShardCrawl<'_> {
-    fn run(self, crew: &Crew) -> Result<(), Error> {
-        let Some(store) = self.open()? else { return Ok(()) };
-        let result = self.crawl(crew, &store);
-        // Whoever reads its links has it for a moment.
-        lock(&self.shard.store).take();
-        let mut store = Some(store);
-        while let Some(open) = store.take() {
-            match Arc::try_unwrap(open) {
-                Ok(store) => drop(store),
-                Err(shared) => {
-                    store = Some(shared);
-                    thread::sleep(LOOK / 20);
-                }
-            }
-        }
-        result
-    }
-
-    /// Opens the store; waits while a worker that has lost it has it open still. None if this one
-    /// is asked to stop meanwhile.
-    fn open(&self) -> Result<Option<Arc<Store>>, Error> {
-        let mut has_told = false;
-        loop {
-            match Store::open_or_create(&self.folder, self.cache_bytes) {
-                Ok(store) => return Ok(Some(Arc::new(store))),
-                Err(store::Error::InUse(path)) if self.shard.stop.asked() == 0 => {
-                    if self.shard.is_lost() {
-                        return Err(BeyondError::Lost(self.shard.number()).into());
-                    }
-                    if !has_told {
-                        let (shard, path) = (self.shard.number(), path.display());
-                        tracing::warn!(
-                            shard,
-                            "a process that has lost the shard has {path} open still: this one \
-                             waits for it"
-                        );
-                        has_told = true;
-                    }
-                    thread::sleep(LOOK);
-                }
-                Err(store::Error::InUse(_)) => return Ok(None),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    fn crawl(&self, crew: &Crew, store: &Arc<Store>) -> Result<(), Error> {
-        let settings = &self.settings;
-        let features = Fingerprinter::for_articles(settings.dedup.features.clone())
-            .map_err(|error| crate::corpus::dedup::Error::Settings(error.into()))?;
-        store.fix_setting("features", &features.name())?;
-        fix_rules(store, &settings.normalize)?;
-        let index = Arc::new(Mutex::new(Index::open(store, &settings.dedup)?));
-        let beyond: Arc<dyn Beyond> = Arc::<Shard>::clone(&self.shard);
-        let context = &Context {
-            clock: self.clock.clock.clone(),
-            stop: self.shard.stop.clone(),
-            live: Arc::clone(&self.shard.live),
-            index: None,
-            on_document: None,
-            beyond: Some(beyond),
-        };
-        *lock(&self.shard.store) = Some(Arc::clone(store));
-        let (seeds, feeds) = (self.seeds, &[]);
-        crew.crawl(Part { store, index, settings, context, seeds, feeds })?;
-        // Links that have not left are sent by whoever takes the store next, if anybody does.
-        let begun = Instant::now();
-        while begun.elapsed() < LAST_LINKS && self.shard.is_held() && !self.shard.has_no_links() {
-            thread::sleep(LOOK / 5);
-        }
-        Ok(())
     }
 }
 

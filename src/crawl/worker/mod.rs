@@ -5,7 +5,9 @@
 //! visitors and fingerprinters of the process. What happens in the corpus of a shard is brought
 //! into the one that all workers share before the transaction of the shard commits.
 
+mod backups;
 mod corpus;
+mod crawl;
 mod exchange;
 mod holding;
 mod leases;
@@ -25,6 +27,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::{Clock, Timestamp};
+use crate::base::remote::{self, Location};
 use crate::base::units::Time;
 use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits, TurnOf};
 use crate::corpus::shared::{self, SharedOptions};
@@ -32,6 +35,7 @@ use crate::urls::{PageUrl, ScopeKind};
 
 use super::crew::{Crew, CrewPlan};
 use super::{Context, Error, Live, Settings, Stop};
+use backups::ShardBackups;
 use corpus::{CorpusPlan, Handed};
 use holding::Holding;
 use shard::{Shard, lock};
@@ -66,6 +70,11 @@ pub struct WorkerConfig {
     pub documents: u64,
     /// Threads of a worker that bring pages into the corpus.
     pub corpus_threads: usize,
+    /// Where shards are backed up: a folder, or `s3://`, `gs://`, `az://` or `file://`; empty for
+    /// nowhere.
+    pub backup: String,
+    /// Time between two backups of a shard.
+    pub backup_interval: Time,
 }
 
 impl Default for WorkerConfig {
@@ -77,6 +86,8 @@ impl Default for WorkerConfig {
             links_max: 100_000,
             documents: 10_000_000,
             corpus_threads: 2,
+            backup: String::new(),
+            backup_interval: Time::from_secs(300),
         }
     }
 }
@@ -119,6 +130,12 @@ pub struct WorkerReport {
     pub duplicates: u64,
     /// Requests that got no answer.
     pub failed: u64,
+    /// Backups of shards that were made.
+    pub backups: u64,
+    /// Backups that failed, and are tried again.
+    pub backups_failed: u64,
+    /// Shards that were restored from a backup.
+    pub restored: u64,
     /// Links sent to other shards.
     pub links_out: u64,
     /// Links that came from other shards, and seeds.
@@ -148,6 +165,9 @@ pub enum WorkerError {
         /// Why.
         source: Box<Error>,
     },
+    /// The place of backups is none.
+    #[error("`cluster.backup`: {0}")]
+    Backup(#[from] remote::Error),
     /// The crawl cannot be.
     #[error(transparent)]
     Crawl(#[from] Error),
@@ -173,6 +193,7 @@ pub(super) struct Common {
     shards: Mutex<BTreeMap<u32, Arc<Shard>>>,
     /// Workers that are alive.
     members: Mutex<Vec<String>>,
+    backups: Option<ShardBackups>,
     hands: Vec<SyncSender<Handed>>,
     wishes: Sender<Wish>,
     tokens: AtomicU64,
@@ -263,6 +284,10 @@ fn check(plan: &WorkerPlan, settings: &Settings) -> Result<(), WorkerError> {
             "duplicate feeds of others (`frontier.duplicate_feeds.known`)",
         ),
         (shards == 0 || shards > SHARDS_MAX, "no shards, or more than 16,384 (`cluster.shards`)"),
+        (
+            plan.config.backup_interval < Time::from_millis(100),
+            "an interval of less than 100 ms (`cluster.backup_interval`)",
+        ),
         (lease < Time::from_millis(500), "leases of less than 500 ms (`cluster.lease`)"),
     ];
     match faults.into_iter().find(|(is_fault, _)| *is_fault) {
@@ -331,6 +356,13 @@ pub fn run(
     context: &Context,
 ) -> Result<WorkerReport, WorkerError> {
     check(plan, settings)?;
+    let backups = match plan.config.backup.as_str() {
+        "" => None,
+        to => {
+            let every = plan.config.backup_interval.duration();
+            Some(ShardBackups::new(Location::parse(to)?, every))
+        }
+    };
     let context = &Context { clock: context.clock.steady(), ..context.clone() };
     // Threads of their own tell soon that the cluster does not answer, and try again.
     let patience = plan.config.lease.duration() / 3;
@@ -359,6 +391,7 @@ pub fn run(
         limits: limits(settings, &quick, &plan.config),
         shards: Mutex::default(),
         members: Mutex::default(),
+        backups,
         hands,
         wishes,
         tokens: AtomicU64::new(drawn << 24),
@@ -383,8 +416,9 @@ pub fn run(
             let common = Arc::clone(&common);
             scope.spawn(move || corpus::run(corpus, &queue, &common));
         }
-        let own = [Arc::clone(&common), Arc::clone(&common), Arc::clone(&common)];
-        let [of_leases, of_links, of_turns] = own;
+        let own = [(); 4].map(|()| Arc::clone(&common));
+        let [of_leases, of_links, of_turns, of_backups] = own;
+        scope.spawn(move || backups::run(&of_backups));
         scope.spawn(move || leases::run(quick, &of_leases));
         scope.spawn(move || exchange::run(quick, &of_links));
         scope.spawn(move || turns::run(quick, &for_turns, &of_turns));

@@ -1,14 +1,14 @@
 //! A shard that a worker holds, as its committer and visitors see it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
 use crate::cluster::{ShardLease, TurnAnswer, TurnOf};
-use crate::frontier::{LinksSent, SentLink, Share};
+use crate::frontier::{LinksSent, Mark, SentLink, Share};
 use crate::store::Store;
 
 use super::super::{Beyond, BeyondError, CommittedBatch, CorpusChange, Live, News, Stop, Turn};
@@ -47,6 +47,14 @@ pub(super) struct Shard {
     turns: Mutex<HashMap<u64, Vec<TurnOf>>>,
     /// Its store, once it is open.
     pub store: Mutex<Option<Arc<Store>>>,
+    /// Batches of this lease.
+    batches: AtomicU64,
+    /// Held by whoever backs it up.
+    pub backing_up: Mutex<()>,
+    /// The state that the last backup has at least, and up to where links were offered in it.
+    backed_up: Mutex<Option<(Mark, String)>>,
+    /// Links wait for a backup, and for nothing else.
+    wants_backup: AtomicBool,
     pub stop: Stop,
     pub live: Arc<Live>,
 }
@@ -104,6 +112,10 @@ impl Shard {
             risen: Mutex::default(),
             turns: Mutex::default(),
             store: Mutex::default(),
+            batches: AtomicU64::new(0),
+            backing_up: Mutex::default(),
+            backed_up: Mutex::default(),
+            wants_backup: AtomicBool::new(false),
             stop: Stop::default(),
             live: Arc::default(),
         }
@@ -149,6 +161,36 @@ impl Shard {
     /// Returns where the last link stands that is offered and on the disk.
     pub(super) fn committed_links(&self) -> Option<String> {
         lock(&self.links).committed.clone()
+    }
+
+    pub(super) fn backed_up(&self) -> Option<(Mark, String)> {
+        lock(&self.backed_up).clone()
+    }
+
+    pub(super) fn note_backed_up(&self, mark: Mark, covered: String) {
+        self.wants_backup.store(false, Ordering::SeqCst);
+        *lock(&self.backed_up) = Some((mark, covered));
+    }
+
+    pub(super) fn wants_backup(&self) -> bool {
+        self.wants_backup.load(Ordering::SeqCst)
+    }
+
+    /// Returns up to where links may leave the stream when all up to `read` were read: those that
+    /// are on the disk, and in the last backup where there are backups. What has nothing to do
+    /// does not wait for a place that fails: all that came was visited.
+    pub(super) fn done_links(&self, read: &str) -> Option<String> {
+        let Some(backups) = &self.common.backups else { return self.committed_links() };
+        // In this order, see there.
+        let is_idle = self.is_quiet() && self.is_taken_in();
+        let covered = self.backed_up().map(|(_, covered)| covered);
+        if is_idle && covered.as_deref() != Some(read) {
+            if backups.is_failing() {
+                return Some(read.to_owned());
+            }
+            self.wants_backup.store(true, Ordering::SeqCst);
+        }
+        covered
     }
 
     /// Links have arrived at their shard.
@@ -256,6 +298,11 @@ impl Beyond for Shard {
             std::thread::sleep(LOOK);
         }
         Ok(())
+    }
+
+    fn mark(&self) -> Mark {
+        let batch = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
+        Mark { fence: self.lease.fence, batch }
     }
 
     fn has_news(&self) -> bool {

@@ -1,21 +1,22 @@
 //! The folder of backups: `backup.json`, `chunks/ab/abcd....zst`,
-//! `backups/2026-11-21T06-00-00Z.jsonl`.
+//! `backups/2026-11-21T06-00-00Z.jsonl`; on this machine, or in object storage.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Read as _, Write};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::base::clock::Timestamp;
 use crate::base::outputs::write_whole;
+use crate::base::remote::Location;
 use crate::store::migration::sync_folder;
 use crate::store::number;
 
 use super::BackupError;
-use super::list::{ListEnd, ListReader};
+use super::list::ListReader;
 
 /// The file that says what the folder is.
 const MARK: &str = "backup.json";
@@ -39,68 +40,68 @@ struct Mark {
 
 /// An open folder of backups.
 pub(super) struct BackupFolder {
-    path: PathBuf,
+    place: Location,
     seed: u64,
-    /// Of a folder that is written to.
+    /// Chunks that are there, if it is written to and each look would be a request.
+    known: Option<HashSet<String>>,
+    /// Of a folder of this machine that is written to.
     _lock: Option<File>,
 }
 
 impl BackupFolder {
     /// Opens a folder to write backups of a store of this number into it, and makes it if it is not
     /// there.
-    pub(super) fn open_or_create(path: &Path, own: u64) -> Result<Self, BackupError> {
-        fs::create_dir_all(path).map_err(BackupError::io(path))?;
-        if !path.join(MARK).try_exists().map_err(BackupError::io(path))? {
+    pub(super) fn open_or_create(place: &Location, own: u64) -> Result<Self, BackupError> {
+        let (shown, mark_file) = (place.to_shown(), place.child(MARK));
+        if let Some(path) = place.local() {
+            fs::create_dir_all(path).map_err(BackupError::io(path))?;
+        }
+        let has_mark = || mark_file.exists().map_err(BackupError::io(&shown));
+        if !has_mark()? {
             let ours = [LOCK, MARK, "backup.json.partial"];
-            let mut files = fs::read_dir(path).map_err(BackupError::io(path))?;
-            let is_foreign = |entry: std::io::Result<fs::DirEntry>| {
-                entry.is_ok_and(|entry| !ours.iter().any(|name| entry.file_name() == *name))
-            };
-            if files.any(is_foreign) {
-                return Err(BackupError::Foreign(path.to_owned()));
+            let names = place.names().map_err(BackupError::io(&shown))?;
+            if names.iter().any(|name| !ours.contains(&name.as_str())) {
+                return Err(BackupError::Foreign(shown));
             }
         }
-        let lock = take_lock(path)?;
-        if !path.join(MARK).try_exists().map_err(BackupError::io(path))? {
+        let lock = place.local().map(take_lock).transpose()?;
+        if !has_mark()? {
             let backups_of = "uniqcrawl".to_owned();
             let mark = Mark { backups_of, store_number: own, seed: number::draw() << 20 ^ own };
             let text = serde_json::to_vec_pretty(&mark).unwrap_or_default();
-            write_file(&path.join(MARK), &text)?;
+            write_file(&mark_file, &text)?;
         }
-        let mark = read_mark(path)?;
+        let mark = read_mark(place)?;
         if mark.store_number != own {
-            let (folder, found) = (path.to_owned(), mark.store_number);
+            let (folder, found) = (shown, mark.store_number);
             return Err(BackupError::OtherStore { folder, found, own });
         }
         for name in ["backups", "chunks"] {
-            let folder = path.join(name);
-            fs::create_dir_all(&folder).map_err(BackupError::io(&folder))?;
+            if let Some(folder) = place.child(name).local() {
+                fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
+            }
         }
-        Ok(Self { path: path.to_owned(), seed: mark.seed, _lock: Some(lock) })
+        let known = known_chunks(place).map_err(BackupError::io(&shown))?;
+        Ok(Self { place: place.clone(), seed: mark.seed, known, _lock: lock })
     }
 
     /// Opens a folder to read what is in it.
-    pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
-        let seed = read_mark(path)?.seed;
-        Ok(Self { path: path.to_owned(), seed, _lock: None })
+    pub(super) fn open(place: &Location) -> Result<Self, BackupError> {
+        let seed = read_mark(place)?.seed;
+        Ok(Self { place: place.clone(), seed, known: None, _lock: None })
     }
 
-    /// Returns the path of the list of a backup.
-    pub(super) fn list(&self, name: &str) -> PathBuf {
-        self.path.join("backups").join(format!("{name}.jsonl"))
+    /// Returns the place of the list of a backup.
+    pub(super) fn list(&self, name: &str) -> Location {
+        self.place.child("backups").child(&format!("{name}.jsonl"))
     }
 
     /// Returns the names of all backups, the oldest first.
     pub(super) fn names(&self) -> Result<Vec<String>, BackupError> {
-        let folder = self.path.join("backups");
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(BackupError::io(&folder))? {
-            let name = entry.map_err(BackupError::io(&folder))?.file_name();
-            let name = name.to_string_lossy();
-            names.extend(name.strip_suffix(".jsonl").map(str::to_owned));
-        }
-        names.sort();
-        Ok(names)
+        let folder = self.place.child("backups");
+        let names = folder.names().map_err(BackupError::io(&folder.to_shown()))?;
+        let lists = names.iter().filter_map(|name| name.strip_suffix(".jsonl"));
+        Ok(lists.map(str::to_owned).collect())
     }
 
     /// Returns a name for a backup of this moment.
@@ -117,21 +118,30 @@ impl BackupFolder {
     /// Returns the name of the newest backup, or the one that is asked for if it is there.
     pub(super) fn find(&self, name: Option<&str>) -> Result<String, BackupError> {
         let names = self.names()?;
-        let newest = names.last().ok_or_else(|| BackupError::Empty(self.path.clone()))?;
+        let newest = names.last().ok_or_else(|| BackupError::Empty(self.place.to_shown()))?;
         match name {
             None => Ok(newest.clone()),
             Some(name) if names.iter().any(|known| known == name) => Ok(name.to_owned()),
             Some(name) => Err(BackupError::Unknown {
-                folder: self.path.clone(),
+                folder: self.place.to_shown(),
                 name: name.to_owned(),
                 known: names.join(", "),
             }),
         }
     }
 
-    pub(super) fn chunk_path(&self, name: &str) -> PathBuf {
+    pub(super) fn chunk_place(&self, name: &str) -> Location {
         let start = name.get(..2).unwrap_or("00");
-        self.path.join("chunks").join(start).join(format!("{name}.zst"))
+        self.place.child("chunks").child(start).child(&format!("{name}.zst"))
+    }
+
+    /// Tells whether a chunk is there that is about to be written.
+    fn has(&self, name: &str) -> Result<bool, BackupError> {
+        if let Some(known) = &self.known {
+            return Ok(known.contains(name));
+        }
+        let place = self.chunk_place(name);
+        place.exists().map_err(BackupError::io(&place.to_shown()))
     }
 
     fn name_of(&self, chunk: &[u8]) -> String {
@@ -139,24 +149,29 @@ impl BackupFolder {
     }
 
     /// Stores a chunk unless it is there. Returns its name, and the bytes that were written.
-    pub(super) fn put(&self, chunk: &[u8]) -> Result<(String, u64), BackupError> {
+    pub(super) fn put(&mut self, chunk: &[u8]) -> Result<(String, u64), BackupError> {
         let name = self.name_of(chunk);
-        let path = self.chunk_path(&name);
-        if path.try_exists().map_err(BackupError::io(&path))? {
+        if self.has(&name)? {
             return Ok((name, 0));
         }
-        if let Some(folder) = path.parent() {
+        let place = self.chunk_place(&name);
+        let shown = place.to_shown();
+        if let Some(folder) = place.local().and_then(Path::parent) {
             fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
         }
-        let packed = zstd::bulk::compress(chunk, LEVEL).map_err(BackupError::io(&path))?;
-        write_file(&path, &packed)?;
+        let packed = zstd::bulk::compress(chunk, LEVEL).map_err(BackupError::io(&shown))?;
+        write_file(&place, &packed)?;
+        if let Some(known) = &mut self.known {
+            known.insert(name.clone());
+        }
         Ok((name, packed.len() as u64))
     }
 
     /// Reads a chunk of so many bytes.
     pub(super) fn get(&self, name: &str, bytes: u64) -> Result<Vec<u8>, BackupError> {
-        let path = self.chunk_path(name);
-        let packed = fs::read(&path).map_err(BackupError::io(&path))?;
+        let place = self.chunk_place(name);
+        let path = place.to_shown();
+        let packed = read_all(&place).map_err(BackupError::io(&path))?;
         let most = usize::try_from(bytes).unwrap_or(usize::MAX);
         // More than any chunk has, or than so few bytes can become, is not asked for.
         let fits = most <= packed.len().saturating_mul(1 << 16);
@@ -167,24 +182,13 @@ impl BackupFolder {
 
     /// Has the names of all chunks written to the disk.
     pub(super) fn sync(&self) -> Result<(), BackupError> {
-        let chunks = self.path.join("chunks");
-        for entry in fs::read_dir(&chunks).map_err(BackupError::io(&chunks))? {
-            let folder = entry.map_err(BackupError::io(&chunks))?.path();
+        let place = self.place.child("chunks");
+        let Some(chunks) = place.local() else { return Ok(()) };
+        for name in place.names().map_err(BackupError::io(chunks))? {
+            let folder = chunks.join(name);
             sync_folder(&folder.join("names")).map_err(BackupError::io(&folder))?;
         }
-        sync_folder(&chunks.join("names")).map_err(BackupError::io(&chunks))
-    }
-
-    /// Writes the list of a backup: it is there when it is whole.
-    pub(super) fn write_list(
-        &self,
-        name: &str,
-        write: impl FnOnce(File) -> Result<(File, ListEnd), BackupError>,
-    ) -> Result<ListEnd, BackupError> {
-        let path = self.list(name);
-        let end = write_whole(&path, write)?;
-        sync_folder(&path).map_err(BackupError::io(&path))?;
-        Ok(end)
+        sync_folder(&chunks.join("names")).map_err(BackupError::io(chunks))
     }
 
     /// Removes all but the newest `keep` backups, unless that is 0, and the chunks that no backup
@@ -203,22 +207,23 @@ impl BackupFolder {
             }
         }
         for name in old {
-            let path = self.list(name);
-            fs::remove_file(&path).map_err(BackupError::io(&path))?;
+            let list = self.list(name);
+            list.remove_file().map_err(BackupError::io(&list.to_shown()))?;
             tracing::trace!("unlisted");
         }
-        sync_folder(&self.list("names")).map_err(BackupError::io(&self.path))?;
-        let chunks = self.path.join("chunks");
-        for folder in fs::read_dir(&chunks).map_err(BackupError::io(&chunks))? {
-            let folder = folder.map_err(BackupError::io(&chunks))?.path();
-            for entry in fs::read_dir(&folder).map_err(BackupError::io(&folder))? {
-                let path = entry.map_err(BackupError::io(&folder))?.path();
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(list) = self.list("names").local() {
+            sync_folder(list).map_err(BackupError::io(list))?;
+        }
+        let chunks = self.place.child("chunks");
+        for start in chunks.names().map_err(BackupError::io(&chunks.to_shown()))? {
+            let folder = chunks.child(&start);
+            for name in folder.names().map_err(BackupError::io(&folder.to_shown()))? {
                 let hash = name.strip_suffix(".zst");
                 let hash = hash.and_then(|hash| u128::from_str_radix(hash, 16).ok());
                 // What has no such name was left by a backup that broke off.
                 if hash.is_none_or(|hash| !used.contains(&hash)) {
-                    fs::remove_file(&path).map_err(BackupError::io(&path))?;
+                    let chunk = folder.child(&name);
+                    chunk.remove_file().map_err(BackupError::io(&chunk.to_shown()))?;
                 }
             }
         }
@@ -226,18 +231,34 @@ impl BackupFolder {
     }
 }
 
-fn read_mark(path: &Path) -> Result<Mark, BackupError> {
-    let file = path.join(MARK);
-    match fs::read(&file) {
-        Ok(text) => {
-            let bad = |error: serde_json::Error| BackupError::damaged(&file, error.to_string());
-            serde_json::from_slice(&text).map_err(bad)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(BackupError::Empty(path.to_owned()))
-        }
-        Err(error) => Err(BackupError::io(&file)(error)),
+/// The chunks in object storage; none for a folder, where a look costs nothing.
+fn known_chunks(place: &Location) -> std::io::Result<Option<HashSet<String>>> {
+    if place.local().is_some() {
+        return Ok(None);
     }
+    let (chunks, mut known) = (place.child("chunks"), HashSet::new());
+    for name in chunks.names_below()? {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        known.extend(name.strip_suffix(".zst").map(str::to_owned));
+    }
+    Ok(Some(known))
+}
+
+fn read_all(place: &Location) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    place.open()?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_mark(place: &Location) -> Result<Mark, BackupError> {
+    let file = place.child(MARK);
+    let shown = file.to_shown();
+    if !file.exists().map_err(BackupError::io(&shown))? {
+        return Err(BackupError::Empty(place.to_shown()));
+    }
+    let text = read_all(&file).map_err(BackupError::io(&shown))?;
+    let bad = |error: serde_json::Error| BackupError::damaged(&shown, error.to_string());
+    serde_json::from_slice(&text).map_err(bad)
 }
 
 fn take_lock(path: &Path) -> Result<File, BackupError> {
@@ -253,9 +274,33 @@ fn take_lock(path: &Path) -> Result<File, BackupError> {
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
-    write_whole(path, |mut file| {
-        std::io::Write::write_all(&mut file, bytes).map_err(BackupError::io(path))?;
-        Ok((file, ()))
-    })
+fn write_file(place: &Location, bytes: &[u8]) -> Result<(), BackupError> {
+    write_at(place, |file| file.write_all(bytes).map_err(BackupError::io(&place.to_shown())))
+}
+
+/// Writes a file that is there when it is whole.
+pub(super) fn write_at<T>(
+    place: &Location,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, BackupError>,
+) -> Result<T, BackupError> {
+    match place {
+        Location::Local(path) => {
+            let done = write_whole(path, |mut file| {
+                Ok::<_, BackupError>({
+                    let done = write(&mut file)?;
+                    (file, done)
+                })
+            })?;
+            sync_folder(path).map_err(BackupError::io(path))?;
+            Ok(done)
+        }
+        #[cfg(feature = "object-store")]
+        Location::Remote(objects) => {
+            let mut upload = objects.write();
+            let done = write(&mut upload)?;
+            let sent = upload.finish().map_err(std::io::Error::from);
+            sent.map_err(BackupError::io(&place.to_shown()))?;
+            Ok(done)
+        }
+    }
 }

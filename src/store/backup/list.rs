@@ -1,13 +1,13 @@
 //! The list of a backup: its head, a line for each chunk, and a last line with their numbers and a
 //! checksum of all lines before it. Lines are JSON.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead as _, BufReader, BufWriter, Write};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::base::remote::{Location, ReadSeek};
 use crate::store::Name;
 
 use super::BackupError;
@@ -61,14 +61,14 @@ pub(super) struct ListEnd {
     pub xxh3: String,
 }
 
-pub(super) struct ListWriter {
-    file: BufWriter<File>,
+pub(super) struct ListWriter<'a> {
+    file: BufWriter<&'a mut dyn Write>,
     hash: Xxh3,
     end: ListEnd,
 }
 
-impl ListWriter {
-    pub(super) fn new(file: File, head: &BackupHead) -> Result<Self, BackupError> {
+impl<'a> ListWriter<'a> {
+    pub(super) fn new(file: &'a mut dyn Write, head: &BackupHead) -> Result<Self, BackupError> {
         let (hash, end) = (Xxh3::new(), ListEnd::default());
         let mut writer = Self { file: BufWriter::new(file), hash, end };
         writer.line(&FirstLine { backup: VERSION, head: head.clone() })?;
@@ -96,27 +96,28 @@ impl ListWriter {
         self.line(&ListLine { table: table.as_str().to_owned(), chunk, rows, bytes })
     }
 
-    pub(super) fn finish(mut self) -> Result<(File, ListEnd), BackupError> {
+    pub(super) fn finish(mut self) -> Result<ListEnd, BackupError> {
         let xxh3 = format!("{:032x}", self.hash.digest128());
         let end = ListEnd { xxh3, ..self.end.clone() };
         self.line(&end)?;
         let io = |source| BackupError::Io { path: PathBuf::from("the list"), source };
-        let file = self.file.into_inner().map_err(|error| io(error.into_error()))?;
-        Ok((file, end))
+        self.file.flush().map_err(io)?;
+        Ok(end)
     }
 }
 
 pub(super) struct ListReader {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<Box<dyn ReadSeek>>,
     hash: Xxh3,
     seen: ListEnd,
     pub head: BackupHead,
 }
 
 impl ListReader {
-    pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
-        let file = File::open(path).map_err(BackupError::io(path))?;
+    pub(super) fn open(place: &Location) -> Result<Self, BackupError> {
+        let path = &place.to_shown();
+        let file = place.open().map_err(BackupError::io(path))?;
         let mut file = BufReader::new(file);
         let mut line = String::new();
         file.read_line(&mut line).map_err(BackupError::io(path))?;

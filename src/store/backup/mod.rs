@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::base::clock::Timestamp;
+use crate::base::remote::Location;
 
 use super::raw::Reading as _;
 use super::replacement::RowWriter;
@@ -27,7 +28,7 @@ use super::{
 };
 
 use chunk::{ChunkMaker, read_rows};
-use folder::BackupFolder;
+use folder::{BackupFolder, write_at};
 use list::{ListLine, ListReader, ListWriter};
 
 pub use list::BackupHead;
@@ -135,7 +136,9 @@ pub struct BackupSummary {
 #[derive(Debug, Clone, Copy)]
 pub struct BackupOrder<'a> {
     /// Where it is written.
-    pub folder: &'a Path,
+    pub folder: &'a Location,
+    /// Its name; that of the moment if there is none. The newest one has the last name.
+    pub name: Option<&'a str>,
     /// Backups that are kept, the newest; 0 for all.
     pub keep: usize,
     /// When it is made.
@@ -152,8 +155,9 @@ pub fn backup(
     let snapshot = store.snapshot()?;
     let number = snapshot.bytes(META, STORE_NUMBER)?.map(|row| read_number(&row)).transpose();
     let number = number.map_err(Error::from)?.unwrap_or(0);
-    let folder = BackupFolder::open_or_create(order.folder, number)?;
-    let name = folder.free_name(order.now)?;
+    let mut folder = BackupFolder::open_or_create(order.folder, number)?;
+    let name =
+        order.name.map_or_else(|| folder.free_name(order.now), |name| Ok(name.to_owned()))?;
     let head = BackupHead {
         made: order.now.to_string(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -164,7 +168,8 @@ pub fn backup(
         urls: snapshot.rows_of(Name::Addresses)?,
     };
     let (mut new_chunks, mut written_bytes) = (0, 0);
-    let written = folder.write_list(&name, |file| {
+    let list = folder.list(&name);
+    let written = write_at(&list, |file| {
         let mut list = ListWriter::new(file, &head)?;
         for table in Name::ALL {
             let mut chunk = ChunkMaker::default();
@@ -202,7 +207,7 @@ pub fn backup(
 }
 
 /// Returns the backups of a folder, the oldest first, each with its name.
-pub fn backups(folder: &Path) -> Result<Vec<(String, BackupHead)>, BackupError> {
+pub fn backups(folder: &Location) -> Result<Vec<(String, BackupHead)>, BackupError> {
     let folder = BackupFolder::open(folder)?;
     let names = folder.names()?.into_iter();
     names.map(|name| Ok((name.clone(), ListReader::open(&folder.list(&name))?.head))).collect()
@@ -216,8 +221,9 @@ fn read(
     mut each: impl FnMut(Name, &[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<BackupSummary, BackupError> {
     let name = folder.find(name)?;
-    let path = folder.list(&name);
-    let mut list = ListReader::open(&path)?;
+    let place = folder.list(&name);
+    let path = place.to_shown();
+    let mut list = ListReader::open(&place)?;
     let documents = list.head.documents;
     let (mut chunks, mut rows, mut bytes) = (0, 0, 0);
     while let Some(line) = list.next()? {
@@ -229,14 +235,14 @@ fn read(
                 format!("this version does not know a table `{}`", line.table),
             )
         })?;
-        let there = folder.chunk_path(chunk);
-        if !there.try_exists().map_err(BackupError::io(&there))? {
+        let there = folder.chunk_place(chunk);
+        if !there.exists().map_err(BackupError::io(&there.to_shown()))? {
             return Err(BackupError::damaged(&path, format!("its chunk {chunk} is missing")));
         }
         let whole = folder.get(chunk, line.bytes)?;
         let found = read_rows(&whole, |key, row| each(table, key, row))?;
         if found != Some(line.rows) {
-            return Err(BackupError::damaged(&folder.chunk_path(chunk), "its rows are not whole"));
+            return Err(BackupError::damaged(&there.to_shown(), "its rows are not whole"));
         }
         (chunks, rows, bytes) = (chunks + 1, rows + line.rows, bytes + line.bytes);
     }
@@ -246,14 +252,14 @@ fn read(
 
 /// Reads every chunk of a backup, the newest one unless it is named, and compares it with its
 /// checksum.
-pub fn verify(folder: &Path, name: Option<&str>) -> Result<BackupSummary, BackupError> {
+pub fn verify(folder: &Location, name: Option<&str>) -> Result<BackupSummary, BackupError> {
     read(&BackupFolder::open(folder)?, name, |_, _, _| Ok(()))
 }
 
 /// Writes the rows of a backup, the newest one unless it is named, into a store where there is none
 /// yet. It has its name when the replacement that is returned is finished.
 pub fn restore(
-    folder: &Path,
+    folder: &Location,
     name: Option<&str>,
     to: &Path,
     cache_bytes: usize,
@@ -263,7 +269,7 @@ pub fn restore(
     let mut writer = RowWriter::new(place.new_store());
     let summary = read(&folder, name, |table, key, row| writer.put(table, key, row))?;
     let rows = writer.end()?;
-    let list = folder.list(&summary.name);
+    let list = folder.list(&summary.name).to_shown();
     if rows != summary.rows {
         let detail = format!("{rows} rows were written of {}", summary.rows);
         return Err(BackupError::damaged(&list, detail));
