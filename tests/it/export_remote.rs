@@ -295,3 +295,28 @@ fn large(storage: &Storage) {
     let error = remote::open_read("s3://bucket/large/none").err().unwrap().to_string();
     assert!(error.contains("s3://bucket/large/none: there is no such object"), "{error}");
 }
+
+#[test]
+fn a_store_is_backed_up_to_object_storage_and_back_and_one_that_breaks_off_leaves_the_one_before() {
+    let storage = Storage::start();
+    let (_web, folder) = crawled(3, &["--store", "store"]);
+    let backup = ["store", "backup", "--json", "--store", "store", "--to", "s3://bucket/b"];
+    let first = storage.run(folder.path(), &backup);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    let again: serde_json::Value =
+        serde_json::from_slice(&storage.run(folder.path(), &backup).stdout).unwrap();
+    assert_eq!(again["newChunks"], 0, "{again}");
+    let lists = || storage.names().iter().filter(|name| name.ends_with(".jsonl")).count();
+    assert_eq!(lists(), 2);
+    storage.refuse.set("PUT", 1);
+    assert!(!storage.run(folder.path(), &backup).status.success());
+    storage.refuse.set("", 0);
+    assert_eq!(lists(), 2);
+    let restore = ["store", "restore", "--from", "s3://bucket/b", "--store", "back"];
+    let restored = storage.run(folder.path(), &restore);
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    let nothing = ["store", "verify", "s3://bucket/none"];
+    let told = storage.run(folder.path(), &nothing);
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("there is no backup in s3://bucket/none"), "{told}");
+}

@@ -108,6 +108,9 @@ pub(crate) struct Crowd {
     folder: tempfile::TempDir,
     url: String,
     workers: Vec<Option<Child>>,
+    /// Of workers that have their stores elsewhere.
+    stores: String,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Crowd {
@@ -118,7 +121,13 @@ impl Crowd {
     pub(crate) fn on(nodes: &Nodes, prefix: &str, web: &Web) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
-        Self { folder, url: nodes.url(prefix), workers: Vec::new() }
+        Self {
+            folder,
+            url: nodes.url(prefix),
+            workers: Vec::new(),
+            stores: "stores".to_owned(),
+            variables: Vec::new(),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -135,7 +144,9 @@ impl Crowd {
         let log = File::create(self.path(&format!("{number}.log"))).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
         command.args(["worker", "--until-done", "--json", "-v", "--join", &self.url]);
-        command.arg("--config").arg(file).arg("--folder").arg(self.path("stores"));
+        command.arg("--config").arg(file).arg("--folder").arg(self.path(&self.stores));
+        command.arg("--texts").arg(self.path("stores").join("texts"));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if number == 0 {
             command.arg("--seeds").arg(self.path("seeds.txt"));
         }
@@ -373,4 +384,73 @@ fn the_turn_of_a_worker_that_was_killed_is_free_soon_after_its_leases() {
     crowd.wait_all();
     let found = web.web.targets(0);
     assert!(all.iter().all(|path| found.contains_key(*path)), "{found:?}");
+}
+
+/// Waits until so many backups of shards are whole.
+fn wait_for_backups(crowd: &Crowd, number: usize, count: usize) {
+    let begun = Instant::now();
+    while crowd.log(number).matches("backed up shard=").count() < count {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(number));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_disk_that_is_gone_is_restored_from_backups_and_an_old_one_gives_way() {
+    let web = web();
+    let mut config = settings(&web);
+    config.cluster.lease = Time::from_secs(2);
+    config.cluster.backup_interval = Time::from_millis(400);
+    let expected = alone(&web, &config);
+    let mut crowd = Crowd::new("backups", &web);
+    config.cluster.backup = crowd.path("backups").display().to_string();
+    crowd.stores = "one".to_owned();
+    crowd.start(&config);
+    wait_for_requests(&web, 25);
+    wait_for_backups(&crowd, 0, 16);
+    crowd.signal(0, "-KILL");
+    assert_eq!(crowd.wait(0), None);
+    // Its disk is gone; that of the next one comes to an end of its own, and the first one is back.
+    fs::rename(crowd.path("one"), crowd.path("away")).unwrap();
+    crowd.stores = "two".to_owned();
+    crowd.start(&config);
+    wait_for_requests(&web, 60);
+    assert!(crowd.log(1).contains("restored from its backup"), "{}", crowd.log(1));
+    crowd.signal(1, "-INT");
+    assert_eq!(crowd.wait(1), Some(130), "{}", crowd.log(1));
+    crowd.stores = "away".to_owned();
+    crowd.start(&config);
+    crowd.wait_all();
+    assert!(crowd.log(2).contains("restored from its backup"), "{}", crowd.log(2));
+    assert_eq!(crowd.clusters(&config), expected);
+}
+
+#[test]
+fn storage_that_refuses_in_the_middle_stops_no_crawl_and_loses_nothing() {
+    let web = web();
+    let mut config = settings(&web);
+    config.cluster.lease = Time::from_secs(2);
+    config.cluster.backup_interval = Time::from_millis(300);
+    config.cluster.backup = "s3://bucket/shards".to_owned();
+    let expected = alone(&web, &config);
+    let storage = crate::export_remote::Storage::start();
+    let mut crowd = Crowd::new("refused", &web);
+    crowd.variables = storage.variables().to_vec();
+    crowd.stores = "one".to_owned();
+    crowd.start(&config);
+    wait_for_backups(&crowd, 0, 3);
+    storage.refuse.set("PUT", 3);
+    let begun = Instant::now();
+    while !crowd.log(0).contains("shards cannot be backed up") {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(0));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    crowd.signal(0, "-KILL");
+    assert_eq!(crowd.wait(0), None);
+    fs::remove_dir_all(crowd.path("one")).unwrap();
+    storage.refuse.set("", 0);
+    crowd.stores = "two".to_owned();
+    crowd.start(&config);
+    crowd.wait_all();
+    assert_eq!(crowd.clusters(&config), expected);
 }
