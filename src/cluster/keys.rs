@@ -209,7 +209,7 @@ pub(super) fn partition_of(hash: u64) -> u64 {
 
 fn call(function: &str, base: String) -> Cmd {
     let mut call = cmd("FCALL");
-    call.arg(format!("uniqcrawl_2_{function}")).arg(1).arg(base);
+    call.arg(format!("uniqcrawl_3_{function}")).arg(1).arg(base);
     call
 }
 

@@ -1,4 +1,4 @@
-#!lua name=uniqcrawl_2
+#!lua name=uniqcrawl_3
 -- What a crawl asks of its cluster, each step atomic on one slot. Every function may be sent a second time when
 -- its answer was lost: the second call changes nothing and answers the same.
 --
@@ -357,7 +357,6 @@ local function states(keys, args)
   end)
 end
 
-<<<<<<< HEAD
 -- Steps: hash. Answers which documents of it are there: of each the number of its field, its letter and its version, 0
 -- for one that is locked.
 local function versions(keys, args)
@@ -371,7 +370,9 @@ local function versions(keys, args)
       end
     end
     return table.concat(found)
-=======
+  end)
+end
+
 -- Steps: hash. Answers how many live documents there are in it, locked ones among them.
 local function lives(keys, args)
   return each(args, 1, 1, function(base, i)
@@ -382,7 +383,6 @@ local function lives(keys, args)
       if state == 108 or state == 107 and #value > 22 then count = count + 1 end
     end
     return string.format('%d', count)
->>>>>>> e6f2d635ed4ffe02643cf66772bd757382035923
   end)
 end
 
@@ -557,7 +557,7 @@ end
 
 local function register(name, work, ...)
   redis.register_function({
-    function_name = 'uniqcrawl_2_' .. name,
+    function_name = 'uniqcrawl_3_' .. name,
     callback = work,
     flags = { 'allow-cross-slot-keys', ... },
   })
@@ -577,11 +577,8 @@ register('find', post, 'no-writes')
 register('entries', entries, 'no-writes')
 register('read', read, 'no-writes')
 register('states', states, 'no-writes')
-<<<<<<< HEAD
 register('versions', versions, 'no-writes')
-=======
 register('lives', lives, 'no-writes')
->>>>>>> e6f2d635ed4ffe02643cf66772bd757382035923
 register('unpost', unpost, 'allow-oom')
 register('withdraw', withdraw, 'allow-oom')
 register('expire', expire, 'allow-oom')

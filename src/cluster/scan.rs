@@ -77,7 +77,6 @@ impl Engine {
         Ok(numbers)
     }
 
-<<<<<<< HEAD
     /// Returns the numbers of the documents of a block that are there, with their versions; none
     /// for one that is locked. Of the partitions that `takes` names, in the order of numbers.
     pub fn versions_of_block(
@@ -103,12 +102,8 @@ impl Engine {
         Ok(versions)
     }
 
-    /// Counts all documents, those that are announced among them. Asks for 16,384 numbers at a
-    /// time.
-=======
     /// Counts all documents, without those that are merely announced. Nodes look at each: some
     /// seconds for ten million. Asks for 65,536 numbers at a time.
->>>>>>> e6f2d635ed4ffe02643cf66772bd757382035923
     pub fn count_documents(&mut self) -> Result<u64, Error> {
         let mut count = 0;
         for block in 0..=Self::block_of(self.last_number()?) {

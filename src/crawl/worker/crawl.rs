@@ -40,7 +40,7 @@ pub(super) struct ShardCrawl<'a> {
 }
 
 impl ShardCrawl<'_> {
-    pub fn run(self, crew: &Crew) -> Result<(), Error> {
+    pub(super) fn run(self, crew: &Crew) -> Result<(), Error> {
         let Some(store) = self.bring()? else { return Ok(()) };
         let result = self.crawl(crew, &store);
         // Whoever reads its links has it for a moment.
