@@ -129,6 +129,31 @@ impl Drop for Served {
     }
 }
 
+/// All who are asked count the same.
+#[track_caller]
+fn counts_are_those_of_documents(one: &Served, folder: &Path, url: &str) {
+    // What is merely announced is no document, neither here nor in what a cluster counts.
+    Nodes::shared().engine("served").announce(&[900, 901], Duration::from_mins(1)).unwrap();
+    let mut stats = get(one.address, "/v1/stats").json();
+    let end = Instant::now() + Duration::from_secs(20);
+    while stats["copies"] != 153 && Instant::now() < end {
+        // An answer is used again for a moment.
+        std::thread::sleep(Duration::from_millis(100));
+        stats = get(one.address, "/v1/stats").json();
+    }
+    assert_eq!((&stats["documents"], &stats["copies"]), (&52.into(), &153.into()), "{stats}");
+    let duplicates = stats["duplicates"].as_object().unwrap();
+    assert_eq!(duplicates.values().filter_map(Value::as_u64).sum::<u64>(), 101, "{stats}");
+    let told = json_of(folder, &["stats", "--store", url]);
+    for name in ["documents", "copies", "duplicates"] {
+        assert_eq!(told[name], stats[name], "{name}");
+    }
+    let metrics = get(one.address, "/metrics").body;
+    assert!(metrics.contains("\nuniqcrawl_documents 52\n"), "{metrics}");
+    assert!(metrics.contains("\nuniqcrawl_copies 153\n"), "{metrics}");
+    assert!(!metrics.contains("uniqcrawl_contents"), "what it does not keep is not there");
+}
+
 #[test]
 fn services_on_one_cluster_give_one_text_one_identifier() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,26 +208,7 @@ fn services_on_one_cluster_give_one_text_one_identifier() {
     for (path, status) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 200)] {
         assert_eq!(get(other.address, path).status, status, "{path}");
     }
-    // What is merely announced is no document, neither here nor in what a cluster counts.
-    Nodes::shared().engine("served").announce(&[900, 901], Duration::from_secs(60)).unwrap();
-    let mut stats = get(one.address, "/v1/stats").json();
-    let end = Instant::now() + Duration::from_secs(20);
-    while stats["copies"] != 153 && Instant::now() < end {
-        // An answer is used again for a moment.
-        std::thread::sleep(Duration::from_millis(100));
-        stats = get(one.address, "/v1/stats").json();
-    }
-    assert_eq!((&stats["documents"], &stats["copies"]), (&52.into(), &153.into()), "{stats}");
-    let duplicates = stats["duplicates"].as_object().unwrap();
-    assert_eq!(duplicates.values().filter_map(Value::as_u64).sum::<u64>(), 101, "{stats}");
-    let told = json_of(folder, &["stats", "--store", &url]);
-    for name in ["documents", "copies", "duplicates"] {
-        assert_eq!(told[name], stats[name], "{name}");
-    }
-    let metrics = get(one.address, "/metrics").body;
-    assert!(metrics.contains("\nuniqcrawl_documents 52\n"), "{metrics}");
-    assert!(metrics.contains("\nuniqcrawl_copies 153\n"), "{metrics}");
-    assert!(!metrics.contains("uniqcrawl_contents"), "what it does not keep is not there");
+    counts_are_those_of_documents(one, folder, &url);
     for path in ["/v1/documents", "/v1/articles/7", "/v1/changes"] {
         let refused = get(one.address, path);
         refused.is(501, "not_on_a_cluster");

@@ -67,7 +67,7 @@ impl Drop for Worker {
 /// Asks again until it is so.
 #[track_caller]
 fn until(what: &str, ask: impl Fn() -> Value, is_so: impl Fn(&Value) -> bool) -> Value {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     loop {
         let told = ask();
         if is_so(&told) {
@@ -82,6 +82,54 @@ fn sum(rows: &Value, name: &str) -> u64 {
     rows.as_array().unwrap().iter().map(|row| row[name].as_u64().unwrap()).sum()
 }
 
+/// How many rows the table of a part has.
+fn cells(part: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('section')].find((one) => \
+         one.querySelector('h2').textContent === '{part}').querySelectorAll('tbody tr').length"
+    )
+}
+
+#[track_caller]
+fn metrics_have_each_worker(served: &Served) {
+    let all_pages = HOSTS as u64 * (PAGES + 1);
+    let metrics = get(served.address, "/metrics").body;
+    for line in ["uniqcrawl_workers 2", "uniqcrawl_shards_held 8", "uniqcrawl_shards_idle 8"] {
+        assert!(metrics.contains(&format!("\n{line}\n")), "{line} in {metrics}");
+    }
+    let pages = metrics.lines().filter(|line| line.starts_with("uniqcrawl_worker_pages{"));
+    let pages: Vec<u64> =
+        pages.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    assert_eq!((pages.len(), pages.iter().sum::<u64>()), (2, all_pages), "{metrics}");
+}
+
+/// Opens the dashboard, and looks at all of it.
+#[track_caller]
+fn shown(served: &Served) -> Tab {
+    let tab = Tab::open("en-GB");
+    tab.go(&format!("http://{}/", served.address));
+    tab.until("document.querySelectorAll('section').length === 6");
+    for text in ["Documents", "Pages by minute", "error status", "Version", "All shards"] {
+        tab.until(&format!("document.body.textContent.includes({})", json!(text)));
+    }
+    tab.until(&format!("{} === 2", cells("Workers")));
+    tab.until(&format!("{} === {SHARDS}", cells("Shards")));
+    tab.shows("Service ready");
+    tab.shot("cluster-wide");
+    assert_eq!(tab.eval("document.querySelectorAll('#views a').length"), 1);
+    tab.size(360, 740);
+    let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    assert_eq!(tab.eval(wide), 0, "{}", tab.text());
+    tab.shot("cluster-narrow");
+    tab.size(1200, 900);
+    // A view that a cluster has no lists for is none of it.
+    tab.go(&format!("http://{}/#/charts", served.address));
+    tab.shows("There is no such view.");
+    tab.eval("document.querySelector('#main a').click()");
+    tab.until(&format!("{} === 2", cells("Workers")));
+    tab
+}
+
 #[test]
 fn what_workers_do_is_seen_in_one_view_and_a_dead_one_goes_from_it() {
     let (web, folder) = (web(), tempfile::tempdir().unwrap());
@@ -91,7 +139,7 @@ fn what_workers_do_is_seen_in_one_view_and_a_dead_one_goes_from_it() {
     config.cluster.shards = SHARDS as u32;
     config.cluster.lease = Time::from_millis(1_500);
     fs::write(folder.join("c.toml"), toml::to_string(&config).unwrap()).unwrap();
-    let join = Nodes::shared().url("crowd");
+    let join = Nodes::shared().url("shown");
     let mut workers = vec![Worker::start(folder, 0, &join, &[web.web.url(0)])];
     workers.push(Worker::start(folder, 1, &join, &[]));
     let store = format!("cluster:{join}");
@@ -130,42 +178,8 @@ fn what_workers_do_is_seen_in_one_view_and_a_dead_one_goes_from_it() {
     assert!(text.contains(first["worker"].as_str().unwrap()), "{text}");
 
     let served = Served::start(folder, &store, &[]);
-    let metrics = get(served.address, "/metrics").body;
-    for line in ["uniqcrawl_workers 2", "uniqcrawl_shards_held 8", "uniqcrawl_shards_idle 8"] {
-        assert!(metrics.contains(&format!("\n{line}\n")), "{line} in {metrics}");
-    }
-    let pages = metrics.lines().filter(|line| line.starts_with("uniqcrawl_worker_pages{"));
-    let pages: Vec<u64> =
-        pages.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-    assert_eq!((pages.len(), pages.iter().sum::<u64>()), (2, all_pages), "{metrics}");
-
-    let tab = Tab::open("en-GB");
-    tab.go(&format!("http://{}/", served.address));
-    tab.until("document.querySelectorAll('section').length === 6");
-    for text in ["Documents", "Pages by minute", "error status", "Version", "All shards"] {
-        tab.until(&format!("document.body.textContent.includes({})", json!(text)));
-    }
-    let cells = |row: &str| {
-        format!(
-            "[...document.querySelectorAll('section')].find((one) => \
-            one.querySelector('h2').textContent === '{row}').querySelectorAll('tbody tr').length"
-        )
-    };
-    tab.until(&format!("{} === 2", cells("Workers")));
-    tab.until(&format!("{} === {SHARDS}", cells("Shards")));
-    tab.shows("Service ready");
-    tab.shot("cluster-wide");
-    assert_eq!(tab.eval("document.querySelectorAll('#views a').length"), 1);
-    tab.size(360, 740);
-    let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-    assert_eq!(tab.eval(wide), 0, "{}", tab.text());
-    tab.shot("cluster-narrow");
-    tab.size(1200, 900);
-    // A view that a cluster has no lists for is none of it.
-    tab.go(&format!("http://{}/#/charts", served.address));
-    tab.shows("There is no such view.");
-    tab.eval("document.querySelector('#main a').click()");
-    tab.until(&format!("{} === 2", cells("Workers")));
+    metrics_have_each_worker(&served);
+    let tab = shown(&served);
 
     // What a dead worker told is forgotten, and the other one takes its shards.
     workers.remove(1);

@@ -101,7 +101,10 @@ impl BackupFolder {
         let folder = self.place.child("backups");
         let names = folder.names().map_err(BackupError::io(&folder.to_shown()))?;
         let lists = names.iter().filter_map(|name| name.strip_suffix(".jsonl"));
-        Ok(lists.map(str::to_owned).collect())
+        let mut lists: Vec<String> = lists.map(str::to_owned).collect();
+        // Without the ending: `T-2.jsonl` comes before `T.jsonl`.
+        lists.sort();
+        Ok(lists)
     }
 
     /// Returns a name for a backup of this moment.
