@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Clock;
-use crate::base::remote::Location;
+use crate::base::remote::{self, Location};
 use crate::corpus::rewrite;
 use crate::frontier::{Mark, mark, received};
 use crate::store::{self, BackupError, BackupOrder, Store};
 
 use super::super::Beyond as _;
-use super::Common;
 use super::shard::{Shard, lock};
+use super::{Common, WorkerConfig};
 
 /// Backups of each lease that are kept.
 const KEPT: usize = 2;
@@ -54,7 +54,16 @@ struct Newest {
 }
 
 impl ShardBackups {
-    pub(super) fn new(to: Location, every: Duration) -> Self {
+    /// Where the settings say that shards are backed up; none if they say nothing.
+    pub(super) fn of(config: &WorkerConfig) -> Result<Option<Self>, remote::Error> {
+        if config.backup.is_empty() {
+            return Ok(None);
+        }
+        let (to, every) = (Location::parse(&config.backup)?, config.backup_interval.duration());
+        Ok(Some(Self::new(to, every)))
+    }
+
+    fn new(to: Location, every: Duration) -> Self {
         let [made, failed, restored] = [(); 3].map(|()| AtomicU64::new(0));
         Self { to, every, is_failing: AtomicBool::new(false), made, failed, restored }
     }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::{Clock, Timestamp};
-use crate::base::remote::{self, Location};
+use crate::base::remote;
 use crate::base::units::Time;
 use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits, TurnOf};
 use crate::corpus::shared::{self, SharedOptions};
@@ -356,13 +356,6 @@ pub fn run(
     context: &Context,
 ) -> Result<WorkerReport, WorkerError> {
     check(plan, settings)?;
-    let backups = match plan.config.backup.as_str() {
-        "" => None,
-        to => {
-            let every = plan.config.backup_interval.duration();
-            Some(ShardBackups::new(Location::parse(to)?, every))
-        }
-    };
     let context = &Context { clock: context.clock.steady(), ..context.clone() };
     // Threads of their own tell soon that the cluster does not answer, and try again.
     let patience = plan.config.lease.duration() / 3;
@@ -391,7 +384,7 @@ pub fn run(
         limits: limits(settings, &quick, &plan.config),
         shards: Mutex::default(),
         members: Mutex::default(),
-        backups,
+        backups: ShardBackups::of(&plan.config)?,
         hands,
         wishes,
         tokens: AtomicU64::new(drawn << 24),
