@@ -182,9 +182,13 @@ pub(crate) fn links(links: u64, shards: u32, batch: u64) {
     let before = Used::now();
     let begun = Instant::now();
     fs::write(folder.path().join("go"), "").unwrap();
-    senders.iter_mut().for_each(|sender| assert!(sender.wait().unwrap().success()));
+    for sender in &mut senders {
+        assert!(sender.wait().unwrap().success());
+    }
     fs::write(folder.path().join("sent"), "").unwrap();
-    takers.iter_mut().for_each(|taker| assert!(taker.wait().unwrap().success()));
+    for taker in &mut takers {
+        assert!(taker.wait().unwrap().success());
+    }
     let seconds = begun.elapsed().as_secs_f64();
     let micros = Used::now().micros - before.micros;
     let mut sums = [0_u64; 3];

@@ -306,7 +306,7 @@ fn a_store_is_backed_up_to_object_storage_and_back_and_one_that_breaks_off_leave
     let again: serde_json::Value =
         serde_json::from_slice(&storage.run(folder.path(), &backup).stdout).unwrap();
     assert_eq!(again["newChunks"], 0, "{again}");
-    let lists = || storage.names().iter().filter(|name| name.ends_with(".jsonl")).count();
+    let lists = || storage.names().iter().filter(|name| name.contains("backups/")).count();
     assert_eq!(lists(), 2);
     storage.refuse.set("PUT", 1);
     assert!(!storage.run(folder.path(), &backup).status.success());
