@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(search.versions().unwrap(), pairs(first));
         let read = &mut |numbers: &[u64]| Ok(numbers.iter().copied().map(version).collect());
         let followed = search.follow("a corpus", &[7, 10], rest, read).unwrap();
-        assert_eq!(followed, Followed { indexed: 45, removed: 7, unreadable: 0 });
+        // The tenth was not shown before either.
+        assert_eq!(followed, Followed { indexed: 45, removed: 6, unreadable: 0 });
         assert!(search.has_followed());
         let left: Vec<u64> = all.iter().copied().filter(|n| ![7, 10].contains(n)).collect();
         assert_eq!(search.versions().unwrap(), pairs(&left));
