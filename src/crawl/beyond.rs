@@ -1,6 +1,7 @@
 //! What lies beyond the store of a crawl that is one of many: the corpus that all of them share,
 //! links to and from the others, and the right to go on. A crawl on one machine has nothing of it.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +10,14 @@ use std::time::Duration;
 use crate::corpus::clusters::Article;
 use crate::frontier::{LinksSent, Mark, SentLink, Share};
 
-/// Whether the turn of an IP address was got; if not, after which time to ask again.
-pub type Turn<'a> = Pin<Box<dyn Future<Output = Result<(), Duration>> + Send + 'a>>;
+/// A turn at an IP address, which ends when this is dropped.
+pub type HeldTurn = Box<dyn Any + Send>;
 
-/// What a crawl asks of those beyond it. Its committer calls all of it but [`Beyond::is_held`],
-/// [`Beyond::turn`] and [`Beyond::end_turn`], which are those of visitors.
+/// The turn of an IP address, or the time after which to ask again.
+pub type Turn<'a> = Pin<Box<dyn Future<Output = Result<HeldTurn, Duration>> + Send + 'a>>;
+
+/// What a crawl asks of those beyond it. Its committer calls all of it but [`Beyond::is_held`] and
+/// [`Beyond::turn`], which are those of visitors.
 pub trait Beyond: Debug + Send + Sync {
     /// Returns which hosts are those of this crawl.
     fn share(&self) -> Share;
@@ -33,9 +37,6 @@ pub trait Beyond: Debug + Send + Sync {
 
     /// Asks for the turn of an IP address, by its hash.
     fn turn(&self, address: u64) -> Turn<'_>;
-
-    /// Gives the turn back: the answer has come, or will not come.
-    fn end_turn(&self, address: u64);
 
     /// Takes what has happened in the corpus of this crawl, in the order in which it did. May wait
     /// while too much of it is under way.

@@ -58,7 +58,7 @@ use crate::web::fetch::{self, Fetcher};
 use crew::{Crew, CrewPlan, Part};
 
 pub use backups::{BackupConfig, Backups, BackupsHandle, BackupsState};
-pub use beyond::{Beyond, BeyondError, CommittedBatch, CorpusChange, News, Turn};
+pub use beyond::{Beyond, BeyondError, CommittedBatch, CorpusChange, HeldTurn, News, Turn};
 pub use running::{Begun, Crawls, Running, Totals};
 
 pub use archive::URN;

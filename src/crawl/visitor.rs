@@ -95,18 +95,16 @@ impl Visitor {
             return self.visit(lease, home, own).await;
         };
         let address = lease.address().filter(|_| lease.purpose != Purpose::Lookup);
+        // Until the answer has come, or will not come.
+        let mut _turn = None;
         if let Some(address) = address {
-            let turn = beyond.turn(address);
-            if let Err(wait) = while_held(beyond, turn).await.unwrap_or(Err(NOT_HELD)) {
-                return (VisitAnswer::Later(wait), Told::default());
+            match while_held(beyond, beyond.turn(address)).await.unwrap_or(Err(NOT_HELD)) {
+                Ok(held) => _turn = Some(held),
+                Err(wait) => return (VisitAnswer::Later(wait), Told::default()),
             }
         }
         let visit = AssertUnwindSafe(self.visit(lease, home, own)).catch_unwind();
-        let visited = while_held(beyond, visit).await;
-        if let Some(address) = address {
-            beyond.end_turn(address);
-        }
-        match visited {
+        match while_held(beyond, visit).await {
             None => (VisitAnswer::Later(NOT_HELD), Told::default()),
             Some(Ok(visited)) => visited,
             Some(Err(_)) => (VisitAnswer::Response(Err(Failure::Panicked)), Told::default()),

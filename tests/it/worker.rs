@@ -171,7 +171,8 @@ impl Crowd {
             if begun.elapsed() > Duration::from_mins(1) {
                 let _ = child.kill();
                 let _ = child.wait();
-                panic!("worker {number} does not end: {}", self.log(number));
+                let logs: Vec<String> = (0..self.workers.len()).map(|n| self.log(n)).collect();
+                panic!("worker {number} does not end: {}", logs.join("\n\n"));
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -31,10 +31,29 @@ struct Known {
     read: String,
     /// Where the last link stands that was removed from the stream.
     trimmed: String,
-    /// What was told of it.
-    quiet: bool,
+    /// What was told of it; none if nobody knows whether that has arrived.
+    quiet: Option<bool>,
     /// Up to which sequence its links have arrived at each shard.
     sent: BTreeMap<u32, u64>,
+}
+
+impl Known {
+    /// Tells whether the shard has nothing to do.
+    fn tell(
+        &mut self,
+        engine: &mut Engine,
+        shard: &Shard,
+        worker: &str,
+        quiet: bool,
+    ) -> Result<(), Error> {
+        if self.quiet != Some(quiet) {
+            self.quiet = None;
+            if engine.tell_quiet(shard.lease, worker, quiet)? {
+                self.quiet = Some(quiet);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What stops one round.
@@ -99,8 +118,9 @@ fn round(
             if !engine.trim_links(shard.lease, &common.worker, &trimmed)? {
                 continue;
             }
-            let sent = BTreeMap::new();
-            known.insert(shard.number(), Known { fence, read, trimmed, quiet: false, sent });
+            // Whoever takes a shard says by it that there is something to do.
+            let (quiet, sent) = (Some(false), BTreeMap::new());
+            known.insert(shard.number(), Known { fence, read, trimmed, quiet, sent });
         }
     }
     let mut carried = false;
@@ -218,10 +238,7 @@ fn read(
             continue;
         };
         // It is busy from now on, and says so before anything leaves the stream.
-        if known.quiet {
-            engine.tell_quiet(shard.lease, &common.worker, false)?;
-            known.quiet = false;
-        }
+        known.tell(engine, shard, &common.worker, false)?;
         let mut links = Vec::new();
         for link in &found.links {
             match SentLink::decode(link) {
@@ -254,8 +271,5 @@ fn tell(
         && known.read == known.trimmed
         && !shard.has_links.load(Ordering::SeqCst)
         && shard.links_are_out.load(Ordering::SeqCst);
-    if quiet != known.quiet && engine.tell_quiet(shard.lease, &common.worker, quiet)? {
-        known.quiet = quiet;
-    }
-    Ok(())
+    Ok(known.tell(engine, shard, &common.worker, quiet)?)
 }

@@ -1,20 +1,22 @@
 //! A shard that a worker holds, as its committer and visitors see it.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Timestamp;
-use crate::cluster::{ShardLease, TurnAnswer, TurnOf};
+use crate::cluster::{ShardLease, TurnOf};
 use crate::frontier::{LinksSent, Mark, SentLink, Share};
 use crate::store::Store;
 
-use super::super::{Beyond, BeyondError, CommittedBatch, CorpusChange, Live, News, Stop, Turn};
+use super::super::{
+    Beyond, BeyondError, CommittedBatch, CorpusChange, HeldTurn, Live, News, Stop, Turn,
+};
 use super::Common;
 use super::corpus::Handed;
-use super::turns::Wish;
+use super::turns::{self, Wish};
 
 /// Links that are offered in one transaction at most.
 const OFFERED_MAX: usize = 2_000;
@@ -43,8 +45,6 @@ pub(super) struct Shard {
     links: Mutex<Links>,
     /// More hosts link to these copies.
     risen: Mutex<BTreeMap<String, u64>>,
-    /// Turns that its requests have.
-    turns: Mutex<HashMap<u64, Vec<TurnOf>>>,
     /// Its store, once it is open.
     pub store: Mutex<Option<Arc<Store>>>,
     /// Batches of this lease.
@@ -110,7 +110,6 @@ impl Shard {
             links_are_out: AtomicBool::new(false),
             links: Mutex::default(),
             risen: Mutex::default(),
-            turns: Mutex::default(),
             store: Mutex::default(),
             batches: AtomicU64::new(0),
             backing_up: Mutex::default(),
@@ -256,22 +255,9 @@ impl Beyond for Shard {
             let turn = TurnOf { address, token: self.common.token(), shard: self.number() };
             let (got, answer) = tokio::sync::oneshot::channel();
             self.common.wish(Wish::Take(turn, got));
-            match answer.await {
-                Ok(TurnAnswer::Got) => {
-                    lock(&self.turns).entry(address).or_default().push(turn);
-                    Ok(())
-                }
-                Ok(TurnAnswer::After(wait)) => Err(wait),
-                Err(_) => Err(Duration::from_secs(1)),
-            }
+            let held = answer.await.unwrap_or(Err(turns::UNKNOWN))?;
+            Ok(Box::new(held) as HeldTurn)
         })
-    }
-
-    fn end_turn(&self, address: u64) {
-        let turn = lock(&self.turns).get_mut(&address).and_then(Vec::pop);
-        if let Some(turn) = turn {
-            self.common.wish(Wish::End(turn));
-        }
     }
 
     fn hand_over(&self, change: CorpusChange) {

@@ -1,6 +1,6 @@
 //! The thread that asks for turns at IP addresses: those of many requests at a time.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -14,15 +14,30 @@ use super::shard::lock;
 const TOGETHER: usize = 512;
 
 /// Wait of a request whose turn cannot be asked for.
-const UNKNOWN: Duration = Duration::from_secs(1);
+pub(super) const UNKNOWN: Duration = Duration::from_secs(1);
 
 /// What a request wants.
 #[derive(Debug)]
 pub(super) enum Wish {
-    /// A turn.
-    Take(TurnOf, oneshot::Sender<TurnAnswer>),
+    /// A turn, or the time after which to ask again.
+    Take(TurnOf, oneshot::Sender<Result<Held, Duration>>),
     /// To give it back.
     End(TurnOf),
+}
+
+/// A turn that was got. It is given back wherever this ends: also on its way to a request that does
+/// not wait any more.
+#[derive(Debug)]
+pub(super) struct Held {
+    turn: TurnOf,
+    wishes: Sender<Wish>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Nobody hears it after the end of the worker: then it ends by itself.
+        let _ = self.wishes.send(Wish::End(self.turn));
+    }
 }
 
 /// Asks until the worker is over.
@@ -71,28 +86,26 @@ fn ask(
     }
     let asked = asked.and_then(|engine| {
         engine.end_turns(&ends, common.limits)?;
-        let answers = engine.take_turns(&takes, common.limits)?;
-        Ok((engine, answers))
+        engine.take_turns(&takes, common.limits)
     });
-    let (engine, answers) = match asked {
+    let answers = match asked {
         Ok(asked) => asked,
         Err(error) => {
             for got in waiting {
                 // A request that does not wait any more needs no answer.
-                let _ = got.send(TurnAnswer::After(UNKNOWN));
+                let _ = got.send(Err(UNKNOWN));
             }
             return Err(error);
         }
     };
-    let mut unwanted = Vec::new();
     for ((turn, got), answer) in takes.into_iter().zip(waiting).zip(answers) {
-        if answer == TurnAnswer::Got {
-            lock(&common.turns).insert(turn.token, turn);
-        }
-        if got.send(answer).is_err() && answer == TurnAnswer::Got {
-            lock(&common.turns).remove(&turn.token);
-            unwanted.push(turn);
-        }
+        let _ = got.send(match answer {
+            TurnAnswer::Got => {
+                lock(&common.turns).insert(turn.token, turn);
+                Ok(Held { turn, wishes: common.wishes.clone() })
+            }
+            TurnAnswer::After(wait) => Err(wait),
+        });
     }
-    engine.end_turns(&unwanted, common.limits)
+    Ok(())
 }
