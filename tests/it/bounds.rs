@@ -142,10 +142,10 @@ fn tags_and_text_without_measure_are_read() {
     let script = "<script>var a = '<div><div>';</script>".repeat(100_000);
     assert_eq!(read(format!("{script}<p>words").as_bytes()).text, "words");
     for raw in ["script", "style", "textarea", "title", "plaintext", "xmp", "noscript", "iframe"] {
-        read(format!("<p>before<{raw}>{}", "x <b> </".repeat(500_000)).as_bytes());
+        read(format!("<p>before<{raw}>{}", "x <b> </".repeat(100_000)).as_bytes());
     }
     for odd in ["<", "</", "<?", "<!-", "&", "&not", "<!---->", "<!DOCTYPE ", "\0", "<br>"] {
-        read(odd.repeat((2 << 20) / odd.len()).as_bytes());
+        read(odd.repeat((512 << 10) / odd.len()).as_bytes());
     }
     let large = read("<p>words and words</p>\n".repeat((50 << 20) / 23).as_bytes());
     assert!(large.cut.is_some() && large.text.len() <= 4 << 20);

@@ -208,7 +208,7 @@ fn pages_of_sites(count: u64) -> Vec<Value> {
 #[test]
 fn what_has_no_room_in_memory_goes_to_the_disk_and_nothing_else_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let input = write(folder.path(), "in.jsonl", &pages_of_sites(2_500));
+    let input = write(folder.path(), "in.jsonl", &pages_of_sites(1_200));
     for preset in [Preset::Balanced, Preset::Seeds, Preset::Loose] {
         let run = |memory: usize, name: &str| {
             let out = folder.path().join(format!("{preset}-{name}"));

@@ -16,9 +16,9 @@ use crate::support::{crawl, prose};
 /// files of lines and in pages.
 fn write_inputs(folder: &Path) {
     fs::create_dir(folder.join("in")).unwrap();
-    for (name, first) in [("a.jsonl", 0), ("b.jsonl", 2_500)] {
+    for (name, first) in [("a.jsonl", 0), ("b.jsonl", 1_500)] {
         let mut lines = String::new();
-        for number in first..first + 2_500_u64 {
+        for number in first..first + 1_500_u64 {
             let mut text = prose(number / 3 * 2, 50);
             if number % 3 == 1 {
                 text.push_str(" One more line, to somebody@example.org.");
@@ -93,7 +93,7 @@ fn a_dedup_that_is_killed_again_and_again_goes_on_and_is_that_of_one_that_was_no
         let moved = String::from_utf8_lossy(&done.stderr).contains("no more room in memory");
         assert_eq!(moved, name == "disk");
         let mut kills = 0;
-        for _ in 0..10 {
+        for _ in 0..7 {
             moment = moment.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             let share = f64::from((moment >> 16) % 100) / 100.0;
             let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))

@@ -173,7 +173,7 @@ impl Indexed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 200, ..Default::default() })]
 
     #[test]
     fn it_finds_what_a_list_of_all_contents_finds(

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use uniqcrawl::store::{META, Store, Update as _};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::memory::peak;
 
@@ -24,10 +23,12 @@ fn make(folder: &Path) {
     let store = Store::open_or_create(folder, 16 << 20).unwrap();
     for first in (0..ROWS).step_by(10_000) {
         let mut batch = store.begin().unwrap();
+        let (mut state, mut noise) = (first, vec![0_u8; 2_048]);
         for number in first..(first + 10_000).min(ROWS) {
-            let noise = (0..128).map(|at| xxh3_64(&[number, at].map(u64::to_le_bytes).concat()));
-            let noise: String = noise.map(|word| format!("{word:016x}")).collect();
-            let noise = noise.into_bytes();
+            noise.iter_mut().for_each(|byte| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number);
+                *byte = b'a' + (state >> 60) as u8;
+            });
             batch.put(META, format!("noise {number:08}").as_str(), &noise).unwrap();
         }
         batch.commit().unwrap();

@@ -59,7 +59,7 @@ fn a_crawl_that_is_killed_again_and_again_keeps_each_exchange_once() {
     fs::write(folder.join("seeds.txt"), seeds.join("\n")).unwrap();
     assert!(start(folder, "whole").wait().unwrap().success());
     let mut moment = std::process::id();
-    for _ in 0..8 {
+    for _ in 0..5 {
         moment = moment.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         let mut child = start(folder, "killed");
         std::thread::sleep(Duration::from_millis(u64::from(moment >> 16) % 500 + 20));
