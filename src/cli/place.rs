@@ -151,8 +151,9 @@ pub(crate) struct SharedStoreArg {
     /// Folder of the store, or the cluster that has it: `cluster:redis://HOST:PORT[,...][/PREFIX]`
     #[arg(long, value_name = "STORE", default_value = "store", value_parser = store_name())]
     pub store: StoreName,
-    /// Folder of the texts of a cluster, if it is not the one that was named first
-    #[arg(long, value_name = "DIR")]
+    /// Place of the texts of a cluster (a folder, s3://, gs:// or az://), if it is not the one that
+    /// was named first
+    #[arg(long, value_name = "PLACE")]
     pub texts: Option<PathBuf>,
 }
 

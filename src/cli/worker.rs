@@ -42,8 +42,9 @@ pub(crate) struct WorkerArgs {
     /// of each other
     #[arg(long, value_name = "DIR", default_value = "worker")]
     pub folder: PathBuf,
-    /// Folder of texts, on a volume that all workers see; by default `texts` below --folder
-    #[arg(long, value_name = "DIR")]
+    /// Folder of texts, on a volume that all workers see, or s3://, gs:// or az://; by default
+    /// `texts` below --folder
+    #[arg(long, value_name = "PLACE")]
     pub texts: Option<PathBuf>,
     /// Back shards up there while they are crawled, and restore those whose store is gone or older:
     /// a folder, s3://, gs:// or az://

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::dedup::{Corpus, Popularity};
 use uniqcrawl::corpus::documents::copies_of;
-use uniqcrawl::corpus::shared::{SharedCorpus, SharedDocument, SharedOptions};
+use uniqcrawl::corpus::shared::{SentArticle, SharedCorpus, SharedDocument, SharedOptions};
 use uniqcrawl::corpus::tables::DOCUMENTS;
 use uniqcrawl::neardup::Config;
 use uniqcrawl::store::View as _;
@@ -227,6 +227,35 @@ fn take(kept: &mut dyn Kept, number: usize, step: &Step, expected: &mut BTreeSet
         }
         Step::LookAgain => kept.look_again(),
     }
+}
+
+/// Pages of one site often have one title, which is a key of all of them.
+#[test]
+fn articles_that_come_together_are_placed_as_one_after_the_other_and_do_not_wait_in_line() {
+    let page = |number: u64| {
+        let url = format!("http://s{}.example/{number}", number % 12);
+        Came::new(&url, "One title", &prose(number % 40 + 1, 80))
+    };
+    // One of them comes twice.
+    let pages: Vec<Came> = (0..64).map(page).chain([page(7)]).collect();
+    let articles: Vec<_> =
+        pages.iter().map(|page| page.article(&Fingerprinter::default())).collect();
+    let sent: Vec<_> = articles.iter().map(|article| SentArticle { article, links: 0 }).collect();
+    let texts = tempfile::tempdir().unwrap();
+    let new = |name: &str| open(&Nodes::shared().url(&prefix(name)), texts.path(), OPTIONS);
+    let (mut together, mut apart) = (new("together"), new("apart"));
+    let before = together.traffic().round_trips;
+    let placed = together.place_all(&sent).unwrap();
+    let trips = together.traffic().round_trips - before;
+    assert!(trips < 60, "{trips} round trips");
+    for (number, article) in articles.iter().enumerate() {
+        Corpus::place(&mut apart, article, 0).unwrap();
+        let document = together.find_url(&article.address).unwrap();
+        assert_eq!(document, Some(placed[number].document), "{}", article.address);
+    }
+    let all = documents(&together);
+    assert_eq!(all.len(), 40);
+    assert_eq!(in_clusters(&all), in_clusters(&documents(&apart)));
 }
 
 proptest! {

@@ -11,6 +11,7 @@ use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
 use uniqcrawl::corpus::shared::{SharedCorpus, SharedOptions};
 use uniqcrawl::localweb::{Page, SeenRequest, Site};
+use uniqcrawl::store::Store;
 use uniqcrawl::urls::ScopeKind;
 
 use crate::cluster::Nodes;
@@ -110,6 +111,8 @@ pub(crate) struct Crowd {
     workers: Vec<Option<Child>>,
     /// Of workers that have their stores elsewhere.
     stores: String,
+    /// Where texts are, if not beside the first stores.
+    texts: Option<&'static str>,
     variables: Vec<(&'static str, String)>,
 }
 
@@ -126,6 +129,7 @@ impl Crowd {
             url: nodes.url(prefix),
             workers: Vec::new(),
             stores: "stores".to_owned(),
+            texts: None,
             variables: Vec::new(),
         }
     }
@@ -145,7 +149,8 @@ impl Crowd {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
         command.args(["worker", "--until-done", "--json", "-v", "--join", &self.url]);
         command.arg("--config").arg(file).arg("--folder").arg(self.path(&self.stores));
-        command.arg("--texts").arg(self.path("stores").join("texts"));
+        let texts = self.path("stores").join("texts");
+        command.arg("--texts").arg(self.texts.map_or(texts, PathBuf::from));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if number == 0 {
             command.arg("--seeds").arg(self.path("seeds.txt"));
@@ -454,4 +459,38 @@ fn storage_that_refuses_in_the_middle_stops_no_crawl_and_loses_nothing() {
     crowd.start(&config);
     crowd.wait_all();
     assert_eq!(crowd.clusters(&config), expected);
+}
+
+#[test]
+fn texts_are_in_object_storage_whatever_it_refuses_and_whoever_dies() {
+    let web = web();
+    let mut config = settings(&web);
+    config.cluster.lease = Time::from_secs(2);
+    let expected = alone(&web, &config);
+    let storage = crate::export_remote::Storage::start();
+    let mut crowd = Crowd::new("objects", &web);
+    crowd.variables = storage.variables().to_vec();
+    crowd.texts = Some("s3://bucket/texts");
+    (0..2).for_each(|_| crowd.start(&config));
+    wait_for_requests(&web, 20);
+    storage.refuse.set("PUT", 1);
+    let begun = Instant::now();
+    while !crowd.log(0).contains("pages wait until they can be stored") {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(0));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    crowd.signal(1, "-KILL");
+    assert_eq!(crowd.wait(1), None);
+    storage.refuse.set("", 0);
+    crowd.wait_all();
+    assert_polite(&web);
+    // All of it is read back, and compared by checksums.
+    let cluster = format!("cluster:{}", crowd.url);
+    let out = storage.run(crowd.folder.path(), &["store", "copy", &cluster, "copied"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let copied = Store::open_to_read(&crowd.path("copied"), 1 << 20).unwrap();
+    assert_eq!(crate::support::clusters(&copied), expected);
+    let names = storage.names();
+    assert!(names.iter().any(|name| name.starts_with("texts/")), "{names:?}");
+    assert!(!crowd.path("stores").join("texts").exists());
 }

@@ -1,34 +1,33 @@
 //! Objects on a server, behind calls that wait.
 
+mod upload;
+
 use std::fmt;
 use std::future::Future;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, GetOptions, GetRange, MultipartUpload, ObjectStore, ObjectStoreExt as _,
-    PutPayload, RetryConfig,
+    ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, RetryConfig,
 };
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
 use url::Url;
 
 use super::Error;
 
-/// Bytes of a part of an upload. Servers take parts from 5 MiB on; some want all of one length.
-const PART_BYTES: usize = 8 << 20;
-
-/// Parts that an object may have. Source: Amazon S3, multipart upload limits.
-const PARTS_MAX: usize = 10_000;
+pub use upload::Upload;
 
 /// Bytes that are asked for at a time.
 const READ_BYTES: u64 = 8 << 20;
+
+/// Objects that are asked for at a time.
+const TOGETHER: usize = 16;
 
 /// How often a request is sent again, and for how long: a server that is busy gets time, one that
 /// is not there is told soon.
@@ -151,6 +150,35 @@ impl Objects {
         Ok(ObjectReader { from, tag, bytes: meta.size, at: 0, held: Vec::new(), held_at: 0 })
     }
 
+    /// Reads the whole object.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub fn get(&self) -> Result<Vec<u8>, Error> {
+        let got = self.wait(async { self.store.get(&self.path).await?.bytes().await });
+        got.map(|bytes| bytes.to_vec())
+    }
+
+    /// Reads whole objects, several at a time.
+    #[must_use]
+    pub fn get_all(all: &[Self]) -> Vec<Result<Vec<u8>, Error>> {
+        let Some(Self { url, .. }) = all.first() else { return Vec::new() };
+        let runtime = match runtime(url) {
+            Ok(runtime) => runtime,
+            Err(_) => return all.iter().map(Self::get).collect(),
+        };
+        let each = |one: &Self| {
+            let one = one.clone();
+            async move {
+                let got = async { one.store.get(&one.path).await?.bytes().await };
+                got.await.map(|bytes| bytes.to_vec()).map_err(|error| one.error(&error))
+            }
+        };
+        let all = futures_util::stream::iter(all.iter().map(each));
+        runtime.block_on(all.buffered(TOGETHER).collect())
+    }
+
     /// Returns the objects below, in the order of their names, each with its length.
     ///
     /// # Errors
@@ -216,8 +244,7 @@ impl Objects {
     /// Begins to write the object.
     #[must_use]
     pub fn write(&self) -> Upload {
-        let to = self.clone();
-        Upload { to, buffer: Vec::new(), parts: None, under_way: None, sent: 0 }
+        Upload::new(self.clone())
     }
 }
 
@@ -402,110 +429,6 @@ impl Seek for ObjectReader {
         let before = || io::Error::new(io::ErrorKind::InvalidInput, "a place before the start");
         self.at = at.ok_or_else(before)?;
         Ok(self.at)
-    }
-}
-
-/// An object that is written: one part goes out while the next one is filled. It is there when
-/// [`Upload::finish`] has returned; one that is dropped before leaves nothing.
-pub struct Upload {
-    to: Objects,
-    buffer: Vec<u8>,
-    parts: Option<Box<dyn MultipartUpload>>,
-    under_way: Option<JoinHandle<Result<(), object_store::Error>>>,
-    sent: usize,
-}
-
-impl fmt::Debug for Upload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upload").field("to", &self.to).finish_non_exhaustive()
-    }
-}
-
-impl Upload {
-    /// Waits for the part that is under way.
-    fn settle(&mut self) -> Result<(), Error> {
-        let Some(part) = self.under_way.take() else { return Ok(()) };
-        let sent = runtime(&self.to.url)?.block_on(part);
-        let sent = sent.map_err(|error| Error {
-            url: self.to.to_string(),
-            detail: format!("a part was not sent: {error}"),
-            is_usage: false,
-        })?;
-        sent.map_err(|error| self.to.error(&error))
-    }
-
-    /// Sends what is held as a part.
-    fn send(&mut self) -> Result<(), Error> {
-        self.settle()?;
-        if self.sent == PARTS_MAX {
-            let detail = format!("it would have more than {PARTS_MAX} parts: write smaller files");
-            return Err(Error { url: self.to.to_string(), detail, is_usage: false });
-        }
-        let Objects { store, path, .. } = &self.to;
-        let parts = match &mut self.parts {
-            Some(parts) => parts,
-            none => none.insert(self.to.wait(store.put_multipart(path))?),
-        };
-        let part = parts.put_part(PutPayload::from(std::mem::take(&mut self.buffer)));
-        self.under_way = Some(runtime(&self.to.url)?.spawn(part));
-        self.sent += 1;
-        Ok(())
-    }
-
-    /// Writes the rest, and gives the object its name.
-    ///
-    /// # Errors
-    ///
-    /// What the server says. The object is then as it was before.
-    pub fn finish(mut self) -> Result<(), Error> {
-        if self.parts.is_none() {
-            let all = PutPayload::from(std::mem::take(&mut self.buffer));
-            self.to.wait(self.to.store.put(&self.to.path, all))?;
-            return Ok(());
-        }
-        if !self.buffer.is_empty() {
-            self.send()?;
-        }
-        self.settle()?;
-        let Some(mut parts) = self.parts.take() else { return Ok(()) };
-        let done = self.to.wait(parts.complete());
-        if done.is_err() {
-            // What is left of it on the server is nobody's any more.
-            self.parts = Some(parts);
-        }
-        done.map(drop)
-    }
-}
-
-impl Write for Upload {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.buffer.capacity() == 0 {
-            self.buffer.reserve_exact(PART_BYTES);
-        }
-        let some = bytes.len().min(PART_BYTES - self.buffer.len());
-        self.buffer.extend_from_slice(&bytes[..some]);
-        if self.buffer.len() == PART_BYTES {
-            self.send()?;
-        }
-        Ok(some)
-    }
-
-    /// What fills no part waits for more.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        if let Some(part) = self.under_way.take() {
-            part.abort();
-        }
-        if let Some(mut parts) = self.parts.take()
-            && let Err(error) = self.to.wait(parts.abort())
-        {
-            tracing::warn!(%error, "parts of an upload are left on the server");
-        }
     }
 }
 

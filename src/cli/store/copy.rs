@@ -31,12 +31,12 @@ pub(crate) struct CopyArgs {
     /// The store that gets them: a new one, or one in which some of them are; it may have no others
     #[arg(value_name = "TO", value_parser = store_name())]
     pub to: StoreName,
-    /// Folder of the texts of the cluster that is begun, which all workers see; of one that is
-    /// there, if it is not the one that was named first
-    #[arg(long, value_name = "DIR")]
+    /// Place of the texts of the cluster that is begun: a folder that all workers see, s3://, gs://
+    /// or az://; of one that is there, if it is not the one that was named first
+    #[arg(long, value_name = "PLACE")]
     pub texts: Option<PathBuf>,
-    /// Folder of the texts of the cluster that is read, if both stores are in clusters
-    #[arg(long, value_name = "DIR")]
+    /// Place of the texts of the cluster that is read, if both stores are in clusters
+    #[arg(long, value_name = "PLACE")]
     pub from_texts: Option<PathBuf>,
     /// Documents that are expected at least in a cluster that is begun: keys of so many have room
     /// as the first ones come, others as they come [default: 1]

@@ -29,7 +29,8 @@ use super::{
 const TOGETHER: usize = 64;
 
 /// Takes the documents of `inputs` (`-` is standard input) into a cluster. What is no document is
-/// listed beside the texts of this process, in `import-rejected.jsonl` and `import-filtered.jsonl`.
+/// listed in the [own folder](SharedCorpus::own_folder) of this process, in `import-rejected.jsonl`
+/// and `import-filtered.jsonl`.
 ///
 /// # Errors
 ///

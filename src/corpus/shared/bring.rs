@@ -39,7 +39,13 @@ impl SharedCorpus {
     pub fn bring(&self, all: &[WholeDocument]) -> Result<(), Error> {
         let mut left: Vec<&WholeDocument> = all.iter().collect();
         for _ in 0..TRIES_MAX {
+            let before = left.len();
             left = self.bring_once(left)?;
+            if left.len() == before {
+                let mut pace = self.pace.get();
+                pace.was_late(1);
+                self.pace.set(pace);
+            }
             self.send_counts()?;
             if left.is_empty() {
                 return Ok(());
@@ -63,7 +69,7 @@ impl SharedCorpus {
         };
         let engine = &mut *self.engine.borrow_mut();
         // A number may turn out to be that of somebody else.
-        let mut free = engine.announce(&numbers, self.span)?.into_iter();
+        let mut free = engine.announce(&numbers, self.pace.get().span)?.into_iter();
         let mut taken = Vec::new();
         let (coming, all): (Vec<Coming>, Vec<&WholeDocument>) = coming
             .into_iter()
@@ -93,7 +99,7 @@ impl SharedCorpus {
                 break;
             }
             let numbers: Vec<u64> = again.iter().map(|at| coming[*at].number).collect();
-            engine.renew(&numbers, self.span)?;
+            engine.renew(&numbers, self.pace.get().span)?;
             let writes = again.iter().map(|at| write(&coming[*at])).collect();
             for (at, one) in again.into_iter().zip(engine.settle(writes)?) {
                 settled[at] = one;

@@ -1,9 +1,10 @@
 //! Changes by the rules: announced, looked for, judged, written, and tried again where somebody
 //! else was faster. Many at a time, so that few round trips do for all.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::cluster::{Look, Posting};
 use crate::corpus::clusters::Article;
@@ -13,7 +14,7 @@ use crate::store;
 use super::commit::{Outcome, Plan, makes};
 use super::keys::SharedKeys;
 use super::postings::id_of;
-use super::unit::Unit;
+use super::unit::{Peers, Unit};
 use super::{Error, SharedCorpus};
 
 /// Wait for an article of another worker, and before what somebody else has written is read again.
@@ -22,6 +23,39 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Times that a change is tried while others write the same, or are waited for.
 const TRIES_MAX: u32 = 1_000;
+
+/// The longest time that an article gets to be decided.
+const SPAN_MAX: Duration = Duration::from_secs(80);
+
+/// How much is done at a time, and how long others wait for it. Where that is not enough, as on a
+/// machine that is busy with other things, less is done at a time, and a single article gets
+/// longer: what is late is never done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace {
+    pub together: usize,
+    pub span: Duration,
+}
+
+impl Pace {
+    pub(super) fn new(span: Duration) -> Self {
+        Self { together: usize::MAX, span }
+    }
+
+    /// Something of so many came late.
+    pub(super) fn was_late(&mut self, tried: usize) {
+        match tried {
+            0 | 1 => self.span = (self.span * 2).min(SPAN_MAX),
+            _ => self.together = tried / 2,
+        }
+    }
+
+    /// So many were done in time.
+    fn was_in_time(&mut self, tried: usize, took: Duration) {
+        if tried >= self.together && took < self.span / 4 {
+            self.together = self.together.saturating_mul(2);
+        }
+    }
+}
 
 /// The rules, on documents of the cluster.
 pub(super) type SharedPlacer<'a, 'u> = Placer<'a, Unit<'u>, SharedKeys>;
@@ -63,7 +97,9 @@ impl SharedCorpus {
                 return Ok(tasks.into_iter().filter_map(|task| task.done).collect());
             }
             let before = left.len();
+            let later = left.split_off(self.pace.get().together.min(before));
             left = self.round(&mut tasks, &left, work)?;
+            left.extend(later);
             if left.len() < before {
                 wait = WAIT;
             } else if !left.is_empty() {
@@ -75,16 +111,20 @@ impl SharedCorpus {
         Err(Error::Busy(late.map(|article| article.address.clone())))
     }
 
-    /// Tries all tasks that are left once. Returns those that must be tried again.
+    /// Tries some tasks once. Returns those that must be tried again.
     fn round<R>(
         &self,
         tasks: &mut [Task<'_, R>],
         left: &[usize],
         work: &mut dyn FnMut(usize, &mut SharedPlacer<'_, '_>) -> Result<R, store::Error>,
     ) -> Result<Vec<usize>, Error> {
+        let begun = Instant::now();
         let keys = self.announce(tasks, left)?;
         let number = |at: usize| tasks[at].announced.as_ref().map(|announced| announced.number);
-        let mut units: Vec<Unit<'_>> = left.iter().map(|at| Unit::new(self, number(*at))).collect();
+        let numbers = left.iter().filter_map(|at| number(*at)).collect();
+        let peers = RefCell::new(Peers { numbers, ..Peers::default() });
+        let unit = |at: &usize| Unit::among(self, number(*at), &peers);
+        let mut units: Vec<Unit<'_>> = left.iter().map(unit).collect();
         for ((at, unit), keys) in left.iter().zip(&mut units).zip(&keys) {
             if let Some(article) = tasks[*at].article {
                 let id = id_of(article);
@@ -94,16 +134,42 @@ impl SharedCorpus {
         self.preload(tasks, left, &keys, &units)?;
         let (mut tried, mut done) = (Vec::new(), Vec::new());
         let (config, now) = (&self.config, self.now());
+        let mut urls = HashSet::new();
         for ((at, unit), keys) in left.iter().copied().zip(&mut units).zip(&keys) {
             let result = work(at, &mut Placer { batch: unit, index: keys, config, now })?;
-            if !unit.waits() {
-                tried.push(Tried { at, plan: self.plan(unit, number(at))? });
-                done.push((result, unit.counts()));
+            let is_second = tasks[at].article.is_some_and(|one| !urls.insert(&one.address));
+            if is_second || unit.waits() || unit.changes_peer()? {
+                continue;
             }
+            let plan = self.plan(unit, number(at))?;
+            if let Some(number) = number(at) {
+                let rows =
+                    if makes(&plan, number) { unit.rows_of_document(number) } else { Vec::new() };
+                peers.borrow_mut().judged.insert(number, rows);
+            }
+            tried.push(Tried { at, plan });
+            done.push((result, unit.counts()));
         }
         let announced: Vec<Option<&Announced>> =
             tried.iter().map(|one| tasks[one.at].announced.as_ref()).collect();
         let outcomes = self.carry_out(&tried, &announced)?;
+        let came = |of: Outcome| outcomes.iter().filter(|one| **one == of).count();
+        tracing::trace!(
+            left = left.len(),
+            tried = outcomes.len(),
+            written = came(Outcome::Written),
+            conflicts = came(Outcome::Conflict),
+            marked = came(Outcome::Marked),
+            late = came(Outcome::Late),
+            took = ?begun.elapsed(),
+            "round"
+        );
+        let mut pace = self.pace.get();
+        match outcomes.contains(&Outcome::Late) {
+            true => pace.was_late(left.len()),
+            false => pace.was_in_time(left.len(), begun.elapsed()),
+        }
+        self.pace.set(pace);
         let mut over = Vec::new();
         for ((Tried { at, plan }, outcome), (result, counts)) in
             tried.into_iter().zip(outcomes).zip(done)
@@ -170,7 +236,7 @@ impl SharedCorpus {
             return Ok(false);
         }
         let numbers: Vec<u64> = new.iter().map(|(_, number)| *number).collect();
-        let free = engine.announce(&numbers, self.span)?;
+        let free = engine.announce(&numbers, self.pace.get().span)?;
         for ((at, number), _) in new.into_iter().zip(free).filter(|(_, is_free)| *is_free) {
             let task = &mut tasks[at];
             task.announced = task.article.map(|article| Announced {
@@ -193,7 +259,7 @@ impl SharedCorpus {
         if numbers.is_empty() {
             return Ok(());
         }
-        let pending = self.engine.borrow_mut().renew(&numbers, self.span)?;
+        let pending = self.engine.borrow_mut().renew(&numbers, self.pace.get().span)?;
         let mut over = Vec::new();
         for (at, pending) in known.into_iter().zip(pending) {
             over.extend(tasks[at].announced.take_if(|_| !pending));
@@ -223,6 +289,7 @@ impl SharedCorpus {
             return Ok(());
         }
         let found = self.engine.borrow_mut().look_unlocked(&looks)?;
+        self.fetch_records(&found)?;
         let mut found = looks.into_iter().zip(found);
         for (count, unit) in counts.into_iter().zip(units) {
             found.by_ref().take(count).try_for_each(|(look, found)| unit.take_in(look, found))?;
@@ -243,5 +310,25 @@ impl SharedCorpus {
         engine.withdraw(&numbers)?;
         tracing::trace!("withdrawn");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_late_is_done_in_smaller_parts_and_a_single_article_gets_longer() {
+        let mut pace = Pace::new(Duration::from_secs(5));
+        pace.was_late(100);
+        assert_eq!(pace.together, 50);
+        (0..10).for_each(|_| pace.was_late(pace.together));
+        assert_eq!((pace.together, pace.span), (1, SPAN_MAX));
+        pace.was_in_time(1, Duration::from_secs(20));
+        assert_eq!(pace.together, 1, "that was nearly too long");
+        (0..3).for_each(|_| pace.was_in_time(pace.together, Duration::from_secs(1)));
+        assert_eq!(pace.together, 8);
+        pace.was_in_time(4, Duration::from_secs(1));
+        assert_eq!(pace.together, 8, "there was no more to do");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cluster::{Change, Posting, Settled, Table, Version, Write, Written};
+use crate::cluster::{Change, Found, Posting, Settled, Table, Version, Write, Written};
 use crate::store::{Error, Name};
 
 use super::SharedCorpus;
@@ -157,6 +157,17 @@ impl SharedCorpus {
             engine.unpost(&self.buckets, &removed)?;
         }
         Ok(outcomes)
+    }
+
+    /// Gets the records of rows that are read next.
+    pub(super) fn fetch_records(&self, found: &[Found]) -> Result<(), Error> {
+        let mut places = Vec::new();
+        for one in found {
+            if let Found::Live(live) = one {
+                places.push(record_place(&live.row)?);
+            }
+        }
+        Ok(self.texts.borrow_mut().fetch_records(&places)?)
     }
 
     /// Reads all rows of a document, as far as the cluster does not have them from its record.

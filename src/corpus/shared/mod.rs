@@ -1,4 +1,5 @@
-//! The corpus of many workers: documents in a cluster of servers, texts in files.
+//! The corpus of many workers: documents in a cluster of servers, texts in files or
+//! object storage.
 //!
 //! In: articles, from any number of workers at a time. Out: their places, as one worker with a file
 //! would find them, but for the order in which they come.
@@ -34,12 +35,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
+use crate::base::remote::{self, Location};
 use crate::cluster::{self, Buckets, Engine, Settings, Traffic};
 use crate::corpus::documents::{Copy, DocId, Document, copies_of, read_body};
 use crate::corpus::tables::DOCUMENTS;
 use crate::neardup::{self, Config, Finder};
 use crate::store::{self, View as _};
 
+use change::Pace;
 use keys::SharedKeys;
 use numbers::Numbers;
 use texts::Texts;
@@ -94,8 +97,11 @@ pub enum Error {
          nodes, or begin one with `crawl worker`, `crawl import` or `crawl store copy`"
     )]
     Missing(String),
+    /// The place of the texts is none.
+    #[error("the place of the texts of a cluster")]
+    Texts(#[from] remote::Error),
     /// Nobody has said where the texts are.
-    #[error("the folder of the texts of `{0}` is not known: name it with --texts")]
+    #[error("the place of the texts of `{0}` is not known: name it with --texts")]
     NoTexts(String),
 }
 
@@ -146,6 +152,7 @@ pub struct SharedCorpus {
     /// The cluster does not know all of them.
     has_counted: Cell<bool>,
     span: Duration,
+    pace: Cell<Pace>,
     clock: Clock,
 }
 
@@ -168,7 +175,7 @@ impl std::fmt::Debug for SharedCorpus {
 
 impl SharedCorpus {
     /// Opens the corpus in a cluster; it is begun if it is not there. Texts that it brings go into
-    /// a folder of its own below `texts`, which all workers see.
+    /// a folder of its own below `texts`, which all workers see, also one in object storage.
     ///
     /// # Errors
     ///
@@ -179,17 +186,18 @@ impl SharedCorpus {
         config: &Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
+        let texts = open::location(texts)?;
         let config = own_config(config);
         let mut engine = Engine::connect(settings)?;
         engine.fix("format", FORMAT)?;
         engine.fix("keys", &config.index_name())?;
-        Self::on(engine, texts, config, options)
+        Self::on(engine, &texts, config, options)
     }
 
     /// Has the corpus of an engine whose settings fit. `config` is [`own_config`].
     fn on(
         engine: Engine,
-        texts: &Path,
+        texts: &Location,
         config: Config,
         options: SharedOptions,
     ) -> Result<Self, Error> {
@@ -207,6 +215,7 @@ impl SharedCorpus {
             counts: RefCell::new(HashMap::new()),
             has_counted: Cell::new(false),
             span: options.span,
+            pace: Cell::new(Pace::new(options.span)),
             clock: Clock::System,
         })
     }

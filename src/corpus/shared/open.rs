@@ -1,8 +1,9 @@
 //! Ways to a corpus that is there, or to one that is begun: what was fixed when it was begun need
 //! not be said again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::base::remote::Location;
 use crate::cluster::{Engine, Settings};
 use crate::neardup::Config;
 
@@ -14,16 +15,16 @@ const TEXTS: &str = "texts";
 
 impl SharedCorpus {
     /// Opens a corpus that is there, to be read: whatever keys it was made with. Its texts are in
-    /// the folder `texts`, or in the one that was named when it was begun.
+    /// the folder or object storage `texts`, or where they were said to be when it was begun.
     ///
     /// # Errors
     ///
     /// [`Error::Missing`] if none was begun under the prefix, [`Error::NoTexts`] if nobody has
-    /// named the folder.
+    /// said where its texts are.
     pub fn open_to_read(settings: &Settings, texts: Option<&Path>) -> Result<Self, Error> {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
-        let texts = folder(&mut engine, settings, texts)?;
+        let texts = place(&mut engine, settings, texts)?;
         Self::on(engine, &texts, own_config(&Config::default()), options)
     }
 
@@ -36,14 +37,14 @@ impl SharedCorpus {
     ) -> Result<Self, Error> {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
-        let texts = folder(&mut engine, settings, texts)?;
+        let texts = place(&mut engine, settings, texts)?;
         let config = own_config(config);
         engine.fix("keys", &config.index_name())?;
         Self::on(engine, &texts, config, options)
     }
 
     /// Opens a corpus, or begins it for so many documents at least, with its
-    /// texts in a folder that all workers see, which is remembered.
+    /// texts in a folder that all workers see, or in object storage, which is remembered.
     pub fn open_or_begin(
         settings: &Settings,
         texts: Option<&Path>,
@@ -56,12 +57,14 @@ impl SharedCorpus {
             let usual = SharedOptions::default();
             SharedOptions { documents: documents.unwrap_or(usual.documents), ..usual }
         });
-        let texts = folder(&mut engine, settings, texts)?;
-        drop(engine);
-        let corpus = Self::open(settings, &texts, config, options)?;
+        let texts = place(&mut engine, settings, texts)?;
+        let config = own_config(config);
+        engine.fix("format", FORMAT)?;
+        engine.fix("keys", &config.index_name())?;
+        let corpus = Self::on(engine, &texts, config, options)?;
         {
             let engine = &mut *corpus.engine.borrow_mut();
-            engine.remember(TEXTS, &texts.display().to_string())?;
+            engine.remember(TEXTS, &texts.to_string())?;
             engine.remember(DOCUMENTS, &options.documents.to_string())?;
         }
         Ok(corpus)
@@ -84,17 +87,27 @@ fn missing(settings: &Settings) -> Error {
     Error::Missing(settings.prefix.clone())
 }
 
-/// The folder of the texts: that which is named, or was when the corpus was begun.
-fn folder(
+/// The place of the texts: that which is named, or was when the corpus was begun.
+fn place(
     engine: &mut Engine,
     settings: &Settings,
     texts: Option<&Path>,
-) -> Result<PathBuf, Error> {
+) -> Result<Location, Error> {
     if let Some(texts) = texts {
-        // Whoever reads it from the settings may work in another folder.
-        let whole = std::path::absolute(texts);
-        return Ok(whole.unwrap_or_else(|_| texts.to_owned()));
+        return location(texts);
     }
-    let remembered = engine.setting(TEXTS)?.map(PathBuf::from);
-    remembered.ok_or_else(|| Error::NoTexts(settings.prefix.clone()))
+    let remembered = engine.setting(TEXTS)?;
+    let remembered = remembered.ok_or_else(|| Error::NoTexts(settings.prefix.clone()))?;
+    Ok(Location::parse(&remembered)?)
+}
+
+/// A folder, or a URL of object storage.
+pub(super) fn location(texts: &Path) -> Result<Location, Error> {
+    let place = match texts.to_str() {
+        Some(text) => Location::parse(text)?,
+        None => Location::Local(texts.to_owned()),
+    };
+    // Whoever reads it from the settings may work in another folder.
+    let whole = place.local().and_then(|path| std::path::absolute(path).ok());
+    Ok(whole.map_or(place, Location::Local))
 }

@@ -189,10 +189,15 @@ impl SharedCorpus {
         })
     }
 
-    /// Returns the folder in which this process writes texts.
+    /// Returns the folder for what this process writes beside texts: where its texts are, or one
+    /// in the working directory if these are in object storage.
     #[must_use]
     pub fn own_folder(&self) -> PathBuf {
-        self.texts.borrow().own_folder()
+        let own = format!("{:016x}", self.worker);
+        match self.texts.borrow().location().local() {
+            Some(folder) => folder.join(own),
+            None => PathBuf::from(format!("import-{own}")),
+        }
     }
 
     /// Returns what was fixed when it was begun; none if that was not.

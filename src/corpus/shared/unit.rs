@@ -15,11 +15,23 @@ use super::SharedCorpus;
 use super::rows::{PartRow, is_by_content, is_by_document, sort};
 use super::texts::StoredPlaceOfText;
 
+/// Articles that are placed together. They do not ask the cluster for each other: whoever is judged
+/// later sees what was judged before it as it will be written.
+#[derive(Default)]
+pub(super) struct Peers {
+    /// Their numbers.
+    pub numbers: HashSet<u64>,
+    /// Rows of those that were judged; none of one that is no document of its own.
+    pub judged: HashMap<u64, Vec<PartRow>>,
+}
+
 /// What one transaction has read and changed.
 pub(super) struct Unit<'a> {
     pub corpus: &'a SharedCorpus,
     /// The number of the article that is placed: what is pending and older is waited for.
     asker: Option<u64>,
+    /// Who else is placed with it.
+    peers: Option<&'a RefCell<Peers>>,
     /// Identifiers, and the documents that may have them, as far as they were asked for.
     ids: HashMap<u128, Vec<u64>>,
     /// It is not used as the number of a document yet, and of a content.
@@ -34,6 +46,8 @@ struct State {
     documents: HashMap<u64, ReadDocument>,
     /// Documents that are not there, or pending.
     absent: HashSet<u64>,
+    /// Documents that are not written yet: those of peers.
+    expected: HashSet<u64>,
     /// Content -> its document.
     owners: HashMap<u64, u64>,
     /// What was there before each change, in their order.
@@ -41,6 +55,29 @@ struct State {
     counts: HashMap<String, u64>,
     /// Something pending must be waited for.
     waits: bool,
+}
+
+impl State {
+    /// What there is of a document was asked for.
+    fn knows(&self, document: u64) -> bool {
+        self.documents.contains_key(&document) || self.absent.contains(&document)
+    }
+
+    fn take_in(&mut self, number: u64, read: ReadDocument) -> Result<(), BadRow> {
+        for part in read.was.iter().cloned() {
+            let key = if is_by_document(part.table) {
+                [&number.to_be_bytes()[..], &part.key].concat()
+            } else {
+                if part.table == Name::Contents {
+                    self.owners.insert(number_of(&part.key)?, number);
+                }
+                part.key
+            };
+            self.rows.insert((part.table, key), part.row);
+        }
+        self.documents.insert(number, read);
+        Ok(())
+    }
 }
 
 struct ReadDocument {
@@ -70,7 +107,17 @@ pub(super) struct ChangedDocument {
 impl<'a> Unit<'a> {
     pub(super) fn new(corpus: &'a SharedCorpus, asker: Option<u64>) -> Self {
         let spare = [asker.is_some(); 2];
-        Self { corpus, asker, ids: HashMap::new(), spare, state: RefCell::default() }
+        let (ids, state) = (HashMap::new(), RefCell::default());
+        Self { corpus, asker, peers: None, ids, spare, state }
+    }
+
+    /// That of one of several articles that are placed together.
+    pub(super) fn among(
+        corpus: &'a SharedCorpus,
+        asker: Option<u64>,
+        peers: &'a RefCell<Peers>,
+    ) -> Self {
+        Self { peers: asker.and(Some(peers)), ..Self::new(corpus, asker) }
     }
 
     /// Notes which documents may have an identifier.
@@ -106,10 +153,8 @@ impl<'a> Unit<'a> {
         let state = self.state.borrow();
         let mut looks: Vec<Look> = Vec::new();
         for document in documents.iter().copied() {
-            let known = state.documents.contains_key(&document)
-                || state.absent.contains(&document)
-                || looks.iter().any(|look| look.document == document);
-            if !known && self.asker != Some(document) {
+            let known = state.knows(document) || looks.iter().any(|look| look.document == document);
+            if !known && self.asker != Some(document) && !self.is_peer(document) {
                 let how = match self.asker {
                     None => How::Read,
                     Some(asker) if document < asker => How::Newer,
@@ -121,13 +166,49 @@ impl<'a> Unit<'a> {
         looks
     }
 
+    fn is_peer(&self, document: u64) -> bool {
+        self.peers.is_some_and(|peers| peers.borrow().numbers.contains(&document))
+    }
+
+    /// Takes in those of some documents that are placed with this one: as they will be, if they
+    /// are older. They see the newer ones.
+    fn meet(&self, documents: &[u64]) -> Result<(), Error> {
+        let Some(peers) = self.peers.map(RefCell::borrow) else { return Ok(()) };
+        let is_met = |number: &&u64| peers.numbers.contains(number) && self.asker != Some(**number);
+        for number in documents.iter().filter(is_met).copied() {
+            let state = &mut *self.state.borrow_mut();
+            if state.knows(number) {
+                continue;
+            }
+            match peers.judged.get(&number) {
+                _ if self.asker < Some(number) => drop(state.absent.insert(number)),
+                None => state.waits = true,
+                Some(rows) if rows.is_empty() => drop(state.absent.insert(number)),
+                Some(rows) => {
+                    state.expected.insert(number);
+                    let (version, row, was) = (Version::NONE, Vec::new(), rows.clone());
+                    state.take_in(number, ReadDocument { version, row, was })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether it changes a document that is not written yet: it must wait for that.
+    pub(super) fn changes_peer(&self) -> Result<bool, Error> {
+        let changed = self.changed_numbers()?;
+        Ok(!self.state.borrow().expected.is_disjoint(&changed.into_iter().collect()))
+    }
+
     /// Reads documents that were not read yet.
     pub(super) fn load(&self, documents: &[u64]) -> Result<(), Error> {
+        self.meet(documents)?;
         let looks = self.wanted(documents);
         if looks.is_empty() {
             return Ok(());
         }
         let found = self.corpus.engine.borrow_mut().look_unlocked(&looks)?;
+        self.corpus.fetch_records(&found)?;
         looks.into_iter().zip(found).try_for_each(|(look, found)| self.take_in(look, found))
     }
 
@@ -146,20 +227,7 @@ impl<'a> Unit<'a> {
             }
         };
         let was = self.corpus.unpack(&row)?;
-        let state = &mut *self.state.borrow_mut();
-        for part in was.iter().cloned() {
-            let key = if is_by_document(part.table) {
-                [&number.to_be_bytes()[..], &part.key].concat()
-            } else {
-                if part.table == Name::Contents {
-                    state.owners.insert(number_of(&part.key)?, number);
-                }
-                part.key
-            };
-            state.rows.insert((part.table, key), part.row);
-        }
-        state.documents.insert(number, ReadDocument { version, row, was });
-        Ok(())
+        Ok(self.state.borrow_mut().take_in(number, ReadDocument { version, row, was })?)
     }
 
     /// Returns the numbers of the contents of a document that was read.
@@ -185,21 +253,8 @@ impl<'a> Unit<'a> {
     /// files.
     pub(super) fn changed(&self) -> Result<Vec<ChangedDocument>, Error> {
         self.keep_texts()?;
-        let state = self.state.borrow();
-        let mut numbers = BTreeSet::new();
-        for Undo { table, key, row } in &state.undo {
-            if is_by_document(*table) {
-                numbers.insert(number_of(key)?);
-            } else if is_by_content(*table) {
-                numbers.extend(state.owners.get(&number_of(key)?));
-                if let (Name::Contents, Some(row)) = (table, row) {
-                    numbers.insert(Content::decode(row)?.document);
-                }
-            }
-        }
-        drop(state);
         let mut changed = Vec::new();
-        for number in numbers {
+        for number in self.changed_numbers()? {
             let is = self.rows_of_document(number);
             let state = self.state.borrow();
             let (version, row, was) = match state.documents.get(&number) {
@@ -213,8 +268,25 @@ impl<'a> Unit<'a> {
         Ok(changed)
     }
 
+    /// The documents of which rows were written.
+    fn changed_numbers(&self) -> Result<BTreeSet<u64>, Error> {
+        let state = self.state.borrow();
+        let mut numbers = BTreeSet::new();
+        for Undo { table, key, row } in &state.undo {
+            if is_by_document(*table) {
+                numbers.insert(number_of(key)?);
+            } else if is_by_content(*table) {
+                numbers.extend(state.owners.get(&number_of(key)?));
+                if let (Name::Contents, Some(row)) = (table, row) {
+                    numbers.insert(Content::decode(row)?.document);
+                }
+            }
+        }
+        Ok(numbers)
+    }
+
     /// All rows of a document, in a fixed order.
-    fn rows_of_document(&self, number: u64) -> Vec<PartRow> {
+    pub(super) fn rows_of_document(&self, number: u64) -> Vec<PartRow> {
         let contents = self.contents_of(number);
         let state = self.state.borrow();
         let mut rows = Vec::new();

@@ -172,7 +172,7 @@ impl Hand<'_> {
                 self.failed = Some(error.to_string());
                 return;
             }
-            tracing::warn!(%error, "pages wait until the cluster takes them");
+            tracing::warn!(%error, "pages wait until they can be stored");
             std::thread::sleep(RETRY);
         }
     }
