@@ -25,10 +25,10 @@ fn make(folder: &Path) {
         let mut batch = store.begin().unwrap();
         let (mut state, mut noise) = (first, vec![0_u8; 2_048]);
         for number in first..(first + 10_000).min(ROWS) {
-            noise.iter_mut().for_each(|byte| {
+            for byte in &mut noise {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number);
                 *byte = b'a' + (state >> 60) as u8;
-            });
+            }
             batch.put(META, format!("noise {number:08}").as_str(), &noise).unwrap();
         }
         batch.commit().unwrap();

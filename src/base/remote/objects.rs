@@ -164,10 +164,7 @@ impl Objects {
     #[must_use]
     pub fn get_all(all: &[Self]) -> Vec<Result<Vec<u8>, Error>> {
         let Some(Self { url, .. }) = all.first() else { return Vec::new() };
-        let runtime = match runtime(url) {
-            Ok(runtime) => runtime,
-            Err(_) => return all.iter().map(Self::get).collect(),
-        };
+        let Ok(runtime) = runtime(url) else { return all.iter().map(Self::get).collect() };
         let each = |one: &Self| {
             let one = one.clone();
             async move {

@@ -153,23 +153,7 @@ impl SharedCorpus {
         let announced: Vec<Option<&Announced>> =
             tried.iter().map(|one| tasks[one.at].announced.as_ref()).collect();
         let outcomes = self.carry_out(&tried, &announced)?;
-        let came = |of: Outcome| outcomes.iter().filter(|one| **one == of).count();
-        tracing::trace!(
-            left = left.len(),
-            tried = outcomes.len(),
-            written = came(Outcome::Written),
-            conflicts = came(Outcome::Conflict),
-            marked = came(Outcome::Marked),
-            late = came(Outcome::Late),
-            took = ?begun.elapsed(),
-            "round"
-        );
-        let mut pace = self.pace.get();
-        match outcomes.contains(&Outcome::Late) {
-            true => pace.was_late(left.len()),
-            false => pace.was_in_time(left.len(), begun.elapsed()),
-        }
-        self.pace.set(pace);
+        self.note_pace(left.len(), &outcomes, begun.elapsed());
         let mut over = Vec::new();
         for ((Tried { at, plan }, outcome), (result, counts)) in
             tried.into_iter().zip(outcomes).zip(done)
@@ -186,6 +170,28 @@ impl SharedCorpus {
         self.withdraw(&over)?;
         self.send_counts()?;
         Ok(left.iter().copied().filter(|at| tasks[*at].done.is_none()).collect())
+    }
+
+    /// Notes how a round of so many articles went.
+    fn note_pace(&self, left: usize, outcomes: &[Outcome], took: Duration) {
+        let came = |of: Outcome| outcomes.iter().filter(|one| **one == of).count();
+        tracing::trace!(
+            left,
+            tried = outcomes.len(),
+            written = came(Outcome::Written),
+            conflicts = came(Outcome::Conflict),
+            marked = came(Outcome::Marked),
+            late = came(Outcome::Late),
+            ?took,
+            "round"
+        );
+        let mut pace = self.pace.get();
+        if outcomes.contains(&Outcome::Late) {
+            pace.was_late(left);
+        } else {
+            pace.was_in_time(left, took);
+        }
+        self.pace.set(pace);
     }
 
     /// Waits a little, not as long as others who wait for the same.

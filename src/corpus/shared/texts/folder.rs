@@ -17,7 +17,7 @@ const SEGMENT_BYTES: u64 = 256 << 20;
 const OPEN_MAX: usize = 64;
 
 pub(super) struct Folder {
-    folder: PathBuf,
+    path: PathBuf,
     worker: u64,
     segment: u32,
     /// The segment that is appended to, and its bytes.
@@ -30,7 +30,7 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn new(folder: &Path, worker: u64) -> Self {
         Self {
-            folder: folder.to_owned(),
+            path: folder.to_owned(),
             worker,
             segment: 0,
             file: None,
@@ -39,8 +39,8 @@ impl Folder {
         }
     }
 
-    fn path(&self, worker: u64, segment: u32) -> PathBuf {
-        self.folder.join(name_of(worker, segment))
+    fn segment_path(&self, worker: u64, segment: u32) -> PathBuf {
+        self.path.join(name_of(worker, segment))
     }
 
     fn read_from(&mut self, place: &StoredPlaceOfText, path: &Path) -> io::Result<Vec<u8>> {
@@ -65,10 +65,10 @@ impl Segments for Folder {
             self.file = None;
             self.segment += 1;
         }
-        let path = self.path(self.worker, self.segment);
+        let path = self.segment_path(self.worker, self.segment);
         let failed = |source| Error::Io { path: path.clone(), source };
         if self.file.is_none() {
-            fs::create_dir_all(path.parent().unwrap_or(&self.folder)).map_err(failed)?;
+            fs::create_dir_all(path.parent().unwrap_or(&self.path)).map_err(failed)?;
             let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
             let length = file.metadata().map_err(failed)?.len();
             self.file = Some((file, length));
@@ -86,7 +86,7 @@ impl Segments for Folder {
     }
 
     fn sync(&mut self) -> Result<(), Error> {
-        let path = self.path(self.worker, self.segment);
+        let path = self.segment_path(self.worker, self.segment);
         if let Some((file, _)) = &self.file
             && self.is_dirty
         {
@@ -101,7 +101,7 @@ impl Segments for Folder {
     }
 
     fn read(&mut self, place: &StoredPlaceOfText) -> Result<Vec<u8>, Error> {
-        let path = self.path(place.worker, place.segment);
+        let path = self.segment_path(place.worker, place.segment);
         self.read_from(place, &path).map_err(|source| Error::Io { path, source })
     }
 }
