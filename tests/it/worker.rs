@@ -392,10 +392,10 @@ fn the_turn_of_a_worker_that_was_killed_is_free_soon_after_its_leases() {
     assert!(all.iter().all(|path| found.contains_key(*path)), "{found:?}");
 }
 
-/// Waits until so many backups of shards are whole.
-fn wait_for_backups(crowd: &Crowd, number: usize, count: usize) {
+/// Waits until a worker has said something so often.
+fn wait_for_log(crowd: &Crowd, number: usize, said: &str, count: usize) {
     let begun = Instant::now();
-    while crowd.log(number).matches("backed up shard=").count() < count {
+    while crowd.log(number).matches(said).count() < count {
         assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(number));
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -413,7 +413,7 @@ fn a_disk_that_is_gone_is_restored_from_backups_and_an_old_one_gives_way() {
     crowd.stores = "one".to_owned();
     crowd.start(&config);
     wait_for_requests(&web, 25);
-    wait_for_backups(&crowd, 0, 16);
+    wait_for_log(&crowd, 0, "backed up shard=", 16);
     crowd.signal(0, "-KILL");
     assert_eq!(crowd.wait(0), None);
     // Its disk is gone; that of the next one comes to an end of its own, and the first one is back.
@@ -444,13 +444,9 @@ fn storage_that_refuses_in_the_middle_stops_no_crawl_and_loses_nothing() {
     crowd.variables = storage.variables().to_vec();
     crowd.stores = "one".to_owned();
     crowd.start(&config);
-    wait_for_backups(&crowd, 0, 3);
+    wait_for_log(&crowd, 0, "backed up shard=", 3);
     storage.refuse.set("PUT", 3);
-    let begun = Instant::now();
-    while !crowd.log(0).contains("shards cannot be backed up") {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(0));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_log(&crowd, 0, "shards cannot be backed up", 1);
     crowd.signal(0, "-KILL");
     assert_eq!(crowd.wait(0), None);
     fs::remove_dir_all(crowd.path("one")).unwrap();
@@ -474,11 +470,7 @@ fn texts_are_in_object_storage_whatever_it_refuses_and_whoever_dies() {
     (0..2).for_each(|_| crowd.start(&config));
     wait_for_requests(&web, 20);
     storage.refuse.set("PUT", 1);
-    let begun = Instant::now();
-    while !crowd.log(0).contains("pages wait until they can be stored") {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(0));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_log(&crowd, 0, "pages wait until they can be stored", 1);
     crowd.signal(1, "-KILL");
     assert_eq!(crowd.wait(1), None);
     storage.refuse.set("", 0);

@@ -29,16 +29,18 @@ const SPAN_MAX: Duration = Duration::from_secs(80);
 
 /// How much is done at a time, and how long others wait for it. Where that is not enough, as on a
 /// machine that is busy with other things, less is done at a time, and a single article gets
-/// longer: what is late is never done.
+/// longer: what is late is never done. Both come back when all goes well, because others wait that
+/// long for one whose worker has died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
     pub together: usize,
     pub span: Duration,
+    span_min: Duration,
 }
 
 impl Pace {
     pub(super) fn new(span: Duration) -> Self {
-        Self { together: usize::MAX, span }
+        Self { together: usize::MAX, span, span_min: span }
     }
 
     /// Something of so many came late.
@@ -51,7 +53,11 @@ impl Pace {
 
     /// So many were done in time.
     fn was_in_time(&mut self, tried: usize, took: Duration) {
-        if tried >= self.together && took < self.span / 4 {
+        if took >= self.span / 4 {
+            return;
+        }
+        self.span = (self.span / 2).max(self.span_min);
+        if tried >= self.together {
             self.together = self.together.saturating_mul(2);
         }
     }
@@ -333,7 +339,9 @@ mod tests {
         pace.was_in_time(1, Duration::from_secs(20));
         assert_eq!(pace.together, 1, "that was nearly too long");
         (0..3).for_each(|_| pace.was_in_time(pace.together, Duration::from_secs(1)));
-        assert_eq!(pace.together, 8);
+        assert_eq!((pace.together, pace.span), (8, Duration::from_secs(10)));
+        pace.was_in_time(2, Duration::from_secs(1));
+        assert_eq!(pace.span, Duration::from_secs(5), "and no shorter than it was");
         pace.was_in_time(4, Duration::from_secs(1));
         assert_eq!(pace.together, 8, "there was no more to do");
     }

@@ -109,3 +109,28 @@ fn ask(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_that_nobody_waits_for_any_more_is_given_back() {
+        let (wishes, asked) = channel();
+        let turn = TurnOf { address: 1, token: 2, shard: 3 };
+        let held = || Ok(Held { turn, wishes: wishes.clone() });
+        // The request ends before the answer comes, or when it has come and was not looked at.
+        let (got, answer) = oneshot::channel::<Result<Held, Duration>>();
+        drop(answer);
+        drop(got.send(held()));
+        let (got, answer) = oneshot::channel();
+        assert!(got.send(held()).is_ok());
+        drop(answer);
+        for _ in 0..2 {
+            assert!(matches!(asked.try_recv(), Ok(Wish::End(ended)) if ended == turn));
+        }
+        assert!(asked.try_recv().is_err());
+    }
+}
