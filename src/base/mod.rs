@@ -4,6 +4,7 @@
 mod base64;
 pub mod clock;
 pub mod outputs;
+pub(crate) mod positions;
 pub mod remote;
 pub mod system;
 pub mod units;

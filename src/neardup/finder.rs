@@ -65,7 +65,7 @@ impl EqualTable {
     }
 
     fn each(&self, key: u64, places: &Places, each: &mut dyn FnMut(u64)) {
-        self.index.get(short(key), |place| each(places.content(place)));
+        self.index.get(key, |place| each(places.content(place)));
     }
 }
 
@@ -132,7 +132,7 @@ impl Finder {
         }
         for table in &mut self.equal {
             for hash in table.hashes(&self.config, keys) {
-                table.index.insert(short(hash), place);
+                table.index.insert(hash, place);
             }
         }
     }
@@ -294,11 +294,6 @@ pub(super) fn ranked(mut hits: Vec<(u64, Key)>) -> Vec<Candidate> {
     found
 }
 
-/// Returns what is kept of a key in memory: of the newest contents alone, few are found by chance.
-fn short(key: u64) -> u32 {
-    (key >> 8) as u32
-}
-
 /// Takes what is nearest, older contents first among equals: as many as a key may have.
 pub(super) fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32, u64)> {
     if found.len() > 1 {
@@ -311,20 +306,29 @@ pub(super) fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32
 }
 
 /// Slots at the end of a sketch, where the default bands have no part.
-const TAIL: usize = 128;
+pub(crate) const SKETCH_END: usize = 128;
 
 /// Of them, so many must be equal: texts of a similarity of 0.3 always have them, of 0.1 in 97 % of
 /// all cases, of 0.03 in 16 %.
-const TAIL_EQUAL_MIN: usize = 7;
+const END_EQUAL_MIN: usize = 7;
+
+/// Returns the end of a sketch, by which texts that share weak keys are compared first.
+pub(crate) fn sketch_end(sketch: &Sketch) -> &[u8] {
+    &sketch.slots[SLOTS - SKETCH_END..]
+}
 
 /// Tells whether two texts that share weak keys have more in common than chance has it.
 pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
-    let pairs = one.slots[SLOTS - TAIL..].iter().zip(&other.slots[SLOTS - TAIL..]);
-    pairs.filter(|(one, other)| one == other).count() >= TAIL_EQUAL_MIN
+    ends_resemble(sketch_end(one), sketch_end(other))
+}
+
+/// Tells the same of the ends of their sketches.
+pub(crate) fn ends_resemble(one: &[u8], other: &[u8]) -> bool {
+    one.iter().zip(other).filter(|(one, other)| one == other).count() >= END_EQUAL_MIN
 }
 
 /// What is asked for by a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Asked {
     /// Fingerprints near one.
     Near(Nearby),
@@ -333,7 +337,7 @@ pub(super) enum Asked {
 }
 
 /// Fingerprints that are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nearby {
     /// Which fingerprints.
     pub field: Field,
@@ -376,7 +380,7 @@ mod tests {
     use std::borrow::Cow;
     use std::cell::Cell;
 
-    use super::super::judge::{CHANCE_MAX, judge};
+    use super::super::judge::{CHANCE_MAX, judge, sift};
     use super::super::known::{KnownText, KnownTree, Mate, Question, Trees};
     use super::*;
     use crate::base::clock::Timestamp;
@@ -451,7 +455,7 @@ mod tests {
         // Each shares a run of its own; the last one shares three, and more than chance has.
         let mut texts: Vec<ArticleKeys> =
             (0..40).map(|at| text(10 + at as u8, &[(3 * at, 3 * at + 3)])).collect();
-        texts.push(text(99, &[(0, 9), (SLOTS - TAIL, SLOTS)]));
+        texts.push(text(99, &[(0, 9), (SLOTS - SKETCH_END, SLOTS)]));
         for (number, other) in (0..).zip(&texts) {
             finder.insert(number, other);
         }
@@ -461,20 +465,30 @@ mod tests {
         let known = CountedTexts { texts, looked_up: Cell::new(0) };
         let config = Config::default();
         let Ok(judged) = judge(&known, &candidates, &Question::new(&article, ""), &config);
-        assert_eq!(judged.matched.map(|matched| matched.document), Some(40));
+        let matched = judged.matched.as_ref();
+        assert_eq!(matched.map(|matched| matched.document), Some(40));
         assert_eq!(known.looked_up.get(), CHANCE_MAX + 1);
+        // Where that is told of them before, they are not looked up at all.
+        let mut sifted = candidates;
+        let Ok(()) = sift(&mut sifted, |content| {
+            let other = &known.texts[content as usize];
+            Ok::<_, Infallible>(resembles(&article.text.sketch, &other.text.sketch))
+        });
+        let Ok(again) = judge(&known, &sifted, &Question::new(&article, ""), &config);
+        assert_eq!(again, judged);
+        assert_eq!(known.looked_up.get(), CHANCE_MAX + 2);
     }
 
     #[test]
     fn a_band_that_is_shared_by_chance_makes_no_candidate() {
         let mut finder = Finder::new(&Config::default()).unwrap();
-        let rest = SLOTS - TAIL;
+        let rest = SLOTS - SKETCH_END;
         let others = [
             // The first band, and nothing else.
             text(10, &[(0, 3)]),
             // And just so many slots that it may be more than chance.
-            text(11, &[(0, 3), (rest, rest + TAIL_EQUAL_MIN)]),
-            text(12, &[(0, 3), (rest, rest + TAIL_EQUAL_MIN - 1)]),
+            text(11, &[(0, 3), (rest, rest + END_EQUAL_MIN)]),
+            text(12, &[(0, 3), (rest, rest + END_EQUAL_MIN - 1)]),
             // Slots without a band.
             text(13, &[(rest, SLOTS)]),
         ];

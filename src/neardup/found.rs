@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use crate::text::features::ArticleKeys;
 
-use super::Key;
 use super::finder::{Asked, Finder, Nearby, Postings, first_of, ranked};
 use super::judge::looked_up;
 use super::segment::{Answer, Ask, exact_key};
+use super::{Candidate, Key};
 
 /// The contents that were found by the keys of one article: those with its very text as well.
 #[derive(Debug, Default)]
-pub struct FoundPostings(Vec<FoundByKey>);
+pub struct FoundPostings {
+    /// In the order of keys and of what was asked, each once.
+    by_key: Vec<FoundByKey>,
+}
 
 /// Distances and contents that were found by a key, at least one.
 #[derive(Debug)]
@@ -71,19 +74,20 @@ impl LookUp {
         all.resize_with(self.articles, FoundPostings::default);
         for Answer { number, found } in answers {
             let Asker { article, key, asked } = self.askers[number as usize];
-            all[article].0.push(FoundByKey { key, asked, found });
+            all[article].by_key.push(FoundByKey { key, asked, found });
         }
+        all.iter_mut().for_each(FoundPostings::order);
         all
     }
 }
 
 impl FoundPostings {
-    /// Returns the contents whose texts are likely looked up, if there are no others.
+    /// Returns the candidates, if there are no others.
     #[must_use]
-    pub fn likely(&self) -> Vec<u64> {
-        let similar = self.0.iter().filter(|one| one.key != Key::Exact);
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let similar = self.by_key.iter().filter(|one| one.key != Key::Exact);
         let hits = similar.flat_map(|one| one.found.iter().map(|(_, content)| (*content, one.key)));
-        looked_up(&ranked(hits.collect())).map(|candidate| candidate.content).collect()
+        ranked(hits.collect())
     }
 
     /// Adds what is found for the article in other postings.
@@ -93,7 +97,7 @@ impl FoundPostings {
         keys: &ArticleKeys,
         postings: &P,
     ) -> Result<(), P::Error> {
-        let mut found: Vec<(u32, u64)> = Vec::new();
+        let (mut found, mut added): (Vec<(u32, u64)>, bool) = (Vec::new(), false);
         for (key, asked) in all_asked(finder, keys) {
             match asked {
                 Asked::Near(near) => {
@@ -105,10 +109,41 @@ impl FoundPostings {
                 }
             }
             if !found.is_empty() {
-                self.0.push(FoundByKey { key, asked, found: first_of(&mut found).collect() });
+                let found = first_of(&mut found).collect();
+                self.by_key.push(FoundByKey { key, asked, found });
+                added = true;
             }
         }
+        if added {
+            self.order();
+        }
         Ok(())
+    }
+
+    /// Brings what was found into order, and what was found by one key at several places together.
+    fn order(&mut self) {
+        self.by_key.sort_by_key(FoundByKey::place);
+        self.by_key.dedup_by(|next, one| {
+            let is_same = next.place() == one.place();
+            if is_same {
+                let mut both: Vec<(u32, u64)> =
+                    one.found.iter().chain(&*next.found).copied().collect();
+                one.found = first_of(&mut both).collect();
+            }
+            is_same
+        });
+    }
+
+    /// Returns what was found by a key.
+    fn by(&self, key: Key, asked: Asked) -> &[(u32, u64)] {
+        let at = self.by_key.binary_search_by_key(&(key, asked), FoundByKey::place);
+        at.map_or(&[], |at| &*self.by_key[at].found)
+    }
+}
+
+impl FoundByKey {
+    fn place(&self) -> (Key, Asked) {
+        (self.key, self.asked)
     }
 }
 
@@ -123,14 +158,14 @@ impl Postings for FoundPostings {
     type Error = Infallible;
 
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
-        let these = self.0.iter().filter(|one| one.asked == Asked::Near(asked));
+        // Two keys may ask for the same fingerprints.
+        let these = self.by_key.iter().filter(|one| one.asked == Asked::Near(asked));
         these.flat_map(|one| &*one.found).for_each(|(distance, content)| each(*distance, *content));
         Ok(())
     }
 
     fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
-        let these = self.0.iter().filter(|one| one.key == key && one.asked == Asked::Equal(hash));
-        these.flat_map(|one| &*one.found).for_each(|(_, content)| each(*content));
+        self.by(key, Asked::Equal(hash)).iter().for_each(|(_, content)| each(*content));
         Ok(())
     }
 }

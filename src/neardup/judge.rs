@@ -132,6 +132,30 @@ pub(crate) fn looked_up(candidates: &[Candidate]) -> impl Iterator<Item = &Candi
     })
 }
 
+/// Leaves of candidates those that the judge reads, where `resembles` tells whether one that was
+/// found by chance keys has more in common with the article. The judge comes to the same.
+pub(crate) fn sift<E>(
+    candidates: &mut Vec<Candidate>,
+    mut resembles: impl FnMut(u64) -> Result<bool, E>,
+) -> Result<(), E> {
+    let (mut by_chance, mut told) = (0, Ok(()));
+    candidates.retain(|candidate| {
+        if !candidate.weak {
+            return true;
+        }
+        if by_chance == CHANCE_MAX || told.is_err() {
+            return false;
+        }
+        let resembles = resembles(candidate.content).unwrap_or_else(|error| {
+            told = Err(error);
+            false
+        });
+        by_chance += usize::from(!resembles);
+        resembles
+    });
+    told
+}
+
 /// Tells how well an article may be a page of a document for all that is known of its site: none if
 /// it may not. If the document has pages there (`mates`), they must take it. Says nothing about
 /// other sites.

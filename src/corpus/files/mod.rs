@@ -10,6 +10,7 @@
 //! not grow with the input, but for four bytes for each text whose match is unsure. The result does
 //! not depend on the number of threads, nor on the memory.
 
+mod ends;
 pub(crate) mod input;
 mod journal;
 mod kept;

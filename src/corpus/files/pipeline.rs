@@ -6,7 +6,7 @@ use std::thread;
 use super::Error;
 use super::input::{Chunk, Sources};
 
-/// Chunks that wait for a thread, and for whoever takes what it made of them.
+/// Chunks that wait for a thread.
 const WAITING: usize = 2;
 
 /// Returns how many threads work; 0 asks for one for each core.
@@ -15,23 +15,39 @@ pub(crate) fn threads(asked: usize) -> usize {
     if asked == 0 { cores } else { asked }
 }
 
-/// Reads all sources from one on, has `threads` threads work on the chunks, and hands what they
-/// make of them to `take` in their order.
+/// How the work is shared out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shares {
+    /// Threads that work.
+    pub threads: usize,
+    /// Chunks of each of them that wait for whoever takes what was made of them, at most.
+    pub made: usize,
+}
+
+impl Shares {
+    /// So many threads, whose chunks are taken one after the other.
+    pub(crate) fn of(threads: usize) -> Self {
+        Self { threads, made: WAITING }
+    }
+}
+
+/// Reads all sources from one on, has threads work on the chunks, and hands what they make of them
+/// to `take` in their order.
 ///
 /// Each thread has its own pair of channels and gets every n-th chunk, so that the results are
 /// taken back in the order in which the chunks were read.
 pub(crate) fn ordered<T: Send, R, E: From<Error>>(
     sources: &Sources,
     from: usize,
-    threads: usize,
+    shares: Shares,
     work: impl Fn(Chunk) -> T + Sync,
     take: impl FnOnce(&mut dyn Iterator<Item = T>) -> Result<R, E>,
 ) -> Result<R, E> {
     thread::scope(|scope| {
         let (mut hands, mut backs) = (Vec::new(), Vec::new());
-        for _ in 0..threads {
+        for _ in 0..shares.threads {
             let (hand, chunks) = sync_channel::<Chunk>(WAITING);
-            let (done, back) = sync_channel::<T>(WAITING);
+            let (done, back) = sync_channel::<T>(shares.made);
             let work = &work;
             scope.spawn(move || {
                 while let Ok(chunk) = chunks.recv() {

@@ -13,9 +13,10 @@ use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 use crate::text::quality::Filters;
 
+use super::input::CHUNK_BYTES;
 use super::input::{Chunk, Columns, DocumentReader, Fault, InputOptions, Kind, Source, Sources};
 use super::journal::{FingerprintedLine, JOURNAL, Journal, Step};
-use super::pipeline::{ordered, threads};
+use super::pipeline::{Shares, ordered, threads};
 use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};
 use super::spool::{Spool, SpoolReader, named};
 use super::storage::RunStorage;
@@ -33,6 +34,15 @@ const MADE: &str = "documents.zst";
 
 /// Folder of what is remembered until the end of a run.
 const WORK: &str = "work";
+
+/// Of the memory of a run, one part of so many is that of chunks that wait to be judged.
+const MADE_PART: usize = 32;
+
+/// What such a chunk takes about.
+const MADE_BYTES: usize = 2 * CHUNK_BYTES;
+
+/// Chunks that wait for each thread at most.
+const MADE_MAX: usize = 64;
 
 /// Bytes at the start of an input by which it is known again.
 const START_BYTES: u64 = 64 << 10;
@@ -140,7 +150,7 @@ fn run_into(
     let head = head_of(&sources, settings, &fingerprinter.name())?;
     let mut first = FirstPass::begin(&sources, outputs, settings, head, &filters)?;
     first.replay(progress)?;
-    let (threads, done) = (threads(options.resources.threads), first.records.clone());
+    let (shares, done) = (shares(options.resources), first.records.clone());
     let from = done.iter().rposition(|records| *records > 0).unwrap_or(0);
     let reader = DocumentReader::new(&sources, fingerprinter.fields().collect());
     let work = |chunk: Chunk| {
@@ -151,7 +161,7 @@ fn run_into(
             Ok(fingerprint(&fingerprinter, passed, is_changed))
         }))
     };
-    let mut first = ordered(&sources, from, threads, work, |steps| {
+    let mut first = ordered(&sources, from, shares, work, |steps| {
         first.judge(steps, progress)?;
         Ok::<_, Error>(first)
     })?;
@@ -168,6 +178,14 @@ fn run_into(
     outputs.add(file)?;
     outputs.replace(stale(options.format, &filters));
     Ok(report)
+}
+
+/// Documents are judged many at a time, and by one thread: those that come next are fingerprinted
+/// meanwhile, as many as fit into a part of the memory.
+fn shares(of: Resources) -> Shares {
+    let threads = threads(of.threads);
+    let room = of.memory / MADE_PART / MADE_BYTES / threads;
+    Shares { threads, made: room.clamp(Shares::of(threads).made, MADE_MAX) }
 }
 
 /// Files that a run before may have left and that this one does not write.

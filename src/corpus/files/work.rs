@@ -18,12 +18,13 @@ use crate::corpus::tables::{
 };
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
-    TextPlace, looked_up,
+    TextPlace,
 };
 use crate::store::{self, BadRow, Batch, Store, Update as _, View as _};
 use crate::text::features::ArticleKeys;
 
 use super::Error;
+use super::ends::SketchEnds;
 use super::rows::{StoredCandidates, StoredLine};
 
 /// Of the memory of a run, one part of so many is the page cache of its store. The index has three
@@ -89,8 +90,10 @@ pub(super) struct LineStorage {
     moved: HashSet<u32>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
+    /// The ends of the sketches of all texts.
+    ends: SketchEnds,
     /// What was found for documents that are still to be added, before the next commit.
-    ahead: VecDeque<LookedAhead>,
+    ahead: VecDeque<FoundAhead>,
     /// Texts were looked up again: what was found is true until another one comes.
     looked_again: bool,
     /// Texts and documents since the last commit.
@@ -98,6 +101,13 @@ pub(super) struct LineStorage {
     pending_max: usize,
     threads: usize,
     folder: WorkFolder,
+}
+
+/// What was found for a document before its turn.
+struct FoundAhead {
+    by_keys: LookedAhead,
+    /// Contents that it has something in common with by chance, in order.
+    chance: Vec<u64>,
 }
 
 /// The tree of a text, and its keys.
@@ -133,6 +143,7 @@ impl LineStorage {
         let folder = WorkFolder(folder);
         let part = (memory / PART).max(PART_BYTES_MIN);
         let store = Store::open_or_create(&folder.0, part)?;
+        let ends = SketchEnds::create(&folder.0)?;
         let tail = (part / NEWEST_BYTES) as u64;
         let index = Index::open_with(&store, config, Sizes { tail, step: STEP });
         let index = index.map_err(|error| match error {
@@ -154,6 +165,7 @@ impl LineStorage {
             together: together(memory),
             moved: HashSet::new(),
             coming,
+            ends,
             ahead,
             looked_again,
             pending,
@@ -175,9 +187,22 @@ impl LineStorage {
             self.commit()?;
         }
         let found = self.index.look_ahead(&self.store, coming, self.threads)?;
-        let likely = each_of(&found, &self.store, self.threads, |_, found| Ok(found.likely()))?;
-        self.ahead = found.into();
-        self.load(likely.concat())
+        let found: Vec<(LookedAhead, &ArticleKeys)> =
+            found.into_iter().zip(coming.iter().copied()).collect();
+        let ends = &self.ends;
+        let sifted = each_of(&found, &self.store, self.threads, |_, (found, keys)| {
+            let mut chance = Vec::new();
+            let likely =
+                ends.sifted(found.candidates(), &keys.text.sketch, &[], |one| chance.push(one))?;
+            chance.sort_unstable();
+            Ok((likely, chance))
+        })?;
+        let mut likely = Vec::new();
+        for ((by_keys, _), (candidates, chance)) in found.into_iter().zip(sifted) {
+            likely.extend(candidates.iter().map(|candidate| candidate.content));
+            self.ahead.push_back(FoundAhead { by_keys, chance });
+        }
+        self.load(likely)
     }
 
     /// Reads texts that will be needed, with all threads.
@@ -211,10 +236,14 @@ impl LineStorage {
             let row = view.get(CONTENTS, u64::from(*content))?.ok_or(missing("content"))?;
             Ok(row.keys())
         })?;
-        let keys: Vec<&ArticleKeys> = keys.iter().collect();
-        let found = self.index.candidates_of(&self.store, &keys, self.threads)?;
-        let found: Vec<StoredCandidates> =
-            found.iter().map(|found| StoredCandidates::from(&**found)).collect();
+        let asked: Vec<&ArticleKeys> = keys.iter().collect();
+        let found = self.index.candidates_of(&self.store, &asked, self.threads)?;
+        let found: Vec<(Vec<Candidate>, &ArticleKeys)> = found.into_iter().zip(asked).collect();
+        let ends = &self.ends;
+        let found = each_of(&found, &self.store, self.threads, |_, (found, keys)| {
+            let sifted = ends.sifted(found.clone(), &keys.text.sketch, &[], drop)?;
+            Ok(StoredCandidates::from(&*sifted))
+        })?;
         for (content, found) in contents.iter().zip(&found) {
             self.batch_mut().put(LINE_CANDIDATES, *content, found)?;
         }
@@ -305,8 +334,15 @@ impl Storage for LineStorage {
     type Error = store::Error;
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
-        let ahead = self.ahead.front().and_then(|it| self.index.candidates_after(it, keys));
-        ahead.map_or_else(|| self.index.candidates(self.batch(), keys), Ok)
+        let ahead = self.ahead.front().and_then(|it| {
+            let found = self.index.candidates_after(&it.by_keys, keys)?;
+            Some((found, &*it.chance))
+        });
+        let (found, chance) = match ahead {
+            Some(ahead) => ahead,
+            None => (self.index.candidates(self.batch(), keys)?, &[][..]),
+        };
+        self.ends.sifted(found, &keys.text.sketch, chance, drop)
     }
 
     fn together(&self) -> usize {
@@ -322,13 +358,14 @@ impl Storage for LineStorage {
         let mut found = self.look_again(&unknown)?.into_iter();
         let each = known.into_iter().map(|known| known.map_or_else(|| found.next(), Some));
         let found: Vec<Vec<Candidate>> = each.flatten().map(Vec::from).collect();
-        let likely = found.iter().flat_map(|found| looked_up(found));
+        let likely = found.iter().flatten();
         self.load(likely.map(|candidate| candidate.content).collect())?;
         Ok(found)
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
-        let ahead = self.ahead.front().and_then(|it| self.index.equal_texts_after(it, hash));
+        let ahead =
+            self.ahead.front().and_then(|it| self.index.equal_texts_after(&it.by_keys, hash));
         let mut equal = Vec::new();
         for content in ahead.map_or_else(|| self.index.equal_texts(self.batch(), hash), Ok)? {
             let content = content as u32;
@@ -340,12 +377,12 @@ impl Storage for LineStorage {
     }
 
     fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
-        let known = match self.loaded.get(&content) {
-            Some(loaded) => Arc::clone(loaded),
-            None => self.texts.get_or_insert_with(&content, || {
-                Ok::<_, store::Error>(Arc::new(self.content(content)?.into()))
-            })?,
-        };
+        if let Some(loaded) = self.loaded.get(&content) {
+            return Ok(JudgedText { tree: loaded.tree, keys: Cow::Borrowed(&loaded.keys) });
+        }
+        let known = self.texts.get_or_insert_with(&content, || {
+            Ok::<_, store::Error>(Arc::new(self.content(content)?.into()))
+        })?;
         Ok(JudgedText { tree: known.tree, keys: Cow::Owned(known.keys.clone()) })
     }
 
@@ -378,6 +415,7 @@ impl Storage for LineStorage {
             batch.clear(LINE_CANDIDATES, ..)?;
         }
         self.index.insert(batch, number, &keys);
+        self.ends.push(&keys.text.sketch)?;
         let row = Content::first(u64::from(place.tree), &keys, Timestamp::default());
         batch.put(CONTENTS, number, &row)?;
         batch.put(LINE_PLACES, content, &place.into())

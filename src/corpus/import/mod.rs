@@ -29,7 +29,7 @@ use crate::corpus::clusters::Article;
 use crate::corpus::dedup;
 use crate::corpus::documents::Facts;
 use crate::corpus::files::input::{Chunk, Columns, DocumentReader, Fault, InputOptions, Sources};
-use crate::corpus::files::pipeline::{ordered, threads};
+use crate::corpus::files::pipeline::{Shares, ordered, threads};
 use crate::corpus::files::prepare::{Passed, Prepared, prepare};
 use crate::corpus::files::spool::named;
 use crate::corpus::files::{self, Position, Reasons};
@@ -200,7 +200,7 @@ pub fn import(
     };
     let first = importer.first();
     if first < sources.all().len() {
-        ordered(&sources, first, threads(options.threads), work, |chunks| {
+        ordered(&sources, first, Shares::of(threads(options.threads)), work, |chunks| {
             importer.take(chunks, progress)
         })?;
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use crate::corpus::clusters::Place;
 use crate::corpus::dedup::{self, Corpus as _, Popularity};
 use crate::corpus::files::input::{Columns, DocumentReader, InputOptions, Sources};
-use crate::corpus::files::pipeline::{ordered, threads};
+use crate::corpus::files::pipeline::{Shares, ordered, threads};
 use crate::corpus::files::prepare::{Prepared, count, prepare};
 use crate::corpus::files::spool::named;
 use crate::corpus::files::{self, Error as FilesError};
@@ -65,7 +65,9 @@ pub fn import_shared(
         pending: Vec::new(),
         lists: Lists::begin(&folder),
     };
-    ordered(&sources, 0, threads(options.threads), work, |chunks| importer.take(chunks, progress))?;
+    ordered(&sources, 0, Shares::of(threads(options.threads)), work, |chunks| {
+        importer.take(chunks, progress)
+    })?;
     let mut report = importer.end()?;
     report.seconds = began.elapsed().as_secs_f64();
     report.documents_per_second = report.came as f64 / report.seconds.max(1e-9);

@@ -83,10 +83,10 @@ impl Index {
 }
 
 impl LookedAhead {
-    /// Returns the contents whose texts are likely needed to judge it.
+    /// Returns its candidates among these contents, those for which most speaks first.
     #[must_use]
-    pub fn likely(&self) -> Vec<u64> {
-        self.found.likely()
+    pub fn candidates(&self) -> Vec<Candidate> {
+        self.found.candidates()
     }
 }
 

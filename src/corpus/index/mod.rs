@@ -307,18 +307,20 @@ impl Index {
     fn write_some(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
         self.ahead = true;
         let Some(frozen) = self.frozen.get_mut(self.stored) else { return Ok(()) };
-        if !frozen.is_begun() {
-            frozen.number(batch.next_number("next_segment")? as u32);
-            let begun = StoredSegment::of(&frozen.segment, false);
-            batch.put(SEGMENTS, frozen.segment.number, &begun)?;
+        let logged = frozen.logged;
+        let made = frozen.segment();
+        if !made.is_begun() {
+            made.number(batch.next_number("next_segment")? as u32);
+            let begun = StoredSegment::of(&made.segment, false);
+            batch.put(SEGMENTS, made.segment.number, &begun)?;
         }
-        let count = frozen.blocks.len().min(self.sizes.step);
+        let count = made.blocks.len().min(self.sizes.step);
         self.written += count;
-        self.owed = self.owed.saturating_sub(frozen.block_postings * count.max(1) as u64);
-        keep(batch, frozen.blocks.drain(..count))?;
-        if frozen.blocks.is_empty() {
+        self.owed = self.owed.saturating_sub(made.block_postings * count.max(1) as u64);
+        keep(batch, made.blocks.drain(..count))?;
+        if made.blocks.is_empty() {
             self.stored += 1;
-            let (segment, logged) = (frozen.segment.clone(), frozen.logged);
+            let segment = made.segment.clone();
             // The last row stays, so that the next one gets a number of its own.
             if let Some(logged) = logged {
                 batch.clear(INDEX_LOG, ..logged)?;

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
 
 use crate::neardup::segment::{GONE, Posting, Segment, Written, equality_table, exact_key};
 use crate::neardup::{Config, Error, Finder, Key, Nearby, Postings};
@@ -72,23 +74,34 @@ impl Tail {
 
 /// Contents that are on their way into the store.
 pub(super) struct Frozen {
-    pub finder: Finder,
+    finder: Finder,
     exact: BTreeSet<Posting>,
-    /// Their segment, whose number is not known before it is begun to be written.
-    pub segment: Segment,
-    pub blocks: VecDeque<Written>,
-    /// Postings for each of its blocks.
-    pub block_postings: u64,
+    made: Made,
     /// The last row of the log that they make needless; none if that is not known yet.
     pub logged: Option<u64>,
 }
 
-impl Frozen {
-    pub(super) fn of(tail: Tail, logged: Option<u64>) -> Self {
-        let Tail { finder, exact, postings, contents } = tail;
+/// The segment of contents in memory.
+enum Made {
+    /// It is being made, of so many bytes of postings, while whoever writes goes on.
+    Coming(Option<JoinHandle<FrozenSegment>>, usize),
+    There(FrozenSegment),
+}
+
+/// A segment, as far as it is not written.
+pub(super) struct FrozenSegment {
+    /// Its number is not known before it is begun to be written.
+    pub segment: Segment,
+    pub blocks: VecDeque<Written>,
+    /// Postings for each of its blocks.
+    pub block_postings: u64,
+}
+
+impl FrozenSegment {
+    fn of(contents: u64, postings: Vec<(u8, Posting)>) -> Self {
         let (segment, written) = Segment::of(0, contents, postings);
         let block_postings = 1 + segment.postings() / (written.len() as u64).max(1);
-        Self { finder, exact, segment, blocks: written.into(), block_postings, logged }
+        Self { segment, blocks: written.into(), block_postings }
     }
 
     /// Gives the segment its number, by which it is ordered as well.
@@ -101,10 +114,38 @@ impl Frozen {
     pub(super) fn is_begun(&self) -> bool {
         self.segment.number != 0
     }
+}
+
+impl Frozen {
+    pub(super) fn of(tail: Tail, logged: Option<u64>) -> Self {
+        let Tail { finder, exact, postings, contents } = tail;
+        let bytes = postings.capacity() * size_of::<(u8, Posting)>();
+        let made = thread::spawn(move || FrozenSegment::of(contents, postings));
+        Self { finder, exact, made: Made::Coming(Some(made), bytes), logged }
+    }
+
+    /// Returns the segment, when it is made.
+    pub(super) fn segment(&mut self) -> &mut FrozenSegment {
+        if let Made::Coming(made, _) = &mut self.made
+            && let Some(made) = made.take()
+        {
+            self.made = Made::There(made.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        match &mut self.made {
+            Made::There(segment) => segment,
+            Made::Coming(..) => unreachable!("whoever waited for it has died with it"),
+        }
+    }
 
     pub(super) fn bytes(&self) -> usize {
-        let blocks: usize = self.blocks.iter().map(|(_, bytes)| bytes.capacity()).sum();
-        self.finder.bytes() + blocks + self.blocks.capacity() * size_of::<Written>()
+        let made = match &self.made {
+            Made::Coming(_, bytes) => 2 * bytes,
+            Made::There(FrozenSegment { blocks, .. }) => {
+                let bytes: usize = blocks.iter().map(|(_, bytes)| bytes.capacity()).sum();
+                bytes + blocks.capacity() * size_of::<Written>()
+            }
+        };
+        self.finder.bytes() + made
     }
 }
 

@@ -17,6 +17,8 @@ use tantivy::directory::{
 };
 use tempfile::TempDir;
 
+use crate::base::positions::read_exact_at;
+
 /// How names of files with rows end.
 const ROWS: &str = "store";
 
@@ -66,25 +68,9 @@ impl HasLen for ReadFile {
 }
 
 impl FileHandle for ReadFile {
-    #[cfg(unix)]
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        use std::os::unix::fs::FileExt as _;
         let mut bytes = vec![0; range.len()];
-        self.file.read_exact_at(&mut bytes, range.start as u64)?;
-        Ok(OwnedBytes::new(bytes))
-    }
-
-    #[cfg(windows)]
-    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        use std::os::windows::fs::FileExt as _;
-        let mut bytes = vec![0; range.len()];
-        let mut done = 0;
-        while done < bytes.len() {
-            match self.file.seek_read(&mut bytes[done..], (range.start + done) as u64)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                read => done += read,
-            }
-        }
+        read_exact_at(&self.file, &mut bytes, range.start as u64)?;
         Ok(OwnedBytes::new(bytes))
     }
 }

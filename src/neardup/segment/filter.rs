@@ -23,7 +23,7 @@ pub const BITS: usize = 10;
 pub(super) const BLOCK_BITS: usize = 256;
 
 /// Bits of the keys of tables that have filters.
-pub const KEY_BITS: u32 = 40;
+pub const KEY_BITS: u32 = crate::neardup::index::keys::BITS;
 
 const SALTS: [u32; 8] = [
     0x47b6_137b,

@@ -39,7 +39,7 @@ pub(crate) use sources::{Source, Sources};
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of records that a thread takes at a time.
-const CHUNK_BYTES: usize = 256 << 10;
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// Records that a thread takes at a time at most.
 const CHUNK_RECORDS: usize = 256;

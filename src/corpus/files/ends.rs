@@ -1,0 +1,127 @@
+//! The ends of the sketches of all texts, in a file: by these the many texts that share a key with
+//! an article by chance are told from others without being read.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::base::positions::read_exact_at;
+use crate::neardup::{Candidate, SKETCH_END, ends_resemble, sift, sketch_end};
+use crate::store;
+use crate::text::sketch::Sketch;
+
+/// Bytes in memory that are not in the file yet, at most.
+const NEWEST_BYTES: usize = 1 << 20;
+
+/// The ends of the sketches of texts, which have numbers from 0.
+#[derive(Debug)]
+pub(super) struct SketchEnds {
+    file: File,
+    path: PathBuf,
+    /// Texts in the file.
+    written: u64,
+    /// Those behind them.
+    newest: Vec<u8>,
+}
+
+impl SketchEnds {
+    /// Begins an empty file in a folder.
+    pub(super) fn create(folder: &Path) -> Result<Self, store::Error> {
+        let path = folder.join("sketch-ends");
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
+        let file = file.map_err(|source| store::Error::Io { path: path.clone(), source })?;
+        Ok(Self { file, path, written: 0, newest: Vec::new() })
+    }
+
+    /// Adds the sketch of the next text.
+    pub(super) fn push(&mut self, sketch: &Sketch) -> Result<(), store::Error> {
+        self.newest.extend_from_slice(sketch_end(sketch));
+        if self.newest.len() < NEWEST_BYTES {
+            return Ok(());
+        }
+        self.file.write_all(&self.newest).map_err(|error| self.failed(error))?;
+        self.written += (self.newest.len() / SKETCH_END) as u64;
+        self.newest.clear();
+        Ok(())
+    }
+
+    /// Tells whether a text has more in common with a sketch than chance has it.
+    fn resembles(&self, content: u64, sketch: &Sketch) -> Result<bool, store::Error> {
+        let mut read = [0; SKETCH_END];
+        let end = match content.checked_sub(self.written) {
+            Some(newest) => &self.newest[newest as usize * SKETCH_END..][..SKETCH_END],
+            None => {
+                let at = content * SKETCH_END as u64;
+                read_exact_at(&self.file, &mut read, at).map_err(|error| self.failed(error))?;
+                &read[..]
+            }
+        };
+        Ok(ends_resemble(sketch_end(sketch), end))
+    }
+
+    /// Leaves of candidates those that the judge reads. Of `known`, in order, it is known that they
+    /// have something in common by chance; `each` is told all that have.
+    pub(super) fn sifted(
+        &self,
+        mut candidates: Vec<Candidate>,
+        sketch: &Sketch,
+        known: &[u64],
+        mut each: impl FnMut(u64),
+    ) -> Result<Vec<Candidate>, store::Error> {
+        sift(&mut candidates, |content| {
+            let is_known = known.binary_search(&content).is_ok();
+            let resembles = !is_known && self.resembles(content, sketch)?;
+            if !resembles {
+                each(content);
+            }
+            Ok::<_, store::Error>(resembles)
+        })?;
+        Ok(candidates)
+    }
+
+    fn failed(&self, source: io::Error) -> store::Error {
+        store::Error::Io { path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neardup::Key;
+    use crate::text::sketch::{SLOTS, mix};
+
+    fn sketch(number: u64) -> Sketch {
+        let slot = |slot| mix(number << 16 | slot as u64) as u8;
+        Sketch { slots: Box::new(std::array::from_fn::<u8, SLOTS, _>(slot)), seconds: None }
+    }
+
+    #[test]
+    fn texts_of_the_file_and_of_memory_are_told_from_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ends = SketchEnds::create(folder.path()).unwrap();
+        let count = 2 * (NEWEST_BYTES / SKETCH_END) as u64 + 10;
+        (0..count).for_each(|number| ends.push(&sketch(number)).unwrap());
+        assert_eq!(ends.newest.len(), 10 * SKETCH_END);
+        for number in [0, 1, count / 2, count - 11, count - 10, count - 1] {
+            assert!(ends.resembles(number, &sketch(number)).unwrap());
+            assert!(!ends.resembles(number, &sketch(number + 1)).unwrap());
+        }
+        let candidate = |content, weak| {
+            let key = Key::Near;
+            Candidate { content, key, titled: false, weak, votes: 1 }
+        };
+        let asked = [(3, true), (5, true), (7, false), (9, true)];
+        let asked: Vec<Candidate> = asked.map(|(one, weak)| candidate(one, weak)).into();
+        let mut chance = Vec::new();
+        let of = |known: &[u64], chance: &mut Vec<u64>| {
+            let found = ends.sifted(asked.clone(), &sketch(5), known, |one| chance.push(one));
+            found.unwrap().iter().map(|one| one.content).collect::<Vec<u64>>()
+        };
+        assert_eq!(of(&[], &mut chance), [5, 7]);
+        assert_eq!(chance, [3, 9]);
+        assert_eq!(of(&[3, 9], &mut chance), [5, 7]);
+        // What is known is not looked at.
+        assert_eq!(of(&[3, 5], &mut chance), [7]);
+    }
+}
