@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::text::features::ArticleKeys;
 
 use super::finder::{Asked, Finder, Nearby, Postings, first_of, ranked};
-use super::judge::looked_up;
 use super::segment::{Answer, Ask, exact_key};
 use super::{Candidate, Key};
 

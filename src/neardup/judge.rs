@@ -124,6 +124,7 @@ pub(crate) fn judge<T: Trees>(
 }
 
 /// Returns the candidates whose texts are likely looked up.
+#[cfg(feature = "cluster")]
 pub(crate) fn looked_up(candidates: &[Candidate]) -> impl Iterator<Item = &Candidate> {
     let mut by_chance = 0;
     candidates.iter().filter(move |candidate| {

@@ -42,8 +42,10 @@ pub use field::Field;
 pub use finder::{Candidate, Finder, Nearby, Postings};
 pub(crate) use finder::{SKETCH_END, ends_resemble, sketch_end};
 pub use found::{FoundPostings, LookUp};
+#[cfg(feature = "cluster")]
+pub(crate) use judge::looked_up;
 pub(crate) use judge::{
-    Attachment, Judgement, SiteRelation, judge, looked_up, sift, site_allows, takes_place, texts_of,
+    Attachment, Judgement, SiteRelation, judge, sift, site_allows, takes_place, texts_of,
 };
 pub use key::{Key, article_keys, article_keys_in_stages};
 pub use known::Question;

@@ -49,13 +49,12 @@ impl SketchEnds {
     /// Tells whether a text has more in common with a sketch than chance has it.
     fn resembles(&self, content: u64, sketch: &Sketch) -> Result<bool, store::Error> {
         let mut read = [0; SKETCH_END];
-        let end = match content.checked_sub(self.written) {
-            Some(newest) => &self.newest[newest as usize * SKETCH_END..][..SKETCH_END],
-            None => {
-                let at = content * SKETCH_END as u64;
-                read_exact_at(&self.file, &mut read, at).map_err(|error| self.failed(error))?;
-                &read[..]
-            }
+        let end = if let Some(newest) = content.checked_sub(self.written) {
+            &self.newest[newest as usize * SKETCH_END..][..SKETCH_END]
+        } else {
+            let at = content * SKETCH_END as u64;
+            read_exact_at(&self.file, &mut read, at).map_err(|error| self.failed(error))?;
+            &read[..]
         };
         Ok(ends_resemble(sketch_end(sketch), end))
     }

@@ -154,7 +154,7 @@ mod tests {
         let (mut keys, last) = (KeyIndex::default(), (1 << BITS) - 1);
         let contents = [0, 1 << 20, CONTENTS - 1, CONTENTS, 2 * CONTENTS + 5];
         for key in [last, last - 1, last ^ 1 << 39] {
-            assert_eq!(held(&keys, key), []);
+            assert!(held(&keys, key).is_empty());
             assert!(contents.iter().all(|content| keys.insert(key, *content)));
             assert_eq!(held(&keys, key), contents);
         }
