@@ -1,8 +1,8 @@
 //! Equality keys: which contents share a sentence or a run of sketch slots.
 //!
-//! Open-addressed tables of 8-byte slots, a key of 40 bits and a content number of 24 bits each, so
-//! that a key with several contents is several slots of one probe run. About 12 bytes a key, growing
-//! by doubling. For each 2^24 contents there is a table.
+//! Open-addressed tables of 8-byte slots, a key of 40 bits and a content number of 24 bits each,
+//! so that a key with several contents is several slots of one probe run. About 12 bytes a key,
+//! growing by doubling. For each 2^24 contents there is a table.
 
 /// Bits of a key.
 pub(crate) const BITS: u32 = 40;
