@@ -184,6 +184,25 @@ fn an_export_that_was_killed_goes_on_and_is_that_of_one_that_was_not() {
 }
 
 #[test]
+fn half_a_line_of_the_journal_is_in_nobodys_way() {
+    let (_web, folder) = crawled(12, &[]);
+    let folder = folder.path();
+    for cut in [1, 20] {
+        let run = ["export", "--out", "out", "--shard-size", "4", "-v"];
+        crash(&run, folder, "shard", 1);
+        let path = folder.join("out/export.partial");
+        let journal = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        journal.set_len(journal.metadata().unwrap().len() - cut).unwrap();
+        crash(&run, folder, "shard", 2);
+        let done = crawl(&run, folder);
+        let told = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{told}");
+        assert!(told.contains("going on behind what is whole shards=2"), "{told}");
+        fs::remove_dir_all(folder.join("out")).unwrap();
+    }
+}
+
+#[test]
 fn a_full_disk_keeps_the_shards_that_are_whole_and_names_none() {
     let (_web, folder) = crawled(12, &[]);
     let folder = folder.path();

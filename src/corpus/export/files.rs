@@ -164,7 +164,7 @@ impl<'a> Files<'a> {
         let io = |source| outputs::Error { path: path.clone(), source };
         let mut kept = vec![names::JOURNAL.to_owned()];
         self.outputs.keep_whole();
-        if let Some((begun, shards)) = read_journal(&path)
+        if let Some(Journaled { begun, shards, bytes }) = read_journal(&path)
             && begun.head == self.head
         {
             let all = shards.iter().flat_map(|shard| &shard.files);
@@ -179,6 +179,8 @@ impl<'a> Files<'a> {
                     shard.files.into_iter().for_each(|file| self.outputs.take(file));
                 }
                 let file = File::options().append(true).open(&path).map_err(io)?;
+                // What comes next must not stand behind half a line.
+                file.set_len(bytes).map_err(io)?;
                 self.journal = Some(file);
                 tracing::info!(shards = self.shard, "going on behind what is whole");
                 return Ok(kept);
@@ -340,19 +342,32 @@ fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Reads a journal, as far as its lines are whole. None if there is none of this kind.
-fn read_journal(path: &Path) -> Option<(Begun, Vec<WholeShard>)> {
-    let mut lines = BufReader::new(File::open(path).ok()?).lines();
-    let begun = serde_json::from_str(&lines.next()?.ok()?).ok()?;
+/// What a journal says, as far as its lines are whole.
+struct Journaled {
+    begun: Begun,
+    shards: Vec<WholeShard>,
+    /// Bytes of these lines.
+    bytes: u64,
+}
+
+/// Reads a journal. None if there is none of this kind.
+fn read_journal(path: &Path) -> Option<Journaled> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let mut line = String::new();
+    let mut bytes = file.read_line(&mut line).ok()? as u64;
+    let begun = serde_json::from_str(&line).ok()?;
     let mut shards = Vec::new();
-    for line in lines {
-        match line.map(|line| serde_json::from_str(&line)) {
-            Ok(Ok(shard)) => shards.push(shard),
-            // The last line may be cut.
-            _ => return Some((begun, shards)),
-        }
+    loop {
+        line.clear();
+        let read = file.read_line(&mut line);
+        // A kill has cut the last line.
+        let whole = line.strip_suffix('\n').and_then(|line| serde_json::from_str(line).ok());
+        let (Ok(read), Some(shard)) = (read, whole) else {
+            return Some(Journaled { begun, shards, bytes });
+        };
+        bytes += read as u64;
+        shards.push(shard);
     }
-    Some((begun, shards))
 }
 
 /// Tells whether a file is still as it was when it was whole.
