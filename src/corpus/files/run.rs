@@ -13,8 +13,9 @@ use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
 use crate::text::quality::Filters;
 
-use super::input::CHUNK_BYTES;
-use super::input::{Chunk, Columns, DocumentReader, Fault, InputOptions, Kind, Source, Sources};
+use super::input::{
+    CHUNK_BYTES, Chunk, Columns, DocumentReader, Fault, InputOptions, Kind, Source, Sources,
+};
 use super::journal::{FingerprintedLine, JOURNAL, Journal, Step};
 use super::pipeline::{Shares, ordered, threads};
 use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};

@@ -2,7 +2,8 @@
 //!
 //! Open-addressed tables of 8-byte slots, a key of 40 bits and a content number of 24 bits each,
 //! so that a key with several contents is several slots of one probe run. About 12 bytes a key,
-//! growing by doubling. For each 2^24 contents there is a table.
+//! growing by doubling. For each 2^24 - 1 contents there is
+//! a table.
 
 /// Bits of a key.
 pub(crate) const BITS: u32 = 40;
