@@ -247,9 +247,10 @@ const COPY: &str =
     "copy it into a store of this machine (`crawl store copy cluster:... DIR`) and run it there";
 
 /// The same for a feed of duplicates.
-const FEED: &str = "a feed is in the order of changes, which a cluster does not keep. `crawl \
-     export` writes all copies with their documents (`duplicates.jsonl`); for a feed, copy it into \
-     a store of this machine (`crawl store copy cluster:... DIR`)";
+const FEED: &str = "a feed leaves out pages that lead to others, and which these are is known \
+     where they were crawled. Export a feed from the store of each shard (`--store \
+     FOLDER/shards/NNN`, with the `--folder` of `crawl worker`), and give them all to `--known`. \
+     `crawl export` writes all copies with their documents (`duplicates.jsonl`)";
 
 /// Refuses a command that does not work on the cluster that is named.
 pub(super) fn check(args: &Args) -> Result<()> {

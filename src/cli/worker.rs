@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use crate::base::remote::Location;
 use crate::cluster::{Secret, Settings};
 use crate::config::Sourced;
-use crate::crawl::{self, Context, WorkerPlan, WorkerReport};
+use crate::crawl::{self, Context, WorkerError, WorkerPlan, WorkerReport};
 
 use super::args::Overrides;
 use super::exit::{Exit, Usage};
@@ -95,7 +95,11 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
     let progress = Progress::start(&context, quiet)?;
     let report = crawl::work(&plan, &config.settings(), &seeds, &context);
     progress.end();
-    let report = report?;
+    let report = report.map_err(|error| match error {
+        // What is at fault is told apart by what stands in it.
+        WorkerError::Crawl(error) => anyhow::Error::from(error),
+        other => other.into(),
+    })?;
     if json {
         screen::json(&report)?;
     } else {

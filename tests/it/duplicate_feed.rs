@@ -23,7 +23,7 @@ use uniqcrawl::web::robots::meta::Honour;
 use crate::lab::Lab;
 use crate::support::{Crawled, Web, clusters, config, crawl, page, prose};
 
-const ARTICLES: u64 = 40;
+pub(crate) const ARTICLES: u64 = 40;
 
 /// Rules and brakes would spare downloads too.
 pub(crate) fn plain() -> Config {
@@ -43,7 +43,7 @@ fn with_feed(feed: &Path) -> Config {
 
 /// A press with its articles, which links to a mirror that has each of them twice. The first copy
 /// of the mirror alone links to an article of its own.
-fn press_and_mirror() -> Web {
+pub(crate) fn press_and_mirror() -> Web {
     let paths = |folder: &str| -> Vec<String> {
         (0..ARTICLES).map(|article| format!("/{folder}/{article}")).collect()
     };

@@ -132,5 +132,6 @@ mod warc_kills;
 mod warc_remote;
 mod whole_stores;
 mod worker;
+mod worker_feed;
 mod worker_outage;
 mod wrong_clock;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redb::{ReadableDatabase as _, ReadableTableMetadata as _};
 use uniqcrawl::crawl::{self as crawling, Context};
-use uniqcrawl::frontier::duplicate_feed::{FeedItem, Reader};
+use uniqcrawl::frontier::duplicate_feed::{FeedItem, Reader, import_all};
 use uniqcrawl::localweb::Site;
 use uniqcrawl::store::Store;
 use uniqcrawl::urls::Normalize;
@@ -134,7 +134,7 @@ fn a_duplicate_takes_little_room_in_a_feed_and_in_a_store() {
     let bytes = fs::read(&feed).unwrap();
     let packed = zstd::bulk::compress(&bytes, 9).unwrap();
     let store = Store::open_or_create(&folder.path().join("s"), 16 << 20).unwrap();
-    uniqcrawl::frontier::duplicate_feed::import(&store, &feed, &Normalize::default()).unwrap();
+    import_all(&store, &[feed], &Normalize::default()).unwrap();
     drop(store);
     let db = redb::Database::open(folder.path().join("s/store.redb")).unwrap();
     let table = redb::TableDefinition::<&[u8], &[u8]>::new("verdicts");

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::corpus::index::Index;
+use crate::frontier::duplicate_feed::{self, WholeFeed};
 use crate::store::{self, BackupError, Store};
 use crate::text::features::Fingerprinter;
 use crate::urls::PageUrl;
@@ -32,6 +33,7 @@ const DAMAGED_MAX: u32 = 3;
 pub(super) struct ShardCrawl<'a> {
     pub shard: Arc<Shard>,
     pub backups: Option<&'a ShardBackups>,
+    pub feeds: &'a [WholeFeed],
     pub folder: PathBuf,
     pub settings: Settings,
     pub cache_bytes: usize,
@@ -125,6 +127,23 @@ impl ShardCrawl<'_> {
         }
     }
 
+    /// Takes in what duplicate feeds say of the URLs of the shard. Returns their numbers. One that
+    /// cannot be read any more spares nothing.
+    fn take_in_feeds(&self, store: &Store) -> Result<Vec<u64>, Error> {
+        let (own, mut numbers) = (self.shard.share(), Vec::new());
+        for feed in self.feeds {
+            match feed.take_in(store, &self.settings.normalize, Some(&|url| own.has(url))) {
+                Ok(number) => numbers.push(number),
+                Err(duplicate_feed::Error::Store(error)) => return Err(error.into()),
+                Err(error) => {
+                    let shard = self.shard.number();
+                    tracing::warn!(shard, %error, "the shard is crawled without a duplicate feed");
+                }
+            }
+        }
+        Ok(numbers)
+    }
+
     fn crawl(&self, crew: &Crew, store: &Arc<Store>) -> Result<(), Error> {
         let settings = &self.settings;
         let features = Fingerprinter::for_articles(settings.dedup.features.clone())
@@ -141,8 +160,8 @@ impl ShardCrawl<'_> {
             on_document: None,
             beyond: Some(beyond),
         };
+        let (seeds, feeds) = (self.seeds, &self.take_in_feeds(store)?);
         *lock(&self.shard.store) = Some(Arc::clone(store));
-        let (seeds, feeds) = (self.seeds, &[]);
         crew.crawl(Part { store, index, settings, context, seeds, feeds })?;
         // Links that have not left are sent by whoever takes the store next, if anybody does.
         let begun = Instant::now();

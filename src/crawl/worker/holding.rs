@@ -189,6 +189,7 @@ impl<'a> Holding<'a> {
                 let crawl = ShardCrawl {
                     shard: Arc::clone(&shard),
                     backups: self.common.backups.as_ref(),
+                    feeds: &self.common.feeds,
                     folder: self.folder(number),
                     settings: self.settings_of(own.len()),
                     cache_bytes: (self.plan.cache_bytes / own.len().max(1)).max(CACHE_MIN),

@@ -31,6 +31,7 @@ use crate::base::remote;
 use crate::base::units::Time;
 use crate::cluster::{self, Engine, SHARDS_MAX, TurnLimits, TurnOf};
 use crate::corpus::shared::{self, SharedOptions};
+use crate::frontier::duplicate_feed::WholeFeed;
 use crate::urls::{PageUrl, ScopeKind};
 
 use super::crew::{Crew, CrewPlan};
@@ -194,6 +195,8 @@ pub(super) struct Common {
     /// Workers that are alive.
     members: Mutex<Vec<String>>,
     backups: Option<ShardBackups>,
+    /// Each shard takes in what they say of its own URLs.
+    feeds: Vec<WholeFeed>,
     hands: Vec<SyncSender<Handed>>,
     wishes: Sender<Wish>,
     tokens: AtomicU64,
@@ -279,10 +282,6 @@ fn check(plan: &WorkerPlan, settings: &Settings) -> Result<(), WorkerError> {
     let faults = [
         (settings.limits.pages_max > 0, "a limit of pages (`crawl.pages_max`)"),
         (!settings.warc.folder.is_empty(), "WARC files (`warc.folder`)"),
-        (
-            !settings.frontier.duplicate_feeds.known.is_empty(),
-            "duplicate feeds of others (`frontier.duplicate_feeds.known`)",
-        ),
         (shards == 0 || shards > SHARDS_MAX, "no shards, or more than 16,384 (`cluster.shards`)"),
         (
             plan.config.backup_interval < Time::from_millis(100),
@@ -356,6 +355,8 @@ pub fn run(
     context: &Context,
 ) -> Result<WorkerReport, WorkerError> {
     check(plan, settings)?;
+    let known = &settings.frontier.duplicate_feeds.known;
+    let feeds = WholeFeed::all(known, &settings.normalize).map_err(Error::from)?;
     let context = &Context { clock: context.clock.steady(), ..context.clone() };
     // Threads of their own tell soon that the cluster does not answer, and try again.
     let patience = plan.config.lease.duration() / 3;
@@ -385,6 +386,7 @@ pub fn run(
         shards: Mutex::default(),
         members: Mutex::default(),
         backups: ShardBackups::of(&plan.config)?,
+        feeds,
         hands,
         wishes,
         tokens: AtomicU64::new(drawn << 24),

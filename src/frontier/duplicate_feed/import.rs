@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::frontier::tables::{ADDRESSES, FEEDS, KNOWN_PAGES};
 use crate::store::{self, Batch, Store, Update as _, View as _};
-use crate::urls::Normalize;
+use crate::urls::{Normalize, PageUrl};
 
 use super::known::{put, said_of};
 use super::rows::Feed;
@@ -16,32 +16,52 @@ use super::{Addresses, Error, FeedItem, Reader};
 /// Duplicates in one transaction: with their rows some 20 MB.
 const BATCH: usize = 100_000;
 
-/// Takes feeds in. Returns their numbers.
-pub fn import_all(store: &Store, paths: &[PathBuf], rules: &Normalize) -> Result<Vec<u64>, Error> {
-    // Nothing is taken in if any of them is damaged.
-    let feeds: Vec<Feed> =
-        paths.iter().map(|path| verified(path, rules)).collect::<Result<_, Error>>()?;
-    let pairs = paths.iter().zip(feeds);
-    pairs.map(|(path, feed)| take_in(store, path, feed, rules)).collect()
+/// A feed that was read to its end.
+#[derive(Debug, Clone)]
+pub struct WholeFeed {
+    path: PathBuf,
+    feed: Feed,
 }
 
-/// Takes a feed in, unless the store has it. Returns its number.
-///
-/// # Errors
-///
-/// If it is damaged, or of another kind or normal form; then nothing is taken in.
-pub fn import(store: &Store, path: &Path, rules: &Normalize) -> Result<u64, Error> {
-    take_in(store, path, verified(path, rules)?, rules)
+impl WholeFeed {
+    /// Reads feeds to their ends, so that nothing is taken in if any of them is damaged.
+    ///
+    /// # Errors
+    ///
+    /// If one is damaged, or of another kind or normal form than that of `rules`.
+    pub fn all(paths: &[PathBuf], rules: &Normalize) -> Result<Vec<Self>, Error> {
+        let whole = |path: &PathBuf| Ok(Self { path: path.clone(), feed: verified(path, rules)? });
+        paths.iter().map(whole).collect()
+    }
+
+    /// Takes the feed in, unless the store has it. Returns its number. Where the URLs of the store
+    /// are told, copies that are none of them are left out; a hashed feed does not tell its URLs.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read any more.
+    pub fn take_in(
+        &self,
+        store: &Store,
+        rules: &Normalize,
+        is_own: Option<&dyn Fn(&PageUrl) -> bool>,
+    ) -> Result<u64, Error> {
+        take_in(store, self, rules, is_own)
+    }
+}
+
+/// Takes feeds in. Returns their numbers.
+pub fn import_all(store: &Store, paths: &[PathBuf], rules: &Normalize) -> Result<Vec<u64>, Error> {
+    let feeds = WholeFeed::all(paths, rules)?;
+    feeds.iter().map(|feed| feed.take_in(store, rules, None)).collect()
 }
 
 /// Reads a feed to its end.
 fn verified(path: &Path, rules: &Normalize) -> Result<Feed, Error> {
     let mut reader = Reader::open(path, rules)?;
     while reader.next_item()?.is_some() {}
-    let end = reader.end.take();
-    let end = end.as_ref().and_then(|end| u128::from_str_radix(&end.xxh3, 16).ok());
     Ok(Feed {
-        sum: end.unwrap_or_default(),
+        sum: reader.sum(),
         name: path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         publisher: reader.header.publisher.clone(),
         made: reader.header.made.clone(),
@@ -51,22 +71,27 @@ fn verified(path: &Path, rules: &Normalize) -> Result<Feed, Error> {
     })
 }
 
-fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<u64, Error> {
-    let known = numbered(store, &feed)?;
+fn take_in(
+    store: &Store,
+    WholeFeed { path, feed }: &WholeFeed,
+    rules: &Normalize,
+    is_own: Option<&dyn Fn(&PageUrl) -> bool>,
+) -> Result<u64, Error> {
+    let known = numbered(store, feed)?;
     let number = match known {
         Some((number, true)) => return Ok(number),
         // A run that was killed has left it: the same rows are written again.
         Some((number, false)) => number,
         None => write(store, |snapshot| {
             let number = snapshot.next_number("next_feed")?;
-            snapshot.put(FEEDS, number, &feed)?;
+            snapshot.put(FEEDS, number, feed)?;
             Ok(number)
         })?,
     };
     let mut reader = Reader::open(path, rules)?;
     let mut batch: Vec<FeedItem> = Vec::new();
     loop {
-        let item = reader.next_item()?;
+        let item = reader.next_item_of(is_own)?;
         let is_last = item.is_none();
         batch.extend(item);
         if batch.len() == BATCH || is_last && !batch.is_empty() {
@@ -84,9 +109,12 @@ fn take_in(store: &Store, path: &Path, feed: Feed, rules: &Normalize) -> Result<
             break;
         }
     }
+    if reader.sum() != feed.sum {
+        return Err(Error::Changed { path: path.clone() });
+    }
     write(store, |snapshot| {
         name_pages(snapshot, number)?;
-        let feed = Feed { complete: true, ..feed };
+        let feed = Feed { complete: true, ..feed.clone() };
         snapshot.put(FEEDS, number, &feed)
     })?;
     Ok(number)

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::store;
 
 pub use feed::{Addresses, Duplicate, FeedEnd, FeedWriter, Header};
-pub use import::{import, import_all};
+pub use import::{WholeFeed, import_all};
 pub use known::{DAY_MS, FeedSays, Known, Lost, said_of};
 pub use read::{FeedItem, Reader};
 pub use rows::{Feed, FeedHost, Role};
@@ -80,6 +80,12 @@ pub enum Error {
         theirs: String,
         /// Its value here.
         ours: String,
+    },
+    /// It was exchanged since it was read for the first time.
+    #[error("the feed {} is another one than it was", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
     },
     /// The store failed.
     #[error(transparent)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::urls::Normalize;
+use crate::urls::{Normalize, PageUrl};
 
 use super::Error;
 use super::feed::{Addresses, FeedEnd, FeedLine, Header, KIND, OLD_KIND, VERSION};
@@ -90,6 +90,13 @@ impl Reader {
         self.duplicates
     }
 
+    /// Returns the checksum of all lines but the last one, as that tells it; 0 before it was read.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        let end = self.end.as_ref();
+        end.and_then(|end| u128::from_str_radix(&end.xxh3, 16).ok()).unwrap_or_default()
+    }
+
     fn bad(&self, detail: impl Into<String>) -> Error {
         Error::Line { path: self.path.clone(), line: self.line.max(1), detail: detail.into() }
     }
@@ -131,17 +138,28 @@ impl Reader {
 
     /// Reads the next duplicate; none after the last line, if all of them are as they were written.
     pub fn next_item(&mut self) -> Result<Option<FeedItem>, Error> {
-        if !self.read()? {
-            return Err(self.bad("the feed is cut short: its last line is missing"));
-        }
-        if self.bytes.starts_with(b"{\"end\"") {
-            return self.finish().map(|()| None);
-        }
-        self.sum.update(&self.bytes);
-        self.duplicates += 1;
-        match item(&self.bytes, self.header.addresses) {
-            Ok(item) => Ok(Some(item)),
-            Err(detail) => Err(self.bad(detail)),
+        self.next_item_of(None)
+    }
+
+    /// Reads the next duplicate whose URL passes; of a hashed feed, any.
+    pub fn next_item_of(
+        &mut self,
+        passes: Option<&dyn Fn(&PageUrl) -> bool>,
+    ) -> Result<Option<FeedItem>, Error> {
+        loop {
+            if !self.read()? {
+                return Err(self.bad("the feed is cut short: its last line is missing"));
+            }
+            if self.bytes.starts_with(b"{\"end\"") {
+                return self.finish().map(|()| None);
+            }
+            self.sum.update(&self.bytes);
+            self.duplicates += 1;
+            match item(&self.bytes, self.header.addresses, passes) {
+                Ok(None) => {}
+                Ok(item) => return Ok(item),
+                Err(detail) => return Err(self.bad(detail)),
+            }
         }
     }
 
@@ -163,9 +181,19 @@ impl Reader {
     }
 }
 
-fn item(bytes: &[u8], addresses: Addresses) -> Result<FeedItem, String> {
+/// Returns the duplicate of a line; none if its URL does not pass.
+fn item(
+    bytes: &[u8],
+    addresses: Addresses,
+    passes: Option<&dyn Fn(&PageUrl) -> bool>,
+) -> Result<Option<FeedItem>, String> {
     let line: FeedLine<'_> = serde_json::from_slice(bytes)
         .map_err(|error| format!("the line is no duplicate: {error}"))?;
+    if let (Some(passes), Addresses::Plain) = (passes, addresses)
+        && PageUrl::parse_stored(&line.url).is_some_and(|url| !passes(&url))
+    {
+        return Ok(None);
+    }
     let hash = |text: &str| match addresses {
         Addresses::Plain if text.starts_with("http://") || text.starts_with("https://") => {
             Ok(xxh3_128(text.as_bytes()))
@@ -183,10 +211,10 @@ fn item(bytes: &[u8], addresses: Addresses) -> Result<FeedItem, String> {
     };
     let date: Result<jiff::Timestamp, _> = format!("{}T00:00:00Z", line.date).parse();
     let date = date.map_err(|_| format!("`{}` is no date", line.date))?;
-    Ok(FeedItem {
+    Ok(Some(FeedItem {
         url: hash(&line.url)?,
         canonical: hash(&line.canonical)?,
         doc_id: id(&line.doc_id).ok_or_else(|| format!("`{}` is no docId", line.doc_id))?,
         day: (date.as_millisecond().max(0) / DAY_MS).unsigned_abs(),
-    })
+    }))
 }
