@@ -169,8 +169,44 @@ impl<S: Storage> Clusterer<S> {
         Ok(self.storage.tree(number)?.cluster)
     }
 
+    /// Returns the documents of all clusters: each is to be in one.
+    fn counted(&self) -> Result<u32, S::Error> {
+        (0..self.trees).map(|tree| Ok(self.cluster(tree)?.copies)).sum()
+    }
+
     /// Returns the memory of what finds trees by fingerprints alone, in bytes.
     pub(crate) fn class_bytes(&self) -> usize {
         self.classes.as_ref().map_or(0, Classes::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MemoryStorage, article_keys};
+    use super::*;
+    use crate::text::features::{Fingerprinter, Input};
+
+    #[test]
+    fn a_tree_that_became_part_of_another_one_is_looked_for_there() {
+        let (config, fingerprinter) = (Config::default(), Fingerprinter::default());
+        let storage = MemoryStorage::new(&config).unwrap();
+        let mut all = Clusterer::new(storage, config).unwrap();
+        for tree in 0..4 {
+            let words: Vec<String> = (0..80).map(|word| format!("word{tree}x{word}")).collect();
+            let text = &words.join(" ");
+            let keys = article_keys(&fingerprinter, &Input { text, ..Input::default() });
+            let Ok(verdict) = all.judge(keys, 0);
+            assert_eq!(verdict, Verdict::New);
+        }
+        // Two texts were found to be copies of the second one, and that of the fourth after it.
+        for (tree, also) in [(0, 1), (2, 1), (3, 1)] {
+            let Ok(()) = all.unite(tree, &[also]);
+        }
+        let clusters: Vec<Vec<u32>> = (0..all.clusters())
+            .filter(|cluster| all.cluster(*cluster).unwrap().copies > 0)
+            .map(|cluster| all.members(cluster).unwrap())
+            .collect();
+        assert_eq!(clusters, [[0, 1, 2, 3]], "each is in one cluster");
+        assert_eq!([0, 1, 2, 3].map(|number| all.fate(number).unwrap().cluster), [0; 4]);
     }
 }

@@ -21,6 +21,7 @@ impl<S: Storage> Clusterer<S> {
                 break;
             }
         }
+        debug_assert_eq!(self.counted()?, self.documents, "each document is in one cluster");
         Ok(all)
     }
 

@@ -162,10 +162,12 @@ impl<S: Storage> Clusterer<S> {
     }
 
     /// Makes the trees of which one text is surely a copy one tree, as far as they have no
-    /// different pages of one site.
+    /// different pages of one site. One that is empty by now is looked for where its root is: the
+    /// document that it names last may be of any other.
     pub(super) fn unite(&mut self, mut tree: u32, also: &[u64]) -> Result<(), S::Error> {
         for other in also {
-            let other = *other as u32;
+            let root = self.storage.tree(*other as u32)?.root;
+            let other = self.storage.place(root)?.tree;
             let large = self.larger(tree, other)?;
             let small = if large == tree { other } else { tree };
             if self.may_merge(small, large)? {
