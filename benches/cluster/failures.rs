@@ -13,8 +13,8 @@ use crate::nodes::{Nodes, connection, is_primary};
 use crate::race::{Workers, count};
 use crate::work::{SPAN, Task};
 
-/// Articles of a loop: some seconds of work.
-const ARTICLES: u64 = 600;
+/// Articles of a loop: they are to last until the failure is over.
+const ARTICLES: u64 = 6_000;
 const WORKERS: u64 = 3;
 
 /// Time until a node counts as failed.
@@ -86,7 +86,10 @@ fn once(nodes: &Nodes, folder: &Path, inject: Inject, (at, number): (usize, u64)
     fs::write(folder.join("go"), "").unwrap();
     let mut workers = Workers::start(&task);
     sleep(Duration::from_millis(700 + number * 137 % 900));
+    let name = FAILURES[at].0;
+    assert!(workers.follow(), "{name}: all is done before it fails: more articles are needed");
     inject(nodes, &mut workers, number);
+    assert!(workers.follow(), "{name}: all is done before it is over: more articles are needed");
     while workers.follow() {
         sleep(Duration::from_millis(5));
     }
@@ -115,8 +118,7 @@ fn once(nodes: &Nodes, folder: &Path, inject: Inject, (at, number): (usize, u64)
         sums.stall = sums.stall.max(Duration::from_millis(told.parse().unwrap_or(0)));
     }
     eprintln!(
-        "{} {number}: {} stored, {} double, then {}; {:?}",
-        FAILURES[at].0,
+        "{name} {number}: {} stored, {} double, then {}; {:?}",
         after.stored,
         before.double,
         after.double,

@@ -142,6 +142,11 @@ impl Finder {
         self.removed.insert(content);
     }
 
+    /// Tells whether a content was removed.
+    pub(crate) fn has_forgotten(&self, content: u64) -> bool {
+        self.removed.contains(&content)
+    }
+
     /// Returns the postings by which a content is found where they are not in memory, each behind
     /// the number of its table. A fingerprint has one in each of four rotations.
     #[must_use]

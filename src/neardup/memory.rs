@@ -6,6 +6,7 @@ use std::convert::Infallible;
 
 use crate::text::features::ArticleKeys;
 
+use super::segment::PER_KEY_MAX;
 use super::storage::{JudgedPage, JudgedText, JudgedTree, PageList, Storage, TextPlace};
 use super::{Candidate, Config, Error, Finder, classes};
 
@@ -27,7 +28,7 @@ pub(crate) struct MemoryStorage {
     finder: Option<Finder>,
     /// Number of the first content of each exact hash.
     exact: HashMap<u128, u32>,
-    /// The further ones: pages of one site that are no copies of each other have the same text.
+    /// The next ones: pages of one site that are no copies of each other have the same text.
     twins: HashMap<u128, Vec<u32>>,
     texts: Vec<DistinctText>,
     trees: Vec<JudgedTree>,
@@ -139,7 +140,10 @@ impl Storage for MemoryStorage {
         keys: ArticleKeys,
     ) -> Result<(), Infallible> {
         if *self.exact.entry(keys.text.hash).or_insert(content) != content {
-            self.twins.entry(keys.text.hash).or_default().push(content);
+            let twins = self.twins.entry(keys.text.hash).or_default();
+            if twins.len() + 1 < PER_KEY_MAX {
+                twins.push(content);
+            }
         }
         if let Some(finder) = &mut self.finder {
             finder.insert(u64::from(content), &keys);

@@ -23,7 +23,7 @@ pub(crate) trait Storage {
     /// Returns the same for each of some contents, whose own numbers may be among them.
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, Self::Error>;
 
-    /// Returns the contents whose text has a hash, oldest first.
+    /// Returns the contents whose text has a hash, oldest first: as many as a key may have.
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, Self::Error>;
 
     /// Returns a content.

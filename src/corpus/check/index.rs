@@ -1,12 +1,12 @@
 //! Contents, their texts, and the keys by which they are found.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Findings, Spot, row_of};
 use crate::corpus::documents::read_body;
 use crate::corpus::index;
 use crate::corpus::tables::{BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, INDEX_LOG, REVIEWS, UNSURE};
-use crate::neardup::segment::{Posting, exact_key};
+use crate::neardup::segment::{PER_KEY_MAX, Posting, exact_key};
 use crate::store::{
     BadRow, Error, META, STORE_NUMBER, Snapshot, View as _, read_number, sequence_of, unique_number,
 };
@@ -29,6 +29,7 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
         findings.look("keys");
         exact.insert(*content, *key);
     }
+    let mut missed: BTreeMap<u64, u64> = BTreeMap::new();
     for entry in snapshot.rows(CONTENTS)? {
         let entry = entry?;
         let number = entry.key()?;
@@ -45,9 +46,12 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
             findings.fault("contents", || format!("content {number} is in no document"));
         }
         let key = (content.words > 0).then(|| exact_key(content.hash));
-        let is_found = exact.remove(&number) == key || stored.recent.contains(&number);
-        if stored.is_whole && !is_found {
-            findings.fault("contents", || format!("content {number} is not found by its hash"));
+        let found = exact.remove(&number);
+        if stored.is_whole && found != key && !stored.recent.contains(&number) {
+            match (found, key) {
+                (None, Some(key)) => _ = missed.insert(number, key),
+                _ => not_found(findings, number),
+            }
         }
         if print.is_some() && print != Some(content.fingerprint) {
             findings
@@ -60,7 +64,34 @@ pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(
     for content in texts.into_keys().chain(titles.into_keys()).chain(exact.into_keys()) {
         findings.fault("near", || format!("the index names content {content}, which is missing"));
     }
+    unfound(snapshot, &missed, findings)
+}
+
+/// Tells of contents that are not found by their keys, unless a key has as many as it may have:
+/// pages of one site that are no copies of each other may have one text, such as an error.
+fn unfound(
+    snapshot: &Snapshot,
+    missed: &BTreeMap<u64, u64>,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let mut held: HashMap<u64, usize> = missed.values().map(|key| (*key, 0)).collect();
+    if held.is_empty() {
+        return Ok(());
+    }
+    for entry in snapshot.rows(CONTENTS)? {
+        if let Ok(content) = entry?.row()
+            && let Some(held) = held.get_mut(&exact_key(content.hash))
+        {
+            *held += 1;
+        }
+    }
+    let few = missed.iter().filter(|(_, key)| held[*key] <= PER_KEY_MAX);
+    few.for_each(|(number, _)| not_found(findings, *number));
     Ok(())
+}
+
+fn not_found(findings: &mut Findings, number: u64) {
+    findings.fault("contents", || format!("content {number} is not found by its hash"));
 }
 
 /// The index agrees with itself; texts, hashes and second looks are of contents that are there.

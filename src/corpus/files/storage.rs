@@ -232,3 +232,29 @@ impl Storage for RunStorage {
         kept!(mut self, kept => kept.clear_list(list))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neardup::{Key, article_keys};
+    use crate::text::features::{Fingerprinter, Input};
+
+    #[test]
+    fn of_pages_with_one_text_as_many_are_asked_as_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config::default();
+        let mut disk = LineStorage::begin(folder.path().join("work"), &config, 1 << 20, 2).unwrap();
+        let mut memory = MemoryStorage::new(&config).unwrap();
+        let input = Input { text: "Loading Searching No Matches", ..Input::default() };
+        let keys = article_keys(&Fingerprinter::default(), &input);
+        for tree in 0..100 {
+            let (key, distance, similarity) = (Key::First, 0, 1.0);
+            let place = TextPlace { tree, first: tree, key, distance, similarity };
+            disk.add_text(tree, place, keys.clone()).unwrap();
+            let Ok(()) = memory.add_text(tree, place, keys.clone());
+        }
+        let Ok(asked) = memory.equal_texts(keys.text.hash);
+        assert_eq!(asked, (0..64).collect::<Vec<_>>(), "the oldest");
+        assert_eq!(disk.equal_texts(keys.text.hash).unwrap(), asked);
+    }
+}

@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 
-use crate::neardup::segment::{GONE, Posting, Segment, Written, equality_table, exact_key};
+use crate::neardup::segment::{
+    GONE, PER_KEY_MAX, Posting, Segment, Written, equality_table, exact_key,
+};
 use crate::neardup::{Config, Error, Finder, Key, Nearby, Postings};
 use crate::text::features::ArticleKeys;
 
@@ -52,11 +54,14 @@ impl Tail {
         count
     }
 
-    /// Adds those of the newest contents that have the hash of a whole text.
+    /// Adds those of the newest contents that have the hash of a whole text: the oldest, as many as
+    /// a key may have.
     pub(super) fn with_newest(&self, key: u64, mut found: Vec<u64>) -> Vec<u64> {
         found.extend(of_key(&self.exact, key));
         found.sort_unstable();
         found.dedup();
+        found.retain(|content| !self.finder.has_forgotten(*content));
+        found.truncate(PER_KEY_MAX);
         found
     }
 
