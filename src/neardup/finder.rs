@@ -7,7 +7,7 @@ use crate::neardup::index::keys::KeyIndex;
 use crate::neardup::index::layout::{Layout, Near, build};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
-use crate::text::sketch::{SLOTS, Sketch};
+use crate::text::sketch::{SLOTS, Sketch, equal_slots};
 
 use super::key::KeyMaker;
 use super::places::Places;
@@ -329,7 +329,7 @@ pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
 
 /// Tells the same of the ends of their sketches.
 pub(crate) fn ends_resemble(one: &[u8], other: &[u8]) -> bool {
-    one.iter().zip(other).filter(|(one, other)| one == other).count() >= END_EQUAL_MIN
+    equal_slots(one, other) >= END_EQUAL_MIN
 }
 
 /// What is asked for by a key.

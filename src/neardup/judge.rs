@@ -496,9 +496,9 @@ impl<'a> Case<'a> {
                 sketch.similarity(&text.sketch) >= least
             };
             if counts {
-                let pairs = self.mine().sketch.slots.iter().zip(&*text.sketch.slots);
-                for ((own, its), (mine, pillar)) in own.iter_mut().zip(&*sketch.slots).zip(pairs) {
-                    *own &= its != mine && (itself || !two_sites || its != pillar);
+                sketch.unmark_equal(&self.mine().sketch, &mut own);
+                if two_sites && !itself {
+                    sketch.unmark_equal(&text.sketch, &mut own);
                 }
             }
         }
