@@ -11,7 +11,7 @@ use uniqcrawl::neardup::{Config, Preset};
 
 use crate::support::prose;
 
-fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
+pub(crate) fn write(folder: &Path, name: &str, lines: &[Value]) -> PathBuf {
     let path = folder.join(name);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(&path, text).unwrap();
@@ -179,7 +179,7 @@ fn an_input_is_not_overwritten() {
 
 /// Pages of some sites with a frame each, edited and equal copies of earlier ones, and identifiers
 /// that come twice.
-fn pages_of_sites(count: u64) -> Vec<Value> {
+pub(crate) fn pages_of_sites(count: u64) -> Vec<Value> {
     let page = |n: u64| {
         let mut random = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
         let mut below = |end: u64| {

@@ -71,6 +71,7 @@ mod lab;
 mod layouts;
 mod licences;
 mod main_text;
+mod many_copies;
 mod memory;
 mod merge;
 mod metadata;
