@@ -44,10 +44,11 @@ fn document_since(address: &Address, day: u64) -> Option<u64> {
     }
 }
 
-/// Notes the pages by which a stored one was found first: whoever leaves them out, because they are
-/// copies, may not find it.
-pub(super) fn note_lead(batch: &mut Batch, found: &Address) -> Result<(), Error> {
-    let mut referrer = found.referrer.clone();
+/// Notes a page by which one was found first that is stored, or may be so in another shard, and
+/// those by which it was found itself: whoever leaves them out, because they are copies, may not
+/// find that one.
+pub(super) fn note_lead(batch: &mut Batch, page: &str) -> Result<(), Error> {
+    let mut referrer = page.to_owned();
     for _ in 0..LEADS_MAX {
         let hash = xxh3_64(referrer.as_bytes());
         if referrer.is_empty() || batch.has(LEADS, hash)? {

@@ -290,7 +290,7 @@ impl Frontier {
         match (&was, &address.state) {
             (State::Stored(_), State::Stored(_)) if settled.fate != Some(Fate::Changed) => {}
             (State::Stored(_), State::Stored(_)) => self.release_copies(batch, url)?,
-            (_, State::Stored(_)) => note_lead(batch, &address)?,
+            (_, State::Stored(_)) => note_lead(batch, &address.referrer)?,
             (_, State::Queued) => {}
             _ => self.release_copies(batch, url)?,
         }

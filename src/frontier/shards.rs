@@ -12,6 +12,7 @@ use crate::store::{
 };
 use crate::urls::{HostKey, PageUrl};
 
+use super::known::note_lead;
 use super::lists::Naming;
 use super::offer::By;
 use super::rows::Rank;
@@ -245,6 +246,8 @@ impl Frontier {
         let Some(share) = self.sharing.share else { return Ok(()) };
         let sequence = batch.next_number("next_sent")?;
         self.sharing.has_sent = true;
+        // What becomes of the link is known there alone.
+        note_lead(batch, &sent.from)?;
         batch.put(OUTBOX, (share.shard_of(url), sequence), sent)
     }
 

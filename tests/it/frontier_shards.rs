@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::frontier::{
-    Config, Frontier, LinksSent, OUTBOX, Offer, Offered, Rank, Reason, SentLink, Share,
+    Config, Frontier, LEADS, LinksSent, OUTBOX, Offer, Offered, Rank, Reason, SentLink, Share,
 };
 use uniqcrawl::store::{Batch, View as _};
 use uniqcrawl::urls::{PageUrl, Scope, ScopeKind};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::support::Crawled;
 
@@ -64,10 +65,13 @@ fn what_is_of_others_is_sent_once_and_taken_in_as_if_it_were_found_there() {
     let mut offer_it = |batch: &mut Batch, url: &PageUrl, rank, nofollow| {
         one.offer(batch, &offer(url, here, rank, nofollow), NOW).unwrap()
     };
+    let leads = |batch: &Batch| batch.has(LEADS, xxh3_64(here.as_str().as_bytes())).unwrap();
+    assert!(!leads(&batch));
     for _ in 0..3 {
         assert_eq!(offer_it(&mut batch, &deep, Rank::Link, false), Offered::Known);
         assert_eq!(offer_it(&mut batch, &deep, Rank::Link, true), Offered::Known);
     }
+    assert!(leads(&batch), "a feed that names it as a copy could hide what it links to");
     offer_it(&mut batch, there, Rank::Redirect, false);
     let outside = url("http://elsewhere.example/");
     let refused = offer_it(&mut batch, &outside, Rank::Link, false);
