@@ -123,21 +123,33 @@ impl ChangesCursor {
     }
 
     /// Returns the cursor behind all that has come so far.
-    pub fn last(snapshot: &Snapshot) -> Result<Self, ChangesError> {
+    pub fn last(snapshot: &Snapshot) -> Result<Self, store::Error> {
         let at = ChangesPlace::Log { told: head(snapshot)? };
         Ok(Self { epoch: epoch(snapshot)?, at })
     }
+
+    /// Tells whether a document has changed after all that a cursor behind the documents tells. All
+    /// have, where it is of another store.
+    pub(in crate::corpus) fn is_before(
+        self,
+        snapshot: &Snapshot,
+        document: u64,
+    ) -> Result<bool, store::Error> {
+        let ChangesPlace::Log { told } = self.at else { return Ok(true) };
+        let place = snapshot.get(CHANGE_PLACES, document)?;
+        Ok(self.epoch != epoch(snapshot)? || place.is_some_and(|place| place > told))
+    }
 }
 
-fn meta(snapshot: &Snapshot, name: &str) -> Result<Option<u64>, ChangesError> {
+fn meta(snapshot: &Snapshot, name: &str) -> Result<Option<u64>, store::Error> {
     Ok(snapshot.bytes(META, name)?.map(|row| read_number(&row)).transpose()?)
 }
 
-fn head(snapshot: &Snapshot) -> Result<u64, ChangesError> {
+fn head(snapshot: &Snapshot) -> Result<u64, store::Error> {
     Ok(meta(snapshot, NEXT_CHANGE)?.unwrap_or(0))
 }
 
-fn epoch(snapshot: &Snapshot) -> Result<u64, ChangesError> {
+fn epoch(snapshot: &Snapshot) -> Result<u64, store::Error> {
     let epoch = meta(snapshot, CHANGES_EPOCH)?;
     let number = meta(snapshot, STORE_NUMBER)?;
     Ok(epoch.or(number).unwrap_or(0))

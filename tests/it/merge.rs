@@ -149,6 +149,46 @@ fn large_stores_are_placed_in_many_commits_and_a_kill_in_any_of_them_changes_not
 }
 
 #[test]
+fn stores_that_were_merged_once_stay_as_they_are_when_that_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    crate::whole_stores::filled(&path.join("a"), 0, 20);
+    // Copies of 400 texts on one site with up to two words edited: what is told apart from what
+    // depends on what else is there, so that the last look moves some.
+    let mut running = Running::start(path, "");
+    let mut lines = String::new();
+    let mut chance = 1_u64;
+    let mut below = |most: u64| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040);
+        (chance >> 33) % most
+    };
+    for number in 0..1_000_u64 {
+        let story = below(400);
+        let place = |word: u64| (story * 150 + word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+        let mut words: Vec<String> = (0..150).map(|word| format!("{:x}", place(word))).collect();
+        for edit in 0..below(3) {
+            words[20 + 13 * edit as usize] = format!("edited{story}x{edit}");
+        }
+        let line = json!({"nid": format!("n{number}"), "content": words.join(" "),
+            "url": format!("http://sent.test/n{number}")});
+        writeln!(lines, "{line}").unwrap();
+    }
+    let answer = post(running.address, "/v1/articles", "application/x-ndjson", lines.as_bytes());
+    assert_eq!(answer.status, 200);
+    running.kill();
+    merge(&["a", "s", "--into", "whole"], path);
+    let (whole, names) = (read(&path.join("whole")), ids("whole", path));
+    let copies: usize = whole.values().map(BTreeSet::len).sum();
+    assert!(copies > whole.len() + 100, "{copies} copies of {}", whole.len());
+    crash(&["store", "merge", "a", "s", "--into", "killed"], path, "settled:1");
+    merge(&["a", "s", "--into", "killed"], path);
+    assert_eq!(read(&path.join("killed")), whole);
+    assert_eq!(ids("killed", path), names);
+    merge(&["a", "s", "--into", "whole"], path);
+    assert_eq!((read(&path.join("whole")), ids("whole", path)), (whole, names));
+}
+
+#[test]
 fn what_senders_know_their_articles_by_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

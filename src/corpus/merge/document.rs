@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{MergeError, Work};
 use crate::base::clock::Timestamp;
+use crate::corpus::changes::ChangesCursor;
 use crate::corpus::clusters::{self, Article, Place};
 use crate::corpus::dedup::{Corpus as _, keys_at};
 use crate::corpus::documents::{Copy, Document, copies_of, read_body, sent_content};
@@ -26,6 +27,8 @@ pub(super) struct Source {
     pub urls: Option<String>,
     /// When its newest copy came.
     pub latest: Timestamp,
+    /// Behind its last change.
+    pub changes: ChangesCursor,
     /// What the state is of: it can be read as long as this is open.
     _store: Store,
 }
@@ -38,6 +41,7 @@ impl Source {
         for entry in snapshot.rows(DOCUMENTS)? {
             latest = latest.max(entry?.row()?.last_arrival);
         }
+        let changes = ChangesCursor::last(&snapshot)?;
         Ok(Self {
             folder: folder.to_owned(),
             key: folder.canonicalize().unwrap_or_default().display().to_string(),
@@ -47,9 +51,28 @@ impl Source {
             urls: store.setting("urls")?,
             snapshot,
             latest,
+            changes,
             _store: store,
         })
     }
+
+    /// Tells whether a document is as it was when its changes were `taken`.
+    pub(super) fn has_stood(
+        &self,
+        number: u64,
+        taken: Option<ChangesCursor>,
+    ) -> Result<bool, MergeError> {
+        let Some(taken) = taken else { return Ok(false) };
+        Ok(!taken.is_before(&self.snapshot, number)?)
+    }
+}
+
+/// A document of a store.
+pub(super) struct SourceDocument {
+    pub number: u64,
+    pub row: Document,
+    /// It was placed as it is now: its copies stay where the looks since then have left them.
+    pub stood: bool,
 }
 
 /// What was placed.
@@ -83,10 +106,10 @@ pub(super) fn place_document(
     work: &Work<'_>,
     batch: &mut Batch,
     source: &Source,
-    number: u64,
-    document: &Document,
+    document: &SourceDocument,
 ) -> Result<PlacedDocument, MergeError> {
-    let mut copies = copies_of(&source.snapshot, number)?;
+    let SourceDocument { number, row, stood } = document;
+    let mut copies = copies_of(&source.snapshot, *number)?;
     // The first one gives the document its identifier.
     copies.sort_by(|(url, copy), (other_url, other)| {
         let order = |copy: &Copy| (copy.key != Key::First, copy.arrival);
@@ -94,7 +117,7 @@ pub(super) fn place_document(
     });
     let mut done = PlacedDocument { copies: copies.len() as u64, bytes: 0 };
     let mut documents: Vec<u64> = Vec::new();
-    let mut new = None;
+    let (mut new, mut placed_any) = (None, false);
     for (address, copy) in copies {
         let arrival = copy.arrival;
         let links = copy.popularity;
@@ -109,6 +132,7 @@ pub(super) fn place_document(
         }
         let article = article_of(source, address, copy)?;
         done.bytes += article.text.len() as u64;
+        placed_any = true;
         let mut corpus = work.placer(batch, arrival);
         let placed = match known {
             Some((known, _)) => corpus.revise(known, &article, links)?.0,
@@ -126,6 +150,9 @@ pub(super) fn place_document(
         name(batch, source, &article.address, content.ok_or(missing)?.content)?;
     }
     let Some((first, others)) = documents.split_first() else { return Ok(done) };
+    if *stood && !placed_any {
+        return Ok(done);
+    }
     // Some may be part of others by now.
     let others: Vec<u64> = others.iter().copied().filter(|other| other != first).collect();
     let mut placer = work.placer(batch, source.latest);
@@ -136,8 +163,8 @@ pub(super) fn place_document(
     }
     let united = placer.unite(at, &others)?.document;
     clusters::recount(batch, united, source.latest)?;
-    let mut ids = vec![document.id];
-    ids.extend(document.merged.iter().chain(&document.joined));
+    let mut ids = vec![row.id];
+    ids.extend(row.merged.iter().chain(&row.joined));
     clusters::take_ids(batch, united, &ids, new == Some(united))?;
     Ok(done)
 }

@@ -31,7 +31,7 @@ use crate::store::{
 };
 use crate::urls::Normalize;
 
-use document::{Source, place_document};
+use document::{Source, SourceDocument, place_document};
 pub use finish::{MergeSummary, MergedSource};
 
 /// Name in `meta` of how far a merge has come.
@@ -124,6 +124,12 @@ struct Progress {
     next: BTreeMap<String, Step>,
     /// Nothing was placed since the last look at all matches.
     settled: bool,
+    /// How far the changes of each store are here, by its folder, as a cursor.
+    #[serde(default)]
+    taken: BTreeMap<String, String>,
+    /// How far they will be when this merge ends.
+    #[serde(default)]
+    taking: BTreeMap<String, String>,
 }
 
 /// Where a store is gone on with.
@@ -216,7 +222,8 @@ fn begin_with(sources: &[Source], order: &MergeOrder<'_>) -> Result<(), MergeErr
     batch.put(META, "next_content", &first)?;
     batch.put(META, CHANGES_EPOCH, &number.to_be_bytes().to_vec())?;
     batch.remove(META, CHANGES_FROM)?;
-    let base = Progress { base: base.key.clone(), ..Progress::default() };
+    let taking = BTreeMap::from([(base.key.clone(), base.changes.to_string())]);
+    let base = Progress { base: base.key.clone(), taking, ..Progress::default() };
     write_progress(&mut batch, &base)?;
     batch.commit()?;
     work.finish()?;
@@ -299,6 +306,10 @@ impl Work<'_> {
         mut tell: impl FnMut(u64),
     ) -> Result<(), MergeError> {
         let mut step = progress.next.get(&source.key).copied();
+        if step.is_none() {
+            progress.taking.insert(source.key.clone(), source.changes.to_string());
+        }
+        let taken = progress.taken.get(&source.key).and_then(|cursor| cursor.parse().ok());
         if step != Some(Step::Done) {
             if progress.settled || progress.next.is_empty() {
                 // Matches of what was there before have had their looks.
@@ -321,8 +332,10 @@ impl Work<'_> {
                     next = Step::Documents(number);
                     break;
                 }
-                let document = entry.row()?;
-                let done = place_document(self, &mut batch, source, number, &document)?;
+                let row = entry.row()?;
+                let stood = source.has_stood(number, taken)?;
+                let document = SourceDocument { number, row, stood };
+                let done = place_document(self, &mut batch, source, &document)?;
                 copies += done.copies.max(1);
                 bytes += done.bytes;
                 placed += 1;
@@ -385,9 +398,12 @@ impl Work<'_> {
                 }
             }
             // The same order brings later what has come to its stores since.
-            write_progress(&mut batch, &Progress { settled: true, ..Progress::default() })?;
+            let mut taken = progress.taken.clone();
+            taken.extend(progress.taking.clone());
+            write_progress(&mut batch, &Progress { settled: true, taken, ..Progress::default() })?;
             tracing::trace!("settling");
             batch.commit()?;
+            tracing::trace!("settled");
         }
         Ok(dedup::settle(self.store, &self.index, self.config)?)
     }
