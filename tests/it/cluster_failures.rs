@@ -235,7 +235,7 @@ fn assert_whole(corpus: &SharedCorpus, pages: &[Came], what: &str) {
 fn wait(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "{what}");
+        assert!(begun.elapsed() < Duration::from_mins(3), "{what}");
         sleep(Duration::from_millis(100));
     }
 }

@@ -93,7 +93,11 @@ fn a_dedup_that_is_killed_again_and_again_goes_on_and_is_that_of_one_that_was_no
         let moved = String::from_utf8_lossy(&done.stderr).contains("no more room in memory");
         assert_eq!(moved, name == "disk");
         let mut kills = 0;
-        for _ in 0..7 {
+        // A leg that goes on where another one was killed may be done before its time.
+        let mut legs = 0;
+        while kills < 5 {
+            legs += 1;
+            assert!(legs < 100, "only {kills} were killed on their way");
             moment = moment.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             let share = f64::from((moment >> 16) % 100) / 100.0;
             let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
@@ -103,18 +107,16 @@ fn a_dedup_that_is_killed_again_and_again_goes_on_and_is_that_of_one_that_was_no
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            std::thread::sleep(took.mul_f64(0.3 + 0.6 * share) + Duration::from_millis(5));
-            if child.try_wait().unwrap().is_none() {
-                child.kill().unwrap();
-                kills += 1;
-                child.wait().unwrap();
-                assert!(!path.join("killed/manifest.json").exists(), "it looks finished");
-            } else {
+            std::thread::sleep(took.mul_f64(0.1 + 0.8 * share) + Duration::from_millis(5));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if path.join("killed/manifest.json").exists() {
                 // It was done; the next one begins anew.
                 fs::remove_dir_all(path.join("killed")).unwrap();
+            } else {
+                kills += 1;
             }
         }
-        assert!(kills >= 3, "{kills}");
         let done = Command::new(env!("CARGO_BIN_EXE_crawl"))
             .args(run("killed", "-v"))
             .current_dir(path)

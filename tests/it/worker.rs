@@ -25,6 +25,9 @@ const NAMES: usize = 4;
 const PAGES: u64 = 6;
 
 pub(crate) const DELAY: Duration = Duration::from_millis(200);
+/// Longest time for which anything is waited for: a machine may have much else to do.
+const WAIT_MAX: Duration = Duration::from_mins(3);
+
 const ADDRESS_DELAY: Duration = Duration::from_millis(50);
 
 /// Every host links to its own pages, to the front page of the next one and, which makes that
@@ -173,7 +176,7 @@ impl Crowd {
             if let Some(status) = child.try_wait().unwrap() {
                 return status.code();
             }
-            if begun.elapsed() > Duration::from_mins(1) {
+            if begun.elapsed() > WAIT_MAX {
                 let _ = child.kill();
                 let _ = child.wait();
                 let logs: Vec<String> = (0..self.workers.len()).map(|n| self.log(n)).collect();
@@ -301,7 +304,7 @@ fn four_workers_find_what_one_machine_finds() {
 pub(crate) fn wait_for_requests(web: &Web, count: usize) {
     let begun = Instant::now();
     while web.web.requests().len() < count {
-        assert!(begun.elapsed() < Duration::from_secs(30), "only {}", web.web.requests().len());
+        assert!(begun.elapsed() < WAIT_MAX, "only {}", web.web.requests().len());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -396,7 +399,7 @@ fn the_turn_of_a_worker_that_was_killed_is_free_soon_after_its_leases() {
 fn wait_for_log(crowd: &Crowd, number: usize, said: &str, count: usize) {
     let begun = Instant::now();
     while crowd.log(number).matches(said).count() < count {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{}", crowd.log(number));
+        assert!(begun.elapsed() < WAIT_MAX, "{}", crowd.log(number));
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -46,7 +46,7 @@ impl Through {
     fn wait(&self, what: &str, is_so: impl Fn(&Nodes) -> bool) {
         let begun = Instant::now();
         while !is_so(&self.nodes) {
-            assert!(begun.elapsed() < Duration::from_mins(1), "{what}");
+            assert!(begun.elapsed() < Duration::from_mins(3), "{what}");
             sleep(Duration::from_millis(100));
         }
     }
