@@ -7,6 +7,9 @@ use std::process::Command;
 
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
+use uniqcrawl::frontier::duplicate_feed::WholeFeed;
+use uniqcrawl::store::{Store, View as _};
+use uniqcrawl::urls::Normalize;
 
 use crate::cluster::Nodes;
 use crate::duplicate_feed::{ARTICLES, plain, press_and_mirror};
@@ -87,4 +90,30 @@ fn a_worker_names_the_line_of_a_damaged_feed_and_does_nothing() {
     assert_eq!(out.status.code(), Some(2), "{told}");
     assert!(told.contains("feed.jsonl:3") && told.contains("altered"), "{told}");
     assert!(!folder.path().join("stores").exists());
+}
+
+#[test]
+fn a_feed_that_is_exchanged_while_workers_run_is_not_taken_in_until_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let feed = folder.path().join("feed.jsonl");
+    let pairs = |host: &str| -> Vec<_> {
+        (0..5).map(|n| (format!("http://{host}/{n}"), format!("http://press/{n}"))).collect()
+    };
+    crate::duplicate_feed::feed_of(&feed, &pairs("mirror"));
+    let rules = Normalize::default();
+    let first = fs::read(&feed).unwrap();
+    let read = WholeFeed::all(std::slice::from_ref(&feed), &rules).unwrap();
+    crate::duplicate_feed::feed_of(&feed, &pairs("other"));
+    let store = Store::open_or_create(&folder.path().join("store"), 1 << 20).unwrap();
+    let error = read[0].take_in(&store, &rules, None).unwrap_err().to_string();
+    assert_eq!(error, format!("the feed {} is another one than it was", feed.display()));
+    let complete = || {
+        let snapshot = store.snapshot().unwrap();
+        let rows = snapshot.rows(uniqcrawl::frontier::FEEDS).unwrap();
+        rows.map(|entry| entry.unwrap().row().unwrap().complete).collect::<Vec<_>>()
+    };
+    assert_eq!(complete(), [false]);
+    fs::write(&feed, first).unwrap();
+    read[0].take_in(&store, &rules, None).unwrap();
+    assert_eq!(complete(), [true]);
 }
