@@ -131,6 +131,18 @@ local function put(name, next, held, time)
   redis.call('SET', name, value, 'PX', text(math.max(last - time, 1)))
 end
 
+-- Has who holds a turn hold it longer from now on. Tells whether anybody does.
+local function keep(name, next, held, token, span, time)
+  for _, one in ipairs(held) do
+    if one[1] == token then
+      one[2] = time + span
+      put(name, next, held, time)
+      return true
+    end
+  end
+  return false
+end
+
 -- Shards that wait for an address at most; what is beyond asks without a place.
 local WAITING_MAX = 64
 
@@ -168,14 +180,8 @@ local function turn_take(keys, args)
   local name, token, time = keys[1] .. args[1], args[2], now()
   local gap, most, by = tonumber(args[4]), tonumber(args[5]), args[6]
   local next, held = parts(redis.call('GET', name), time)
-  for _, one in ipairs(held) do
-    if one[1] == token then
-      -- Sent again: its span counts from the call whose answer is heard.
-      one[2] = time + tonumber(args[3])
-      put(name, next, held, time)
-      return 0
-    end
-  end
+  -- Sent again: its span counts from the call whose answer is heard.
+  if keep(name, next, held, token, tonumber(args[3]), time) then return 0 end
   local of_waiting = name .. 'q'
   local all, before, own = read_waiting(of_waiting, time), 0, nil
   local each, due = math.max(gap, STEP), math.max(next, time + 1)
@@ -206,16 +212,9 @@ end
 
 -- ARGV: name, token, ms after which it ends by itself. A turn that is held goes on. Answers 1 if it does.
 local function turn_keep(keys, args)
-  local name, token, time = keys[1] .. args[1], args[2], now()
+  local name, time = keys[1] .. args[1], now()
   local next, held = parts(redis.call('GET', name), time)
-  for _, one in ipairs(held) do
-    if one[1] == token then
-      one[2] = time + tonumber(args[3])
-      put(name, next, held, time)
-      return 1
-    end
-  end
-  return 0
+  return keep(name, next, held, args[2], tonumber(args[3]), time) and 1 or 0
 end
 
 -- ARGV: name, token, ms between requests. Gives a turn back, which only its owner can.
