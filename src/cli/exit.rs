@@ -120,11 +120,13 @@ fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
 /// Tells whether what a worker was told is at fault, and not the cluster.
 fn is_worker(cause: &(dyn std::error::Error + 'static)) -> bool {
     use crate::cluster::Error::{File, Setting, Url};
-    matches!(cause.downcast_ref(), Some(crawl::WorkerError::Setting(_)))
-        || matches!(
-            cause.downcast_ref(),
-            Some(crawl::WorkerError::Cluster(Setting { .. } | Url(_) | File { .. }))
-        )
+    matches!(
+        cause.downcast_ref(),
+        Some(crawl::WorkerError::Setting(_) | crawl::WorkerError::Stores { .. })
+    ) || matches!(
+        cause.downcast_ref(),
+        Some(crawl::WorkerError::Cluster(Setting { .. } | Url(_) | File { .. }))
+    )
 }
 
 /// Tells whether a duplicate feed is at fault, and not the store.

@@ -39,7 +39,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "FILE")]
     pub authority: Option<PathBuf>,
     /// Folder of the stores of shards; on a volume that all workers see, they go on with the stores
-    /// of each other
+    /// of each other. With folders of their own, all of them need --backup
     #[arg(long, value_name = "DIR", default_value = "worker")]
     pub folder: PathBuf,
     /// Folder of texts, on a volume that all workers see, or s3://, gs:// or az://; by default
@@ -53,6 +53,10 @@ pub(crate) struct WorkerArgs {
     /// End when nothing is left to do for any worker
     #[arg(long)]
     pub until_done: bool,
+    /// Begin shards with empty stores where those of other workers are gone for good: URLs that
+    /// waited there are known again when they are found again
+    #[arg(long)]
+    pub stores_lost: bool,
     #[command(flatten)]
     pub overrides: Overrides,
 }
@@ -90,6 +94,7 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         cache_bytes: config.cache_bytes(),
         host: host_name(),
         until_done: args.until_done,
+        stores_lost: args.stores_lost,
     };
     let context = Context::default();
     let progress = Progress::start(&context, quiet)?;

@@ -143,6 +143,13 @@ impl Engine {
         self.ask_one(set).map(drop)
     }
 
+    /// Writes a setting, whatever it was.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let mut set = cmd("HSET");
+        set.arg(format!("{}settings", self.base(0))).arg(name).arg(value);
+        self.ask_one(set).map(drop)
+    }
+
     /// Asks all primaries for their memory, in the order of their names.
     pub fn memory(&mut self) -> Result<Vec<NodeMemory>, Error> {
         let mut info = cmd("INFO");

@@ -33,10 +33,11 @@ fn texts(list: &Value) -> Vec<&str> {
 /// Arguments of a worker have a folder of its own, the texts, and the cluster.
 fn is_worker(arguments: &[&str]) {
     assert_eq!(arguments[0], "worker");
-    for flag in ["--join", "--folder", "--texts", "--seeds"] {
+    for flag in ["--join", "--folder", "--texts", "--backup", "--seeds"] {
         assert!(arguments.contains(&flag), "{flag} is missing: {arguments:?}");
     }
-    let known = ["--join", "--folder", "--texts", "--seeds", "--config", "--until-done"];
+    let known =
+        ["--join", "--folder", "--texts", "--backup", "--seeds", "--config", "--until-done"];
     for flag in arguments.iter().filter(|word| word.starts_with("--")) {
         assert!(known.contains(flag), "{flag}");
     }

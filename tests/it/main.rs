@@ -134,5 +134,6 @@ mod warc_remote;
 mod whole_stores;
 mod worker;
 mod worker_feed;
+mod worker_folders;
 mod worker_outage;
 mod wrong_clock;

@@ -113,14 +113,14 @@ pub(crate) struct Crowd {
     url: String,
     workers: Vec<Option<Child>>,
     /// Of workers that have their stores elsewhere.
-    stores: String,
+    pub(crate) stores: String,
     /// Where texts are, if not beside the first stores.
     texts: Option<&'static str>,
     variables: Vec<(&'static str, String)>,
 }
 
 impl Crowd {
-    fn new(prefix: &str, web: &Web) -> Self {
+    pub(crate) fn new(prefix: &str, web: &Web) -> Self {
         Self::on(Nodes::shared(), prefix, web)
     }
 

@@ -11,6 +11,7 @@ mod crawl;
 mod exchange;
 mod holding;
 mod leases;
+mod place;
 mod shard;
 mod status;
 mod turns;
@@ -110,6 +111,8 @@ pub struct WorkerPlan {
     pub host: String,
     /// The worker ends when nothing is left to do for any worker.
     pub until_done: bool,
+    /// The stores of shards that others had are gone for good: shards begin with empty ones.
+    pub stores_lost: bool,
 }
 
 /// What a worker has done.
@@ -165,6 +168,30 @@ pub enum WorkerError {
         folder: PathBuf,
         /// Why.
         source: Box<Error>,
+    },
+    /// The folder of the stores of shards cannot be used.
+    #[error("{}: {source}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The stores of shards are elsewhere, and a shard that comes from there would begin anew.
+    #[error(
+        "the stores of the shards of this crawl are in {place}, and {} is another folder{}: URLs \
+         that wait there would be lost. Give all workers one folder on a volume that they see \
+         (--folder), or each of them, from the first one on, --backup TO. If these stores are gone \
+         for good, --stores-lost begins shards with empty ones",
+        folder.display(), if *is_backed_up { " without --backup" } else { "" }
+    )]
+    Stores {
+        /// The folder of this worker.
+        folder: PathBuf,
+        /// The machine and folder of the first one.
+        place: String,
+        /// Other workers back shards up.
+        is_backed_up: bool,
     },
     /// The place of backups is none.
     #[error("`cluster.backup`: {0}")]
@@ -328,6 +355,11 @@ fn all_seeds(
     Ok(seeds.iter().filter_map(|seed| PageUrl::parse_stored(seed)).collect())
 }
 
+/// Reads the duplicate feeds that are known.
+fn feeds(settings: &Settings) -> Result<Vec<WholeFeed>, Error> {
+    Ok(WholeFeed::all(&settings.frontier.duplicate_feeds.known, &settings.normalize)?)
+}
+
 fn limits(settings: &Settings, quick: &cluster::Settings, config: &WorkerConfig) -> TurnLimits {
     let frontier = &settings.frontier;
     TurnLimits {
@@ -355,8 +387,7 @@ pub fn run(
     context: &Context,
 ) -> Result<WorkerReport, WorkerError> {
     check(plan, settings)?;
-    let known = &settings.frontier.duplicate_feeds.known;
-    let feeds = WholeFeed::all(known, &settings.normalize).map_err(Error::from)?;
+    let feeds = feeds(settings)?;
     let context = &Context { clock: context.clock.steady(), ..context.clone() };
     // Threads of their own tell soon that the cluster does not answer, and try again.
     let patience = plan.config.lease.duration() / 3;
@@ -372,6 +403,7 @@ pub fn run(
     };
     // Whatever is wrong is told before anything is asked for.
     drop(corpus.open()?);
+    place::fix(&mut engine, plan)?;
     let known_seeds = all_seeds(&mut engine, settings, seeds, context)?;
     let queues: Vec<_> = (0..plan.config.corpus_threads.max(1)).map(|_| corpus::queue()).collect();
     let (wishes, for_turns) = channel();
