@@ -119,13 +119,16 @@ fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Tells whether what a worker was told is at fault, and not the cluster.
 fn is_worker(cause: &(dyn std::error::Error + 'static)) -> bool {
-    use crate::cluster::Error::{File, Setting, Url};
+    use crate::cluster::Error;
+    use crawl::WorkerError::{Cluster, Setting, Stores, StoresGone};
     matches!(
         cause.downcast_ref(),
-        Some(crawl::WorkerError::Setting(_) | crawl::WorkerError::Stores { .. })
-    ) || matches!(
-        cause.downcast_ref(),
-        Some(crawl::WorkerError::Cluster(Setting { .. } | Url(_) | File { .. }))
+        Some(
+            Setting(_)
+                | Stores { .. }
+                | StoresGone { .. }
+                | Cluster(Error::Setting { .. } | Error::Url(_) | Error::File { .. })
+        )
     )
 }
 

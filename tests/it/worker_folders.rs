@@ -1,6 +1,7 @@
 //! Folders of the stores of shards: what waits in the queue of a shard is not lost when another
 //! worker takes it, or that worker is told before anything happens.
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
@@ -37,7 +38,7 @@ fn a_worker_whose_folder_is_not_that_of_the_others_is_refused_unless_all_back_th
         let told = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{told}");
         assert!(told.contains(way) && told.contains("--backup TO"), "{told}");
-        assert!(!path.join("two/shards").exists());
+        assert!(!path.join("two").exists());
     };
     works(&["--folder", "one", &url]);
     let first = format!("{}, and two is another folder: URLs", path.join("one").display());
@@ -46,6 +47,9 @@ fn a_worker_whose_folder_is_not_that_of_the_others_is_refused_unless_all_back_th
     // The same folder is the same one wherever it is seen.
     symlink(path.join("one"), path.join("mounted")).unwrap();
     works(&["--folder", "mounted"]);
+    fs::rename(path.join("one"), path.join("away")).unwrap();
+    refused(&["--folder", "one"], "are gone: URLs that waited");
+    fs::rename(path.join("away"), path.join("one")).unwrap();
     // The first folder is backed up from now on: all of its shards were given back since.
     works(&["--folder", "one", "--backup", "backups"]);
     refused(&["--folder", "two"], "two is another folder without --backup: URLs");

@@ -193,6 +193,16 @@ pub enum WorkerError {
         /// Other workers back shards up.
         is_backed_up: bool,
     },
+    /// The stores of shards are not where they were.
+    #[error(
+        "the stores of the shards of this crawl were in {place} and are gone: URLs that waited \
+         there would be lost. Put them back; or, if they are gone for good, --stores-lost begins \
+         shards with empty ones. With --backup TO they would be restored"
+    )]
+    StoresGone {
+        /// The machine and folder in which they were.
+        place: String,
+    },
     /// The place of backups is none.
     #[error("`cluster.backup`: {0}")]
     Backup(#[from] remote::Error),

@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use crate::cluster::Engine;
@@ -21,32 +21,53 @@ const NUMBER: &str = "place";
 const STORES: &str = "stores";
 const BACKUPS: &str = "backups";
 
-/// Has all workers of a crawl find the stores of each other, or their backups.
+/// Has all workers of a crawl find the stores of each other, or their backups. Of a worker that is
+/// refused nothing is left.
 pub(super) fn fix(engine: &mut Engine, plan: &WorkerPlan) -> Result<(), WorkerError> {
-    let number = number(&plan.folder)
-        .map_err(|source| WorkerError::Folder { folder: plan.folder.clone(), source })?;
+    let unusable = |source| WorkerError::Folder { folder: plan.folder.clone(), source };
     let folder = std::path::absolute(&plan.folder).unwrap_or_else(|_| plan.folder.clone());
-    let own = format!("{number} {}:{}", plan.host, folder.display());
+    let here = format!("{}:{}", plan.host, folder.display());
     if plan.stores_lost {
-        engine.set(STORES, &own)?;
+        let number = number(&plan.folder).map_err(unusable)?;
+        engine.set(STORES, &format!("{number} {here}"))?;
+    } else if engine.setting(STORES)?.is_none() {
+        let number = number(&plan.folder).map_err(unusable)?;
+        engine.remember(STORES, &format!("{number} {here}"))?;
     }
-    engine.remember(STORES, &own)?;
     let stores = engine.setting(STORES)?.unwrap_or_default();
     let (first, place) = stores.split_once(' ').unwrap_or((&stores, ""));
+    let is_first = known(&plan.folder).map_err(unusable)?.is_some_and(|own| own == first);
     let backs_up = !plan.config.backup.is_empty();
     let is_backed_up = engine.setting(BACKUPS)?.is_some();
-    if first != number && !(is_backed_up && backs_up) {
+    if !(is_first || is_backed_up && backs_up) {
         let (folder, place) = (plan.folder.clone(), place.to_owned());
-        return Err(WorkerError::Stores { folder, place, is_backed_up });
+        return Err(if place == here {
+            WorkerError::StoresGone { place }
+        } else {
+            WorkerError::Stores { folder, place, is_backed_up }
+        });
     }
+    number(&plan.folder).map_err(unusable)?;
     if backs_up {
         engine.remember(BACKUPS, &plan.config.backup)?;
     }
     Ok(())
 }
 
-/// Returns the number of a folder, which is drawn when it is asked for first.
-fn number(folder: &Path) -> std::io::Result<String> {
+/// Returns the number of a folder; none if it has none.
+fn known(folder: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(folder.join(NUMBER)) {
+        Ok(number) => Ok(Some(number.trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the number of a folder, which is drawn if it has none.
+fn number(folder: &Path) -> io::Result<String> {
+    if let Some(number) = known(folder)? {
+        return Ok(number);
+    }
     fs::create_dir_all(folder)?;
     let path = folder.join(NUMBER);
     let drawn = format!("{:016x}", RandomState::new().build_hasher().finish());
@@ -55,11 +76,10 @@ fn number(folder: &Path) -> std::io::Result<String> {
     let mut file = File::create_new(&whole)?;
     file.write_all(drawn.as_bytes())?;
     file.sync_all()?;
-    let named = fs::hard_link(&whole, &path);
-    fs::remove_file(&whole)?;
-    match named {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+    match fs::hard_link(&whole, &path) {
+        // Some volumes have no links.
+        Err(_) if !path.exists() => fs::rename(&whole, &path)?,
+        _ => fs::remove_file(&whole)?,
     }
-    Ok(fs::read_to_string(&path)?.trim().to_owned())
+    Ok(known(folder)?.unwrap_or(drawn))
 }
