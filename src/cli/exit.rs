@@ -120,13 +120,14 @@ fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
 /// Tells whether what a worker was told is at fault, and not the cluster.
 fn is_worker(cause: &(dyn std::error::Error + 'static)) -> bool {
     use crate::cluster::Error;
-    use crawl::WorkerError::{Cluster, Setting, Stores, StoresGone};
+    use crawl::WorkerError::{Cluster, Setting, Stores, StoresGone, Texts};
     matches!(
         cause.downcast_ref(),
         Some(
             Setting(_)
                 | Stores { .. }
                 | StoresGone { .. }
+                | Texts { .. }
                 | Cluster(Error::Setting { .. } | Error::Url(_) | Error::File { .. })
         )
     )

@@ -16,8 +16,9 @@ use crate::worker::{Crowd, alone, assert_polite, settings, wait_for_requests, we
 fn work(folder: &std::path::Path, join: &str, more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_crawl"))
         .args(["worker", "--until-done", "--quiet", "--allow-private", "--delay", "5ms"])
-        .args(["--scope", "any", "--texts", "texts", "--join", join])
+        .args(["--scope", "any", "--join", join])
         .args(more)
+        .args((!more.contains(&"--texts")).then_some(["--texts", "texts"]).into_iter().flatten())
         .current_dir(folder)
         .output()
         .unwrap()
@@ -56,6 +57,12 @@ fn a_worker_whose_folder_is_not_that_of_the_others_is_refused_unless_all_back_th
     works(&["--folder", "two", "--backup", "backups"]);
     let refused = work(path, &join, &["--folder", "three"]);
     assert_eq!(refused.status.code(), Some(2));
+    // Texts that others cannot read are told as well.
+    let out = work(path, &join, &["--folder", "one", "--texts", "three"]);
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    let texts = format!("{}, and three is another folder: ", path.join("texts").display());
+    assert_eq!(out.status.code(), Some(2), "{told}");
+    assert!(told.contains(&texts) && told.contains("could not read"), "{told}");
     works(&["--folder", "three", "--stores-lost"]);
     works(&["--folder", "three"]);
 }

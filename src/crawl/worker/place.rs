@@ -1,7 +1,8 @@
-//! The folder of the stores of shards: whoever takes a shard needs the store that it had.
+//! Folders that workers share: those of texts, and those of the stores of shards, since whoever
+//! takes a shard needs the store that it had.
 //!
 //! A folder tells by a number of its own that it is the same one, wherever it is mounted. The first
-//! worker of a crawl names it in the cluster; others have the same folder, or all of them back
+//! worker of a crawl names it in the cluster, and others have the same folder; or all of them back
 //! their shards up. Otherwise a shard that is handed over would begin with an empty store, and what
 //! waited in its queues would be lost until it is found again.
 
@@ -10,6 +11,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use crate::base::remote::Location;
 use crate::cluster::Engine;
 
 use super::{WorkerError, WorkerPlan};
@@ -20,10 +22,31 @@ const NUMBER: &str = "place";
 /// Names of settings of the cluster.
 const STORES: &str = "stores";
 const BACKUPS: &str = "backups";
+const TEXTS: &str = "texts_place";
 
-/// Has all workers of a crawl find the stores of each other, or their backups. Of a worker that is
-/// refused nothing is left.
+/// Has all workers of a crawl find the texts of each other.
+fn fix_texts(engine: &mut Engine, plan: &WorkerPlan) -> Result<(), WorkerError> {
+    let place =
+        plan.texts.to_str().map_or(Ok(Location::Local(plan.texts.clone())), Location::parse);
+    let Ok(Location::Local(texts)) = place else { return Ok(()) };
+    let unusable = |source| WorkerError::Folder { folder: texts.clone(), source };
+    if engine.setting(TEXTS)?.is_none() {
+        let number = number(&texts).map_err(unusable)?;
+        let folder = std::path::absolute(&texts).unwrap_or_else(|_| texts.clone());
+        engine.remember(TEXTS, &format!("{number} {}:{}", plan.host, folder.display()))?;
+    }
+    let named = engine.setting(TEXTS)?.unwrap_or_default();
+    let (first, place) = named.split_once(' ').unwrap_or((&named, ""));
+    if known(&texts).map_err(unusable)?.is_some_and(|own| own == first) {
+        return Ok(());
+    }
+    Err(WorkerError::Texts { place: place.to_owned(), folder: texts })
+}
+
+/// Has all workers of a crawl find the texts and the stores of each other, or their backups. Of a
+/// worker that is refused nothing is left.
 pub(super) fn fix(engine: &mut Engine, plan: &WorkerPlan) -> Result<(), WorkerError> {
+    fix_texts(engine, plan)?;
     let unusable = |source| WorkerError::Folder { folder: plan.folder.clone(), source };
     let folder = std::path::absolute(&plan.folder).unwrap_or_else(|_| plan.folder.clone());
     let here = format!("{}:{}", plan.host, folder.display());
