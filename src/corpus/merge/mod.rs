@@ -7,7 +7,8 @@
 //! that wait are counted and left.
 //!
 //! How far it has come is a row of `meta`, written with what it tells: a run that was killed goes
-//! on where its last commit was, and ends like one that was not.
+//! on where its last commit was, and ends like one that was not. It also tells how far the changes
+//! of each store are here: what has not changed there since stays where later looks have left it.
 
 mod document;
 mod finish;
