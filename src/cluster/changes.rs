@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Whoever meets a lock asks for its change: a change that was decided is carried out, one whose
-//! time is over never was.
+//! time is over never was. Only whoever began a change forgets it, who may ask again what became
+//! of it; where that worker has died, a check does.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -116,13 +117,17 @@ impl Engine {
 
     /// Ends the locks of a change, and forgets it.
     fn end_change(&mut self, change: Change, writes: &[Write], done: bool) -> Result<(), Error> {
+        self.end_locks(change, writes, done)?;
+        self.ask_change(change, "f", Vec::new()).map(drop)
+    }
+
+    fn end_locks(&mut self, change: Change, writes: &[Write], done: bool) -> Result<(), Error> {
         let keep = if done { b"0" } else { b"1" };
         let steps = writes.iter().map(|write| {
             let row = if done { write.row.clone() } else { Vec::new() };
             step(write.document, vec![row, keep.to_vec()])
         });
-        self.steps("unlock", &[change.0.to_vec()], steps.collect())?;
-        self.ask_change(change, "f", Vec::new()).map(drop)
+        self.steps("unlock", &[change.0.to_vec()], steps.collect()).map(drop)
     }
 
     fn ask_change(&mut self, change: Change, what: &str, more: Vec<u8>) -> Result<State, Error> {
@@ -172,10 +177,10 @@ impl Engine {
                 sleep(WAIT);
                 Ok(())
             }
-            State::Done(writes) => self.end_change(change, &writes, true),
+            State::Done(writes) => self.end_locks(change, &writes, true),
             State::Over => {
                 let lock = [Write { document, version: Version::NONE, row: Vec::new() }];
-                self.end_change(change, &lock, false)
+                self.end_locks(change, &lock, false)
             }
         }
     }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use redis::{Value, cmd};
 
-use super::keys::{DocumentPlace, NUMBER_MAX, Step, partition_of, partitions};
+use super::keys::{DocumentPlace, NUMBER_MAX, PARTITIONS, Step, partition_of, partitions};
 use super::{Engine, Error};
+
+/// The partition at which numbers are taken for the second time.
+pub(super) const SECOND: u64 = PARTITIONS / 2;
 
 /// A row, as it lies in the cluster.
 pub type Row = Vec<u8>;
@@ -18,6 +21,12 @@ pub struct Version(pub(super) [u8; 4]);
 impl Version {
     /// That of a document that is not there yet.
     pub const NONE: Self = Self([0; 4]);
+
+    /// That of the same document when it is written the next time.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(u32::from_be_bytes(self.0).wrapping_add(1).to_be_bytes())
+    }
 
     /// Returns it as a number.
     #[must_use]
@@ -171,10 +180,12 @@ impl Engine {
         settled.collect()
     }
 
-    /// Forgets documents that were announced and are not wanted.
-    pub fn withdraw(&mut self, documents: &[u64]) -> Result<(), Error> {
+    /// Forgets documents that were announced and are not wanted. Returns which are gone: one may
+    /// be live, when the answer was lost that said so, or be that of another worker.
+    pub fn withdraw(&mut self, documents: &[u64]) -> Result<Vec<bool>, Error> {
         let steps = documents.iter().map(|document| step(*document, Vec::new())).collect();
-        self.steps("withdraw", &[self.name()], steps).map(drop)
+        let answers = self.steps("withdraw", &[self.name()], steps)?;
+        Ok(answers.iter().map(|answer| answer == b"+").collect())
     }
 
     /// Writes documents, each unless somebody has written it since it was read. Returns which were.
@@ -187,13 +198,28 @@ impl Engine {
     }
 
     /// Takes so many numbers that nobody else gets; returns the first one.
+    ///
+    /// A primary that is lost may take the last ones with it that it has given. So they are taken
+    /// at two partitions that lie far from each other, most likely on two nodes: what one of them
+    /// has given to anybody is known to the other.
     pub fn numbers(&mut self, count: u64) -> Result<u64, Error> {
-        let mut take = self.function("numbers", 0);
-        take.arg(count).arg(self.last_number);
+        loop {
+            let last = self.last_of(0, count, self.last_number)?;
+            self.last_number = self.last_of(SECOND, count, last - count)?;
+            if self.last_number == last {
+                return Ok(last - count + 1);
+            }
+        }
+    }
+
+    /// Takes so many numbers at a partition, behind all that it has given and behind `known`;
+    /// returns the last one.
+    fn last_of(&mut self, partition: u64, count: u64, known: u64) -> Result<u64, Error> {
+        let mut take = self.function("numbers", partition);
+        take.arg(count).arg(known);
         match self.ask_one(take)? {
             Value::Int(last) if last > 0 && last.cast_unsigned() <= NUMBER_MAX => {
-                self.last_number = last.cast_unsigned();
-                Ok(self.last_number - count + 1)
+                Ok(last.cast_unsigned())
             }
             other => Err(Error::Odd(format!("no number is left: {other:?}"))),
         }
@@ -334,14 +360,7 @@ impl Engine {
 
     /// Returns the number of the last hash that a partition may have.
     pub fn last_hash(&mut self) -> Result<u64, Error> {
-        let mut read = cmd("GET");
-        read.arg(format!("{}next", self.base(0)));
-        let digits = match self.ask_one(read)? {
-            Value::BulkString(digits) => digits,
-            _ => Vec::new(),
-        };
-        let last = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
-        Ok(DocumentPlace::hash_of(last.unwrap_or(0)))
+        Ok(DocumentPlace::hash_of(self.last_number()?))
     }
 }
 

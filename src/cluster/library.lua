@@ -433,13 +433,14 @@ local function settle(keys, args)
   end)
 end
 
--- Worker; steps: hash, field. Forgets what was announced and is not wanted.
+-- Worker; steps: hash, field. Forgets what was announced and is not wanted. Answers + if nothing is there.
 local function withdraw(keys, args)
   return each(args, 2, 2, function(base, i)
     local name, field = base .. args[i], args[i + 1]
     local value = redis.call('HGET', name, field) or ''
-    if value == 'g' or is_pending(value, args[1]) then redis.call('HDEL', name, field) end
-    return ''
+    local isgone = value == '' or value == 'g' or is_pending(value, args[1])
+    if isgone then redis.call('HDEL', name, field) end
+    return isgone and '+' or '-'
   end)
 end
 

@@ -4,6 +4,7 @@
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::{Value, cmd};
 
+use super::documents::SECOND;
 use super::keys::{DocumentPlace, Step, partitions};
 use super::{Engine, Error};
 
@@ -36,11 +37,15 @@ pub(super) fn digits(value: &Value) -> u64 {
 }
 
 impl Engine {
-    /// Returns the largest number that was given; 0 for none.
+    /// Returns the largest number that was given, or a little more; 0 for none.
     pub fn last_number(&mut self) -> Result<u64, Error> {
-        let mut read = cmd("GET");
-        read.arg(format!("{}next", self.base(0)));
-        Ok(digits(&self.ask_one(read)?))
+        let read = |partition| {
+            let mut read = cmd("GET");
+            read.arg(format!("{}next", self.base(partition)));
+            read
+        };
+        let answers = self.ask(&[0, SECOND].map(read))?;
+        Ok(answers.iter().map(digits).max().unwrap_or(0))
     }
 
     /// Returns which block of numbers one is in: documents are asked for by blocks.

@@ -14,7 +14,7 @@ use uniqcrawl::cluster::{
 /// Six nodes. They end with this process, however it ends.
 pub(crate) struct Nodes {
     folder: PathBuf,
-    port: u16,
+    pub(crate) port: u16,
     variables: Vec<(String, String)>,
 }
 

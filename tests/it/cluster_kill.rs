@@ -23,20 +23,21 @@ use crate::cluster_corpus::{documents, open, racing};
 /// Steps of the way of an article, as the log names them.
 const STEPS: [&str; 5] = ["announced", "looked", "posted", "written", "withdrawn"];
 
-const OPTIONS: SharedOptions = SharedOptions { documents: 1_000, span: Duration::from_millis(400) };
+pub(crate) const OPTIONS: SharedOptions =
+    SharedOptions { documents: 1_000, span: Duration::from_millis(400) };
 
-const TEXTS: u64 = 3;
+pub(crate) const TEXTS: u64 = 3;
 
 /// Does something when a step has come so many times.
 pub(crate) struct AtStep {
     step: String,
     left: AtomicUsize,
-    does: fn(),
+    does: Box<dyn Fn() + Send + Sync>,
 }
 
 impl AtStep {
-    pub(crate) fn new(step: &str, number: usize, does: fn()) -> Self {
-        Self { step: step.to_owned(), left: AtomicUsize::new(number), does }
+    pub(crate) fn new(step: &str, number: usize, does: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { step: step.to_owned(), left: AtomicUsize::new(number), does: Box::new(does) }
     }
 }
 
@@ -74,7 +75,7 @@ fn work(url: &str, texts: &Path, step: &str, number: usize, does: fn()) {
 
 /// All articles are there, each once, and no text is two documents.
 #[track_caller]
-fn assert_whole(url: &str, texts: &Path, at: &str) {
+pub(crate) fn assert_whole(url: &str, texts: &Path, at: &str) {
     let corpus = open(url, texts, OPTIONS);
     corpus.look_again().unwrap();
     let all = documents(&corpus);

@@ -50,6 +50,8 @@ fn one_worker_has_a_shard_and_its_number_only_grows() {
     engine.ask_one(set.arg(&name).arg("fence").arg(ahead).arg("until").arg(0).clone()).unwrap();
     let (fourth, _) = take(&mut engine, "b", LONG).unwrap();
     assert_eq!(fourth.fence, ahead + 1);
+    // Numbers are those of the clock, in ms, unless several are given in one.
+    std::thread::sleep(SHORT);
     engine.ask_one(redis::cmd("DEL").arg(&name).clone()).unwrap();
     let (fifth, was_held) = take(&mut engine, "c", LONG).unwrap();
     assert!(!was_held && fifth.fence >= third.fence);

@@ -20,6 +20,7 @@ mod cluster_commands;
 mod cluster_corpus;
 mod cluster_failures;
 mod cluster_kill;
+mod cluster_late;
 mod cluster_lease;
 mod cluster_operators;
 mod cluster_search;

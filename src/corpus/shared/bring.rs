@@ -64,10 +64,7 @@ impl SharedCorpus {
         }
         self.texts.borrow_mut().sync()?;
         let numbers: Vec<u64> = coming.iter().map(|one| one.number).collect();
-        let postings = |all: &[&Coming]| -> Vec<Posting> {
-            all.iter().flat_map(|one| one.postings.iter().copied()).collect()
-        };
-        let engine = &mut *self.engine.borrow_mut();
+        let mut engine = self.engine.borrow_mut();
         // A number may turn out to be that of somebody else.
         let mut free = engine.announce(&numbers, self.pace.get().span)?.into_iter();
         let mut taken = Vec::new();
@@ -80,7 +77,8 @@ impl SharedCorpus {
                 is_free
             })
             .unzip();
-        engine.post(&self.buckets, &postings(&coming.iter().collect::<Vec<_>>()))?;
+        let postings = coming.iter().flat_map(|one| one.postings.iter().copied());
+        engine.post(&self.buckets, &postings.collect::<Vec<_>>())?;
         tracing::trace!("posted");
         let write = |one: &Coming| Write {
             document: one.number,
@@ -106,18 +104,21 @@ impl SharedCorpus {
             }
         }
         tracing::trace!("written");
-        let is_in = |at: usize| settled[at] == Settled::Live;
         let of = || coming.iter().enumerate();
+        drop(engine);
+        let late = of().filter(|(at, _)| settled[*at] != Settled::Live);
+        let late: Vec<_> = late.map(|(_, one)| (one.number, &one.postings)).collect();
+        for number in self.take_back(&late)? {
+            let at = coming.iter().position(|one| one.number == number).expect("it is late");
+            if self.find(all[at].document.id)? == Some(number) {
+                // It was live, and somebody has changed it before that was heard of.
+                settled[at] = Settled::Live;
+            }
+        }
+        let is_in = |at: usize| settled[at] == Settled::Live;
         let due: Vec<u64> =
             of().filter(|(at, one)| is_in(*at) && one.is_due).map(|(_, one)| one.number).collect();
-        if !due.is_empty() {
-            engine.note_due(&due)?;
-        }
-        let late: Vec<&Coming> = of().filter(|(at, _)| !is_in(*at)).map(|(_, one)| one).collect();
-        if !late.is_empty() {
-            engine.unpost(&self.buckets, &postings(&late))?;
-            engine.withdraw(&late.iter().map(|one| one.number).collect::<Vec<_>>())?;
-        }
+        self.engine.borrow_mut().note_due(&due)?;
         let came = of().filter(|(at, _)| is_in(*at)).map(|(_, one)| one.copies).sum();
         self.add_counts(HashMap::from([(COPIES_COUNTED[0].to_owned(), came)]));
         let left = all.into_iter().enumerate().filter(|(at, _)| !is_in(*at));

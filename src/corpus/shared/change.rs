@@ -311,16 +311,8 @@ impl SharedCorpus {
 
     /// Takes back what was announced of articles that did not become documents.
     fn withdraw(&self, over: &[Announced]) -> Result<(), Error> {
-        if over.is_empty() {
-            return Ok(());
-        }
-        let postings: Vec<Posting> =
-            over.iter().flat_map(|one| one.postings.iter().copied()).collect();
-        let numbers: Vec<u64> = over.iter().map(|one| one.number).collect();
-        let engine = &mut *self.engine.borrow_mut();
-        engine.unpost(&self.buckets, &postings)?;
-        engine.withdraw(&numbers)?;
-        tracing::trace!("withdrawn");
+        let over: Vec<_> = over.iter().map(|one| (one.number, &one.postings)).collect();
+        self.take_back(&over)?;
         Ok(())
     }
 }

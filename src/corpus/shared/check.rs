@@ -361,7 +361,15 @@ impl Check<'_> {
     fn dead(&mut self, postings: &[Posting]) -> Result<(), Error> {
         let corpus = self.corpus;
         let numbers: Vec<u64> = postings.iter().filter_map(|posting| posting.document).collect();
-        let states = corpus.engine.borrow_mut().states(&numbers)?;
+        let engine = &mut *corpus.engine.borrow_mut();
+        let mut states = engine.states(&numbers)?;
+        if self.repair {
+            // Whoever announced them may come back: then there is nothing that could become live.
+            let is_late = |(_, state): &(&u64, State)| matches!(state, State::Late(_));
+            let late = numbers.iter().zip(states).filter(is_late).map(|(number, _)| *number);
+            engine.expire(&late.collect::<Vec<_>>(), Duration::ZERO)?;
+            states = engine.states(&numbers)?;
+        }
         let found = postings.iter().zip(states);
         let dead: Vec<Posting> = found
             .filter(|(_, state)| matches!(state, State::Nothing | State::Late(_)))
@@ -372,7 +380,7 @@ impl Check<'_> {
             self.found.list(|| format!("{posting:?} leads nowhere"));
         }
         if self.repair && !dead.is_empty() {
-            corpus.engine.borrow_mut().unpost(&corpus.buckets, &dead)?;
+            engine.unpost(&corpus.buckets, &dead)?;
             self.found.mended += dead.len() as u64;
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cluster::{Change, Found, Posting, Settled, Table, Version, Write, Written};
+use crate::cluster::{Change, Engine, Found, Posting, Settled, Table, Version, Write, Written};
 use crate::store::{Error, Name};
 
 use super::SharedCorpus;
@@ -140,11 +140,11 @@ impl SharedCorpus {
             outcomes[at] = if written { Outcome::Written } else { Outcome::Conflict };
         }
         tracing::trace!("written");
-        let (mut due, mut removed) = (Vec::new(), Vec::new());
+        let (mut due, mut done) = (Vec::new(), Vec::new());
         for (one, outcome) in tried.iter().zip(&outcomes) {
             if *outcome == Outcome::Written {
                 due.extend(one.plan.due.iter().copied());
-                removed.extend(one.plan.removed.iter().copied());
+                done.push(&one.plan);
                 let counts = COPIES_COUNTED.into_iter().zip(one.plan.copies);
                 let counts = counts.filter(|(_, count)| *count > 0);
                 self.add_counts(counts.map(|(name, count)| (name.to_owned(), count)).collect());
@@ -153,10 +153,74 @@ impl SharedCorpus {
         if !due.is_empty() {
             engine.note_due(&due)?;
         }
-        if !removed.is_empty() {
-            engine.unpost(&self.buckets, &removed)?;
-        }
+        self.take_away(engine, &done)?;
         Ok(outcomes)
+    }
+
+    /// Takes postings away that documents do not have any more, now that these are written.
+    ///
+    /// Somebody else may have given a document one of them again meanwhile. So it is written once
+    /// more as it is: who has read it before that, and is about to write it, must read it again,
+    /// and posts what he adds again. What was written already is looked at here.
+    fn take_away(&self, engine: &mut Engine, done: &[&Plan]) -> Result<(), Error> {
+        let removed: BTreeSet<Posting> =
+            done.iter().flat_map(|plan| plan.removed.iter().copied()).collect();
+        if removed.is_empty() {
+            return Ok(());
+        }
+        engine.unpost(&self.buckets, &removed.iter().copied().collect::<Vec<_>>())?;
+        tracing::trace!("unposted");
+        let lost: BTreeSet<Option<u64>> = removed.iter().map(|posting| posting.document).collect();
+        let of_lost =
+            |write: &&Write| !write.row.is_empty() && lost.contains(&Some(write.document));
+        let writes = done.iter().flat_map(|plan| &plan.writes).filter(of_lost);
+        let mut left: Vec<Write> =
+            writes.map(|write| Write { version: write.version.next(), ..write.clone() }).collect();
+        while !left.is_empty() {
+            let written = engine.write(left.clone())?;
+            let mut refused = written.into_iter().map(|is_written| !is_written);
+            left.retain(|_| refused.next() == Some(true));
+            let numbers: Vec<u64> = left.iter().map(|write| write.document).collect();
+            let mut again = Vec::new();
+            for (write, found) in left.into_iter().zip(engine.read(&numbers)?) {
+                let Found::Live(live) = found else { continue };
+                if live.version == write.version {
+                    // It was locked for a change that is not done.
+                    again.push(write);
+                    continue;
+                }
+                let has = self.postings_of(write.document, &self.unpack(&live.row)?)?;
+                let back: Vec<Posting> = has.intersection(&removed).copied().collect();
+                engine.post(&self.buckets, &back)?;
+            }
+            left = again;
+        }
+        Ok(())
+    }
+
+    /// Takes articles back that were announced and became no documents: their numbers, and the
+    /// postings of those that are gone. One of them may be a document after all, which somebody
+    /// else has changed before this worker heard that it is one: it stays as it is. Returns the
+    /// numbers under which there is something.
+    pub(super) fn take_back(&self, over: &[(u64, &BTreeSet<Posting>)]) -> Result<Vec<u64>, Error> {
+        if over.is_empty() {
+            return Ok(Vec::new());
+        }
+        let engine = &mut *self.engine.borrow_mut();
+        let numbers: Vec<u64> = over.iter().map(|(number, _)| *number).collect();
+        let (mut dead, mut live) = (Vec::new(), Vec::new());
+        for ((number, postings), is_gone) in over.iter().zip(engine.withdraw(&numbers)?) {
+            if is_gone {
+                dead.extend(postings.iter().copied());
+            } else {
+                live.push(*number);
+            }
+        }
+        engine.unpost(&self.buckets, &dead)?;
+        // Whether they deserve a second look was to be noted when they were written.
+        engine.note_due(&live)?;
+        tracing::trace!("withdrawn");
+        Ok(live)
     }
 
     /// Gets the records of rows that are read next.

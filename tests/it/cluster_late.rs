@@ -1,0 +1,311 @@
+//! Workers that come back late between two steps, and answers that get lost while others go on:
+//! nothing is taken away that somebody has added since.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::SubscriberExt as _;
+use uniqcrawl::corpus::dedup::Corpus as _;
+use uniqcrawl::corpus::transfer;
+use uniqcrawl::text::features::Fingerprinter;
+
+use crate::cluster::Nodes;
+use crate::cluster_corpus::{documents, open, racing};
+use crate::cluster_failures::{check, doubled, place, wait};
+use crate::cluster_kill::{AtStep, OPTIONS, TEXTS};
+use crate::shelf::Came;
+use crate::support::prose;
+
+/// Does something with a worker of its own that stops when a step comes for the first time, does
+/// something else meanwhile, and lets it go on.
+fn with_one_that_stops_at(
+    step: &'static str,
+    work: impl FnOnce() + Send,
+    meanwhile: impl FnOnce(),
+) {
+    let (stopped, told): (Sender<()>, Receiver<()>) = channel();
+    let (go_on, told_to): (Sender<()>, Receiver<()>) = channel();
+    let told_to = Mutex::new(told_to);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let at = AtStep::new(step, 1, move || {
+                stopped.send(()).unwrap();
+                told_to.lock().unwrap().recv().unwrap();
+            });
+            tracing::subscriber::with_default(Registry::default().with(at), work);
+        });
+        told.recv().expect("the step comes");
+        meanwhile();
+        go_on.send(()).unwrap();
+        worker.join().unwrap();
+    });
+}
+
+fn revise(url: &str, texts: &Path, document: u64, page: &Came) {
+    let article = page.article(&Fingerprinter::default());
+    open(url, texts, OPTIONS).revise(document, &article, 0).unwrap();
+}
+
+#[test]
+fn a_late_worker_takes_no_key_away_that_a_document_has_again() {
+    let (url, folder) = (Nodes::shared().url("late-keys"), tempfile::tempdir().unwrap());
+    let (first, second) = (prose(1, 90), prose(2, 90));
+    let [was, is] = [first, second].map(|text| Came::new("http://site/page", "", &text));
+    let document = place(&mut open(&url, folder.path(), OPTIONS), &was);
+    // One gives the page another text, and sleeps before it takes the keys of the first one away;
+    // meanwhile the page has its first text again.
+    with_one_that_stops_at(
+        "written",
+        || revise(&url, folder.path(), document, &is),
+        || revise(&url, folder.path(), document, &was),
+    );
+    let mut corpus = open(&url, folder.path(), OPTIONS);
+    assert_eq!(check(&corpus, false).faults(), 0);
+    assert_eq!(place(&mut corpus, &Came { address: "http://other/page".into(), ..was }), document);
+}
+
+#[test]
+fn a_check_takes_no_keys_away_from_an_article_that_becomes_a_document_after_all() {
+    let (url, folder) = (Nodes::shared().url("late-check"), tempfile::tempdir().unwrap());
+    let corpus = open(&url, folder.path(), OPTIONS);
+    let page = Came::new("http://site/page", "", &prose(1, 90));
+    with_one_that_stops_at(
+        "posted",
+        || assert!(place(&mut open(&url, folder.path(), OPTIONS), &page) > 0),
+        || {
+            std::thread::sleep(OPTIONS.span * 2);
+            check(&corpus, true);
+        },
+    );
+    assert_eq!(documents(&corpus).len(), 1);
+    assert_eq!(check(&corpus, false).faults(), 0);
+}
+
+/// The answer that gets lost: that of the next call of a function but so many. Something is done
+/// before whoever waits for it hears of it.
+struct Loss {
+    function: String,
+    left: usize,
+    then: Box<dyn FnOnce() + Send>,
+}
+
+/// Stands before each node, and passes on what is asked and answered, but for an answer.
+struct Passage {
+    ports: Vec<u16>,
+    next: Arc<Mutex<Option<Loss>>>,
+}
+
+impl Passage {
+    /// Has all who ask nodes come this way.
+    fn before(nodes: &Nodes) -> Self {
+        let next: Arc<Mutex<Option<Loss>>> = Arc::default();
+        let mut ports = Vec::new();
+        for node in 0..6_u16 {
+            let gate = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = gate.local_addr().unwrap().port();
+            redis::cmd("CONFIG")
+                .arg(&["SET", "cluster-announce-port", &port.to_string()])
+                .exec(&mut nodes.connection(usize::from(node)))
+                .unwrap();
+            let (next, address) = (Arc::clone(&next), ("127.0.0.1", nodes.port + node));
+            std::thread::spawn(move || {
+                for asker in gate.incoming() {
+                    pass(asker.unwrap(), TcpStream::connect(address).unwrap(), &next);
+                }
+            });
+            ports.push(port);
+        }
+        let is_told = |node| {
+            let mut ask = redis::cmd("CLUSTER");
+            let told: String = ask.arg("NODES").query(&mut nodes.connection(node)).unwrap();
+            ports.iter().all(|port| told.contains(&format!(":{port}@")))
+        };
+        wait("all nodes know the way", || (0..6).all(is_told));
+        Self { ports, next }
+    }
+
+    fn url(&self, prefix: &str) -> String {
+        format!("redis://127.0.0.1:{},127.0.0.1:{}/{prefix}", self.ports[0], self.ports[1])
+    }
+}
+
+/// Passes on what somebody asks of a node.
+fn pass(asker: TcpStream, node: TcpStream, next: &Arc<Mutex<Option<Loss>>>) {
+    let (loses, lost) = channel();
+    let (mut from, mut to) = (asker.try_clone().unwrap(), node.try_clone().unwrap());
+    let next = Arc::clone(next);
+    std::thread::spawn(move || {
+        let mut bytes = vec![0; 1 << 20];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            let next = &mut *next.lock().unwrap();
+            if let Some(loss) = next {
+                let name = loss.function.as_bytes();
+                let calls = bytes[..count].windows(name.len()).filter(|found| *found == name);
+                match loss.left.checked_sub(calls.count()) {
+                    Some(left) => loss.left = left,
+                    None => loses.send(next.take()).unwrap(),
+                }
+            }
+            if to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
+    let (mut from, mut to) = (node, asker);
+    std::thread::spawn(move || {
+        let mut bytes = vec![0; 1 << 20];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            if let Ok(Some(Loss { then, .. })) = lost.try_recv() {
+                then();
+                break;
+            }
+            if to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+fn place_all(url: &str, texts: &Path) {
+    let mut corpus = open(url, texts, OPTIONS);
+    for page in racing(TEXTS) {
+        place(&mut corpus, &page);
+    }
+}
+
+/// A page that gets another text, and its first one again.
+fn texts_of_a_page() -> [Came; 2] {
+    [1, 2].map(|seed| Came::new("http://site/page", "", &prose(seed, 90)))
+}
+
+/// The only document of a corpus that was made of it.
+const DOCUMENT: u64 = 1;
+
+/// What a worker does whose answer gets lost, and what another one does meanwhile.
+struct Course {
+    /// Functions, and how many calls of them come before the one whose answer is lost.
+    calls: &'static [(&'static str, usize)],
+    before: fn(&Nodes, &str, &Path),
+    work: fn(&str, &Path),
+    meanwhile: fn(&str, &Path),
+    /// Documents that there are in the end.
+    documents: u64,
+}
+
+const COURSES: [Course; 4] = [
+    // Both place the same articles.
+    Course {
+        calls: &[
+            ("announce", 1),
+            ("post", 0),
+            ("post", 1),
+            ("look", 0),
+            ("settle", 0),
+            ("settle", 1),
+            ("write", 0),
+            ("write", 1),
+            ("unpost", 0),
+            ("withdraw", 0),
+        ],
+        before: |_, _, _| (),
+        work: place_all,
+        meanwhile: place_all,
+        documents: TEXTS,
+    },
+    // A page has another text; meanwhile it has its first one again.
+    Course {
+        calls: &[
+            ("post", 0),
+            ("look", 0),
+            ("change", 0),
+            ("lock", 0),
+            ("change", 1),
+            ("unlock", 0),
+            ("change", 2),
+            ("unpost", 0),
+            ("write", 0),
+            ("withdraw", 0),
+        ],
+        before: |nodes, prefix, texts| {
+            let mut corpus = open(&nodes.url(prefix), texts, OPTIONS);
+            assert_eq!(place(&mut corpus, &texts_of_a_page()[0]), DOCUMENT);
+        },
+        work: |url, texts| revise(url, texts, DOCUMENT, &texts_of_a_page()[1]),
+        meanwhile: |url, texts| revise(url, texts, DOCUMENT, &texts_of_a_page()[0]),
+        documents: 1,
+    },
+    // A second look joins two documents; meanwhile a copy comes.
+    Course {
+        calls: &[
+            ("change", 0),
+            ("lock", 0),
+            ("change", 1),
+            ("unlock", 0),
+            ("change", 2),
+            ("unpost", 0),
+        ],
+        before: |nodes, prefix, texts| drop(check(&doubled(nodes, prefix, texts), true)),
+        work: look_again,
+        meanwhile: |url, texts| {
+            let copy = Came::new("http://c/1", "", &format!("{} And more.", prose(1, 90)));
+            place(&mut open(url, texts, OPTIONS), &copy);
+        },
+        documents: 1,
+    },
+    // Documents are copied from another corpus; when they are there, a copy of one comes.
+    Course {
+        calls: &[("settle", 0), ("settle", 1)],
+        before: |nodes, prefix, texts| place_all(&nodes.url(&format!("{prefix}-from")), texts),
+        work: |url, texts| {
+            let all = [&format!("{url}-from"), url]
+                .map(|url| transfer::Place::shared(open(url, texts, OPTIONS)));
+            assert!(transfer::transfer(&all[0], &all[1], |_| ()).unwrap().copied > 0);
+        },
+        meanwhile: |url, texts| {
+            let copy = Came { address: "http://other/0".into(), ..racing(1).remove(0) };
+            place(&mut open(url, texts, OPTIONS), &copy);
+        },
+        documents: TEXTS,
+    },
+];
+
+fn look_again(url: &str, texts: &Path) {
+    open(url, texts, OPTIONS).look_again().unwrap();
+}
+
+#[test]
+fn an_answer_that_is_lost_while_others_go_on_loses_and_doubles_nothing() {
+    let nodes = Nodes::start(3, &[("REPLICAS", "0")]);
+    let passage = Passage::before(&nodes);
+    for (number, course) in COURSES.iter().enumerate() {
+        for (function, left) in course.calls.iter().copied() {
+            let folder = tempfile::tempdir().unwrap();
+            let prefix = format!("{number}-{function}-{left}");
+            let (url, path) = (passage.url(&prefix), folder.path());
+            (course.before)(&nodes, &prefix, path);
+            let (done, is_done) = channel();
+            let (meanwhile, at) = (course.meanwhile, (url.clone(), path.to_owned()));
+            let then = Box::new(move || {
+                meanwhile(&at.0, &at.1);
+                done.send(()).unwrap();
+            });
+            *passage.next.lock().unwrap() =
+                Some(Loss { function: format!("_{function}\r\n"), left, then });
+            (course.work)(&url, path);
+            let at = format!("{number}, the answer of {function} behind {left}");
+            *passage.next.lock().unwrap() = None;
+            is_done.recv().unwrap_or_else(|_| panic!("{at} was not reached"));
+            look_again(&url, path);
+            let corpus = open(&url, path, OPTIONS);
+            assert_eq!(documents(&corpus).len() as u64, course.documents, "{at}");
+            let found = check(&corpus, false);
+            assert_eq!(found.faults(), 0, "{at}: {found:?}");
+        }
+    }
+}
