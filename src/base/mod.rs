@@ -1,8 +1,10 @@
 //! What every room stands on: the time, units of settings, files that are written whole, files in
-//! object storage, the limits of the machine. Nothing here knows of pages.
+//! object storage, folders of several processes, the limits of the machine. Nothing here knows of
+//! pages.
 
 mod base64;
 pub mod clock;
+pub(crate) mod folder;
 pub mod outputs;
 pub(crate) mod positions;
 pub mod remote;

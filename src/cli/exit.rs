@@ -120,14 +120,13 @@ fn is_setting(cause: &(dyn std::error::Error + 'static)) -> bool {
 /// Tells whether what a worker was told is at fault, and not the cluster.
 fn is_worker(cause: &(dyn std::error::Error + 'static)) -> bool {
     use crate::cluster::Error;
-    use crawl::WorkerError::{Cluster, Setting, Stores, StoresGone, Texts};
+    use crawl::WorkerError::{Cluster, Setting, Stores, StoresGone};
     matches!(
         cause.downcast_ref(),
         Some(
             Setting(_)
                 | Stores { .. }
                 | StoresGone { .. }
-                | Texts { .. }
                 | Cluster(Error::Setting { .. } | Error::Url(_) | Error::File { .. })
         )
     )
@@ -162,15 +161,23 @@ fn is_cluster(cause: &(dyn std::error::Error + 'static)) -> bool {
         matches!(error, cluster::Error::Url(_) | cluster::Error::Setting { .. })
     };
     // Others stand for it.
+    let of_worker = match cause.downcast_ref() {
+        Some(crawl::WorkerError::Corpus(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    };
     let shared = match (cause.downcast_ref(), cause.downcast_ref(), cause.downcast_ref()) {
         (Some(service::Error::Shared(error)), ..)
         | (_, Some(import::Error::Shared(error)), _)
         | (.., Some(TransferError::Shared(error))) => Some(error),
-        _ => cause.downcast_ref(),
+        _ => of_worker,
     };
     match shared {
         Some(shared::Error::Cluster(error)) => cluster(error),
-        Some(shared::Error::Missing(_) | shared::Error::NoTexts(_)) => true,
+        Some(
+            shared::Error::Missing(_)
+            | shared::Error::NoTexts(_)
+            | shared::Error::OtherTexts { .. },
+        ) => true,
         Some(_) => false,
         None => {
             cause.downcast_ref().is_some_and(cluster)

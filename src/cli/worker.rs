@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args as ClapArgs;
 
 use crate::base::remote::Location;
+use crate::base::system;
 use crate::cluster::{Secret, Settings};
 use crate::config::Sourced;
 use crate::crawl::{self, Context, WorkerError, WorkerPlan, WorkerReport};
@@ -92,7 +93,7 @@ pub(super) fn work(args: &WorkerArgs, json: bool, quiet: bool) -> Result<Exit> {
         folder: args.folder.clone(),
         config: config.cluster.clone(),
         cache_bytes: config.cache_bytes(),
-        host: host_name(),
+        host: system::host_name(),
         until_done: args.until_done,
         stores_lost: args.stores_lost,
     };
@@ -120,13 +121,6 @@ fn cluster_of(sourced: &Sourced, file: Option<&Path>) -> Result<Settings> {
     let named = sourced.store_place().zip(file);
     let named = named.map(|(place, file)| place::of_setting(place, file)?.cluster()).transpose()?;
     named.flatten().ok_or_else(|| Usage(missing.to_owned()).into())
-}
-
-/// The name of this machine, as far as it tells.
-fn host_name() -> String {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let named = told.or_else(|| std::env::var("HOSTNAME").ok());
-    named.unwrap_or_default().trim().to_owned()
 }
 
 fn show(report: &WorkerReport) -> Result<()> {

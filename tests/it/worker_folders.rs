@@ -57,12 +57,29 @@ fn a_worker_whose_folder_is_not_that_of_the_others_is_refused_unless_all_back_th
     works(&["--folder", "two", "--backup", "backups"]);
     let refused = work(path, &join, &["--folder", "three"]);
     assert_eq!(refused.status.code(), Some(2));
-    // Texts that others cannot read are told as well.
-    let out = work(path, &join, &["--folder", "one", "--texts", "three"]);
-    let told = String::from_utf8_lossy(&out.stderr).into_owned();
-    let texts = format!("{}, and three is another folder: ", path.join("texts").display());
-    assert_eq!(out.status.code(), Some(2), "{told}");
-    assert!(told.contains(&texts) && told.contains("could not read"), "{told}");
+    // Texts that others cannot read are told as well, whoever would write them.
+    let store = format!("cluster:{join}");
+    fs::write(path.join("more.jsonl"), r#"{"url": "http://a.example/1", "text": "Some words."}"#)
+        .unwrap();
+    let import = ["import", "--texts", "three", "--store", &store, "more.jsonl"];
+    let serve = ["serve", "--texts", "three", "--store", &store, "--listen", "127.0.0.1:0"];
+    let worker =
+        ["worker", "--texts", "three", "--folder", "one", "--scope", "any", "--join", &join];
+    for command in [&import[..], &serve[..], &worker[..]] {
+        let run = |command: &[&str]| {
+            Command::new(env!("CARGO_BIN_EXE_crawl"))
+                .args(command)
+                .current_dir(path)
+                .output()
+                .unwrap()
+        };
+        let out = run(command);
+        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        let [first, other] = ["texts", "three"].map(|name| path.join(name).display().to_string());
+        assert_eq!(out.status.code(), Some(2), "{command:?}: {told}");
+        assert!(told.contains(&format!("{first}, and {other} is another folder: ")), "{told}");
+        assert!(!path.join("three").exists(), "nothing is left of it");
+    }
     works(&["--folder", "three", "--stores-lost"]);
     works(&["--folder", "three"]);
 }

@@ -114,6 +114,15 @@ pub(crate) fn free(folder: &Path) -> Option<u64> {
     }
 }
 
+/// Returns the name of this machine, as far as it tells.
+#[must_use]
+pub fn host_name() -> String {
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    String::new()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

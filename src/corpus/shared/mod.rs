@@ -31,7 +31,7 @@ mod unit;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Timestamp};
@@ -50,6 +50,7 @@ use unit::Unit;
 
 pub use check::CheckProgress;
 pub use checked::SharedChecked;
+pub use open::fix_texts;
 pub use place::SentArticle;
 pub use read::{SharedCrowd, SharedStats, SharedView};
 pub use rows::ShortDocument;
@@ -103,6 +104,19 @@ pub enum Error {
     /// Nobody has said where the texts are.
     #[error("the place of the texts of `{0}` is not known: name it with --texts")]
     NoTexts(String),
+    /// The texts are elsewhere: others could not read those of this process.
+    #[error(
+        "the texts of this crawl are in {place}, and {} is another folder: who reads there could \
+         not read what is written here. --texts names a folder that all see, or s3://, gs:// or \
+         az://. (A copy of that folder needs its file `place`.)",
+        folder.display()
+    )]
+    OtherTexts {
+        /// The folder of this process.
+        folder: PathBuf,
+        /// The machine and folder of the first one.
+        place: String,
+    },
 }
 
 impl From<Error> for store::Error {

@@ -3,15 +3,19 @@
 
 use std::path::Path;
 
+use crate::base::folder::{self, number, whereabouts};
 use crate::base::remote::Location;
+use crate::base::system;
 use crate::cluster::{Engine, Settings};
 use crate::neardup::Config;
+use crate::store;
 
 use super::{Error, FORMAT, SharedCorpus, SharedOptions, own_config};
 
 /// Names of settings of the cluster.
 const DOCUMENTS: &str = "documents";
 const TEXTS: &str = "texts";
+const TEXTS_PLACE: &str = "texts_place";
 
 impl SharedCorpus {
     /// Opens a corpus that is there, to be read: whatever keys it was made with. Its texts are in
@@ -38,6 +42,7 @@ impl SharedCorpus {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = place(&mut engine, settings, texts)?;
+        fix(&mut engine, &texts)?;
         let config = own_config(config);
         engine.fix("keys", &config.index_name())?;
         Self::on(engine, &texts, config, options)
@@ -61,6 +66,7 @@ impl SharedCorpus {
         let config = own_config(config);
         engine.fix("format", FORMAT)?;
         engine.fix("keys", &config.index_name())?;
+        fix(&mut engine, &texts)?;
         let corpus = Self::on(engine, &texts, config, options)?;
         {
             let engine = &mut *corpus.engine.borrow_mut();
@@ -69,6 +75,32 @@ impl SharedCorpus {
         }
         Ok(corpus)
     }
+}
+
+/// Has all who change a corpus find the texts of each other: the first one names the folder in the
+/// cluster, and that of others must be the same one. Of who is refused nothing is left.
+///
+/// # Errors
+///
+/// [`Error::OtherTexts`].
+pub fn fix_texts(engine: &mut Engine, texts: &Path) -> Result<(), Error> {
+    fix(engine, &location(texts)?)
+}
+
+fn fix(engine: &mut Engine, texts: &Location) -> Result<(), Error> {
+    let Location::Local(texts) = texts else { return Ok(()) };
+    let unusable = |source| Error::Store(store::Error::Io { path: texts.clone(), source });
+    if engine.setting(TEXTS_PLACE)?.is_none() {
+        let number = number(texts).map_err(unusable)?;
+        let here = whereabouts(&system::host_name(), texts);
+        engine.remember(TEXTS_PLACE, &format!("{number} {here}"))?;
+    }
+    let named = engine.setting(TEXTS_PLACE)?.unwrap_or_default();
+    let (first, place) = named.split_once(' ').unwrap_or((&named, ""));
+    if folder::known(texts).map_err(unusable)?.is_some_and(|own| own == first) {
+        return Ok(());
+    }
+    Err(Error::OtherTexts { folder: texts.clone(), place: place.to_owned() })
 }
 
 /// What a corpus was begun with; none if it was not begun.

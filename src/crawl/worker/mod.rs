@@ -193,19 +193,6 @@ pub enum WorkerError {
         /// Other workers back shards up.
         is_backed_up: bool,
     },
-    /// The texts are elsewhere: others could not read those of this worker.
-    #[error(
-        "the texts of this crawl are in {place}, and {} is another folder: workers could not read \
-         the texts of each other. --texts names a folder that all of them see, or s3://, gs:// or \
-         az://. (A copy of that folder needs its file `place`.)",
-        folder.display()
-    )]
-    Texts {
-        /// The folder of this worker.
-        folder: PathBuf,
-        /// The machine and folder of the first one.
-        place: String,
-    },
     /// The stores of shards are not where they were.
     #[error(
         "the stores of the shards of this crawl were in {place} and are gone: URLs that waited \
