@@ -177,7 +177,7 @@ fn a_job_is_a_crawl_of_this_machine() {
 
 #[test]
 fn the_password_of_a_cluster_comes_from_the_url_the_environment_or_a_file() {
-    let nodes = Nodes::start(1, &[("PASSWORD", "hidden")]);
+    let nodes = Nodes::start(8, &[("PASSWORD", "hidden")]);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("word"), "hidden\n").unwrap();
     fs::write(folder.path().join("text.txt"), "a text").unwrap();

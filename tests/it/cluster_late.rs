@@ -4,6 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +20,7 @@ use crate::cluster_failures::{check, doubled, place, wait};
 use crate::cluster_kill::{AtStep, OPTIONS, TEXTS};
 use crate::shelf::Came;
 use crate::support::prose;
+use crate::worker::{Crowd, alone, assert_polite, settings, web};
 
 /// Does something with a worker of its own that stops when a step comes for the first time, does
 /// something else meanwhile, and lets it go on.
@@ -85,24 +87,22 @@ fn a_check_takes_no_keys_away_from_an_article_that_becomes_a_document_after_all(
     assert_eq!(check(&corpus, false).faults(), 0);
 }
 
-/// The answer that gets lost: that of the next call of a function but so many. Something is done
-/// before whoever waits for it hears of it.
-struct Loss {
-    function: String,
-    left: usize,
-    then: Box<dyn FnOnce() + Send>,
-}
+/// What is done before somebody hears that an answer is lost.
+type Then = Box<dyn FnOnce() + Send>;
 
-/// Stands before each node, and passes on what is asked and answered, but for an answer.
+/// Tells of what is asked whether its answer gets lost.
+type Choice = Box<dyn FnMut(&[u8]) -> Option<Then> + Send>;
+
+/// Stands before each node, and passes on what is asked and answered, but for some answers.
 struct Passage {
     ports: Vec<u16>,
-    next: Arc<Mutex<Option<Loss>>>,
+    choice: Arc<Mutex<Choice>>,
 }
 
 impl Passage {
     /// Has all who ask nodes come this way.
     fn before(nodes: &Nodes) -> Self {
-        let next: Arc<Mutex<Option<Loss>>> = Arc::default();
+        let choice: Arc<Mutex<Choice>> = Arc::new(Mutex::new(Box::new(|_| None)));
         let mut ports = Vec::new();
         for node in 0..6_u16 {
             let gate = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -111,10 +111,10 @@ impl Passage {
                 .arg(&["SET", "cluster-announce-port", &port.to_string()])
                 .exec(&mut nodes.connection(usize::from(node)))
                 .unwrap();
-            let (next, address) = (Arc::clone(&next), ("127.0.0.1", nodes.port + node));
+            let (choice, address) = (Arc::clone(&choice), ("127.0.0.1", nodes.port + node));
             std::thread::spawn(move || {
                 for asker in gate.incoming() {
-                    pass(asker.unwrap(), TcpStream::connect(address).unwrap(), &next);
+                    pass(asker.unwrap(), TcpStream::connect(address).unwrap(), &choice);
                 }
             });
             ports.push(port);
@@ -125,30 +125,32 @@ impl Passage {
             ports.iter().all(|port| told.contains(&format!(":{port}@")))
         };
         wait("all nodes know the way", || (0..6).all(is_told));
-        Self { ports, next }
+        Self { ports, choice }
     }
 
     fn url(&self, prefix: &str) -> String {
         format!("redis://127.0.0.1:{},127.0.0.1:{}/{prefix}", self.ports[0], self.ports[1])
     }
+
+    fn lose(&self, choice: impl FnMut(&[u8]) -> Option<Then> + Send + 'static) {
+        *self.choice.lock().unwrap() = Box::new(choice);
+    }
+
+    fn lose_none(&self) {
+        self.lose(|_| None);
+    }
 }
 
 /// Passes on what somebody asks of a node.
-fn pass(asker: TcpStream, node: TcpStream, next: &Arc<Mutex<Option<Loss>>>) {
+fn pass(asker: TcpStream, node: TcpStream, choice: &Arc<Mutex<Choice>>) {
     let (loses, lost) = channel();
     let (mut from, mut to) = (asker.try_clone().unwrap(), node.try_clone().unwrap());
-    let next = Arc::clone(next);
+    let choice = Arc::clone(choice);
     std::thread::spawn(move || {
         let mut bytes = vec![0; 1 << 20];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
-            let next = &mut *next.lock().unwrap();
-            if let Some(loss) = next {
-                let name = loss.function.as_bytes();
-                let calls = bytes[..count].windows(name.len()).filter(|found| *found == name);
-                match loss.left.checked_sub(calls.count()) {
-                    Some(left) => loss.left = left,
-                    None => loses.send(next.take()).unwrap(),
-                }
+            if let Some(then) = choice.lock().unwrap()(&bytes[..count]) {
+                let _ = loses.send(then);
             }
             if to.write_all(&bytes[..count]).is_err() {
                 break;
@@ -160,7 +162,7 @@ fn pass(asker: TcpStream, node: TcpStream, next: &Arc<Mutex<Option<Loss>>>) {
     std::thread::spawn(move || {
         let mut bytes = vec![0; 1 << 20];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
-            if let Ok(Some(Loss { then, .. })) = lost.try_recv() {
+            if let Ok(then) = lost.try_recv() {
                 then();
                 break;
             }
@@ -170,6 +172,12 @@ fn pass(asker: TcpStream, node: TcpStream, next: &Arc<Mutex<Option<Loss>>>) {
         }
         let _ = to.shutdown(Shutdown::Both);
     });
+}
+
+/// Calls of a function in what is asked.
+fn calls(asked: &[u8], function: &str) -> usize {
+    let name = format!("{function}\r\n").into_bytes();
+    asked.windows(name.len()).filter(|found| *found == name).count()
 }
 
 fn place_all(url: &str, texts: &Path) {
@@ -281,25 +289,28 @@ fn look_again(url: &str, texts: &Path) {
 
 #[test]
 fn an_answer_that_is_lost_while_others_go_on_loses_and_doubles_nothing() {
-    let nodes = Nodes::start(3, &[("REPLICAS", "0")]);
+    let nodes = Nodes::start(6, &[("REPLICAS", "0")]);
     let passage = Passage::before(&nodes);
     for (number, course) in COURSES.iter().enumerate() {
-        for (function, left) in course.calls.iter().copied() {
+        for &(function, left) in course.calls {
             let folder = tempfile::tempdir().unwrap();
             let prefix = format!("{number}-{function}-{left}");
             let (url, path) = (passage.url(&prefix), folder.path());
             (course.before)(&nodes, &prefix, path);
             let (done, is_done) = channel();
             let (meanwhile, at) = (course.meanwhile, (url.clone(), path.to_owned()));
-            let then = Box::new(move || {
+            let mut then: Option<Then> = Some(Box::new(move || {
                 meanwhile(&at.0, &at.1);
                 done.send(()).unwrap();
+            }));
+            let (name, mut left) = (format!("_{function}"), left as i64);
+            passage.lose(move |asked| {
+                left -= calls(asked, &name) as i64;
+                then.take_if(|_| left < 0)
             });
-            *passage.next.lock().unwrap() =
-                Some(Loss { function: format!("_{function}\r\n"), left, then });
             (course.work)(&url, path);
             let at = format!("{number}, the answer of {function} behind {left}");
-            *passage.next.lock().unwrap() = None;
+            passage.lose_none();
             is_done.recv().unwrap_or_else(|_| panic!("{at} was not reached"));
             look_again(&url, path);
             let corpus = open(&url, path, OPTIONS);
@@ -308,4 +319,29 @@ fn an_answer_that_is_lost_while_others_go_on_loses_and_doubles_nothing() {
             assert_eq!(found.faults(), 0, "{at}: {found:?}");
         }
     }
+}
+
+#[test]
+fn workers_that_lose_one_answer_after_the_other_crawl_what_one_machine_crawls() {
+    let (nodes, web) = (Nodes::start(7, &[("REPLICAS", "0")]), web());
+    let config = settings(&web);
+    let expected = alone(&web, &config);
+    let passage = Passage::before(&nodes);
+    let (mut asked_in_all, lost) = (0, Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&lost);
+    passage.lose(move |asked| {
+        let calls = calls(asked, "FCALL");
+        asked_in_all += calls;
+        (calls > 0 && asked_in_all % 29 < calls).then(|| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Box::new(|| ()) as Then
+        })
+    });
+    let mut crowd = Crowd::at(passage.url("lossy"), &web);
+    (0..2).for_each(|_| crowd.start(&config));
+    crowd.wait_all();
+    passage.lose_none();
+    assert!(lost.load(Ordering::SeqCst) > 100, "{lost:?} answers were lost");
+    assert_eq!(crowd.clusters(&config), expected);
+    assert_polite(&web);
 }

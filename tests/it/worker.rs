@@ -125,11 +125,15 @@ impl Crowd {
     }
 
     pub(crate) fn on(nodes: &Nodes, prefix: &str, web: &Web) -> Self {
+        Self::at(nodes.url(prefix), web)
+    }
+
+    pub(crate) fn at(url: String, web: &Web) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("seeds.txt"), web.web.url(0)).unwrap();
         Self {
             folder,
-            url: nodes.url(prefix),
+            url,
             workers: Vec::new(),
             stores: "stores".to_owned(),
             texts: None,
