@@ -42,7 +42,6 @@ impl SharedCorpus {
         let mut engine = Engine::connect(settings)?;
         let options = known(&mut engine)?.ok_or_else(|| missing(settings))?;
         let texts = place(&mut engine, settings, texts)?;
-        fix(&mut engine, &texts)?;
         let config = own_config(config);
         engine.fix("keys", &config.index_name())?;
         Self::on(engine, &texts, config, options)
@@ -77,8 +76,8 @@ impl SharedCorpus {
     }
 }
 
-/// Has all who change a corpus find the texts of each other: the first one names the folder in the
-/// cluster, and that of others must be the same one. Of who is refused nothing is left.
+/// Has all who write texts of a corpus find those of each other: the first one names the folder in
+/// the cluster, and that of others must be the same one. Of who is refused nothing is left.
 ///
 /// # Errors
 ///
