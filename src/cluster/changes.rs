@@ -84,7 +84,7 @@ enum State {
 
 impl Engine {
     /// Writes several documents together; whether they are must be decided within `span`. A
-    /// document of no version is new; it may be pending.
+    /// document of no version is new; one that was announced must be pending yet.
     pub fn write_together(
         &mut self,
         change: Change,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use redis::{Value, cmd};
+use redis::{Cmd, Value, cmd};
 
 use super::keys::{DocumentPlace, NUMBER_MAX, PARTITIONS, Step, partition_of, partitions};
 use super::{Engine, Error};
@@ -21,6 +21,9 @@ pub struct Version(pub(super) [u8; 4]);
 impl Version {
     /// That of a document that is not there yet.
     pub const NONE: Self = Self([0; 4]);
+
+    /// That of a document that was announced, in a change of several.
+    pub const ANNOUNCED: Self = Self([0xFF; 4]);
 
     /// That of the same document when it is written the next time.
     #[must_use]
@@ -265,27 +268,21 @@ impl Engine {
 
     /// Notes documents that deserve a second look.
     pub fn note_due(&mut self, documents: &[u64]) -> Result<(), Error> {
-        let commands = documents.iter().map(|document| {
-            let mut add = cmd("SADD");
-            add.arg(format!("{}due", self.base(DocumentPlace::of(*document).partition)));
-            add.arg(*document);
-            add
-        });
-        let commands: Vec<_> = commands.collect();
-        self.ask(&commands).map(drop)
+        let adds: Vec<_> = documents.iter().map(|one| self.of_due("SADD", *one)).collect();
+        self.ask(&adds).map(drop)
     }
 
     /// Takes documents that deserve a second look, at most so many of each partition. Nobody else
-    /// gets them.
+    /// gets them, unless an answer was lost, so that nobody knows who took them.
     pub fn take_due(&mut self, most: u64) -> Result<Vec<u64>, Error> {
-        let commands = partitions().map(|partition| {
-            let mut take = cmd("SPOP");
-            take.arg(format!("{}due", self.base(partition))).arg(most);
-            take
+        let reads = partitions().map(|partition| {
+            let mut read = cmd("SRANDMEMBER");
+            read.arg(format!("{}due", self.base(partition))).arg(most);
+            read
         });
-        let commands: Vec<_> = commands.collect();
+        let reads: Vec<_> = reads.collect();
         let mut due = Vec::new();
-        for answer in self.ask(&commands)? {
+        for answer in self.ask(&reads)? {
             let (Value::Array(numbers) | Value::Set(numbers)) = answer else { continue };
             due.extend(numbers.iter().filter_map(|number| match number {
                 Value::BulkString(digits) => std::str::from_utf8(digits).ok()?.parse::<u64>().ok(),
@@ -293,7 +290,20 @@ impl Engine {
             }));
         }
         due.sort_unstable();
+        let takes: Vec<_> = due.iter().map(|document| self.of_due("SREM", *document)).collect();
+        let repeated = self.traffic().repeated;
+        let mut answers = self.ask(&takes)?.into_iter();
+        let is_sure = self.traffic().repeated == repeated;
+        due.retain(|_| answers.next() == Some(Value::Int(1)) || !is_sure);
         Ok(due)
+    }
+
+    /// A command on the documents that deserve a second look.
+    fn of_due(&self, name: &str, document: u64) -> Cmd {
+        let mut command = cmd(name);
+        command.arg(format!("{}due", self.base(DocumentPlace::of(document).partition)));
+        command.arg(document);
+        command
     }
 
     /// Returns the numbers of all documents of the hashes of a number in all partitions, also of
@@ -348,14 +358,8 @@ impl Engine {
 
     /// Tells which documents are noted for a second look.
     pub fn are_due(&mut self, documents: &[u64]) -> Result<Vec<bool>, Error> {
-        let commands = documents.iter().map(|document| {
-            let mut has = cmd("SISMEMBER");
-            has.arg(format!("{}due", self.base(DocumentPlace::of(*document).partition)));
-            has.arg(*document);
-            has
-        });
-        let commands: Vec<_> = commands.collect();
-        Ok(self.ask(&commands)?.iter().map(|answer| *answer == Value::Int(1)).collect())
+        let looks: Vec<_> = documents.iter().map(|one| self.of_due("SISMEMBER", *one)).collect();
+        Ok(self.ask(&looks)?.iter().map(|answer| *answer == Value::Int(1)).collect())
     }
 
     /// Returns the number of the last hash that a partition may have.

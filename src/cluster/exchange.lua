@@ -56,8 +56,10 @@ end
 local function lease_tell(keys, args)
   local name = keys[1] .. 'lease'
   if not holds(name, args[1], args[2]) then return 0 end
-  redis.call('HSET', name, 'quiet', args[3])
-  redis.call('HINCRBY', name, 'version', 1)
+  if redis.call('HGET', name, 'quiet') ~= args[3] then
+    redis.call('HSET', name, 'quiet', args[3])
+    redis.call('HINCRBY', name, 'version', 1)
+  end
   return 1
 end
 
@@ -131,11 +133,11 @@ local function put(name, next, held, time)
   redis.call('SET', name, value, 'PX', text(math.max(last - time, 1)))
 end
 
--- Has who holds a turn hold it longer from now on. Tells whether anybody does.
-local function keep(name, next, held, token, span, time)
-  for _, one in ipairs(held) do
+-- Takes a turn from who holds it. Tells whether anybody does.
+local function drop(name, next, held, token, time)
+  for i, one in ipairs(held) do
     if one[1] == token then
-      one[2] = time + span
+      table.remove(held, i)
       put(name, next, held, time)
       return true
     end
@@ -180,8 +182,8 @@ local function turn_take(keys, args)
   local name, token, time = keys[1] .. args[1], args[2], now()
   local gap, most, by = tonumber(args[4]), tonumber(args[5]), args[6]
   local next, held = parts(redis.call('GET', name), time)
-  -- Sent again: its span counts from the call whose answer is heard.
-  if keep(name, next, held, token, tonumber(args[3]), time) then return 0 end
+  -- Sent again: whether another request came since is not known, so that it has to be its turn once more.
+  drop(name, next, held, token, time)
   local of_waiting = name .. 'q'
   local all, before, own = read_waiting(of_waiting, time), 0, nil
   local each, due = math.max(gap, STEP), math.max(next, time + 1)
@@ -214,21 +216,21 @@ end
 local function turn_keep(keys, args)
   local name, time = keys[1] .. args[1], now()
   local next, held = parts(redis.call('GET', name), time)
-  return keep(name, next, held, args[2], tonumber(args[3]), time) and 1 or 0
+  for _, one in ipairs(held) do
+    if one[1] == args[2] then
+      one[2] = time + tonumber(args[3])
+      put(name, next, held, time)
+      return 1
+    end
+  end
+  return 0
 end
 
 -- ARGV: name, token, ms between requests. Gives a turn back, which only its owner can.
 local function turn_end(keys, args)
   local name, token, time = keys[1] .. args[1], args[2], now()
   local next, held = parts(redis.call('GET', name), time)
-  for i, one in ipairs(held) do
-    if one[1] == token then
-      table.remove(held, i)
-      put(name, math.max(next, time + tonumber(args[3])), held, time)
-      return 1
-    end
-  end
-  return 0
+  return drop(name, math.max(next, time + tonumber(args[3])), held, token, time) and 1 or 0
 end
 
 redis.register_function('uniqcrawl_3_lease_take', lease_take)

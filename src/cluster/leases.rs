@@ -1,5 +1,6 @@
 //! Who has which shard: leases with a number that only grows, and the workers that are alive.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use redis::{Value, cmd};
@@ -199,25 +200,35 @@ impl Engine {
         Ok(is_one(&self.ask_one(call)?))
     }
 
-    /// Notes for a time that nothing is left to do for any worker.
-    pub fn note_done(&mut self, time: Duration) -> Result<(), Error> {
+    /// Names what is done from now on: there may be something to do, and who has found before that
+    /// there is nothing is not believed any more.
+    pub fn begin_term(&mut self) -> Result<(), Error> {
         let mut call = cmd("SET");
-        call.arg(format!("{}done", self.base(COMMON))).arg(1).arg("PX").arg(millis(time).max(1));
+        let term = RandomState::new().build_hasher().finish();
+        call.arg(format!("{}term", self.base(COMMON))).arg(format!("{term:016x}"));
         self.ask_one(call).map(drop)
     }
 
-    /// Takes that back: there may be something.
-    pub fn forget_done(&mut self) -> Result<(), Error> {
-        let mut call = cmd("DEL");
-        call.arg(format!("{}done", self.base(COMMON)));
+    /// Returns what was begun last.
+    pub fn term(&mut self) -> Result<String, Error> {
+        let mut call = cmd("GET");
+        call.arg(format!("{}term", self.base(COMMON)));
+        Ok(text(&self.ask_one(call)?).unwrap_or_default())
+    }
+
+    /// Notes for a time that nothing is left to do for any worker, if no other term has begun.
+    pub fn note_done(&mut self, term: &str, time: Duration) -> Result<(), Error> {
+        let mut call = cmd("SET");
+        call.arg(format!("{}done", self.base(COMMON))).arg(term);
+        call.arg("PX").arg(millis(time).max(1));
         self.ask_one(call).map(drop)
     }
 
-    /// Tells whether it was noted lately.
-    pub fn is_done(&mut self) -> Result<bool, Error> {
-        let mut call = cmd("EXISTS");
+    /// Tells whether it was noted of a term lately.
+    pub fn is_done(&mut self, term: &str) -> Result<bool, Error> {
+        let mut call = cmd("GET");
         call.arg(format!("{}done", self.base(COMMON)));
-        Ok(is_one(&self.ask_one(call)?))
+        Ok(text(&self.ask_one(call)?).is_some_and(|done| done == term))
     }
 
     /// Returns how many seeds all workers know.

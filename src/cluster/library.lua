@@ -15,6 +15,7 @@
 --   k change (16 bytes) live...   locked by a change of several documents
 
 local ID = 5
+local NONE, ANNOUNCED = '\0\0\0\0', '\255\255\255\255'
 local MATCHES_MAX = 64
 
 -- Entries of fingerprints of the same first 16 bits: so many in a field; then so many in a string of its own; what
@@ -479,14 +480,15 @@ local function write(keys, args)
       return '+'
     end
     if row == '' and value == '' then return '+' end
-    local isdone = state == 'l' and string.sub(value, 6) == row
-      and struct.unpack('>I4', its) == struct.unpack('>I4', version) + 1
-    return isdone and '+' or '-'
+    -- It was sent before; somebody may have locked the document since.
+    if state == 'k' then value = string.sub(value, 18) end
+    local done = 'l' .. struct.pack('>I4', struct.unpack('>I4', version) + 1) .. row
+    return value == done and '+' or '-'
   end)
 end
 
--- The change, worker; steps: hash, field, version. Locks live documents for a change of several; of version 0, one that is
--- not there yet, or pending.
+-- The change, worker; steps: hash, field, version. Locks live documents for a change of several; of version 0, one that
+-- is not there yet; of the last version, one that the worker has announced and nobody has marked.
 local function lock(keys, args)
   local change = args[1]
   return each(args, 3, 3, function(base, i)
@@ -494,8 +496,9 @@ local function lock(keys, args)
     local value = redis.call('HGET', name, field) or ''
     if string.sub(value, 1, 1) == 'l' and string.sub(value, 2, 5) == version then
       redis.call('HSET', name, field, 'k' .. change .. value)
-    elseif version == string.rep('\0', 4) and (value == '' or string.byte(value) == 112 and is_pending(value, args[2])) then
-      redis.call('HSET', name, field, 'k' .. change .. 'l' .. version)
+    elseif version == NONE and value == ''
+      or version == ANNOUNCED and string.byte(value) == 112 and is_pending(value, args[2]) then
+      redis.call('HSET', name, field, 'k' .. change .. 'l' .. NONE)
     elseif string.sub(value, 1, 17) ~= 'k' .. change then
       return '-'
     end

@@ -258,7 +258,7 @@ fn assert_whole(corpus: &SharedCorpus, pages: &[Came], what: &str) {
     assert_eq!(left.faults(), 0, "{what}: {left:?}");
 }
 
-pub(crate) fn wait(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_mins(3), "{what}");

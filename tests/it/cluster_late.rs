@@ -1,6 +1,7 @@
 //! Workers that come back late between two steps, and answers that get lost while others go on:
 //! nothing is taken away that somebody has added since.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -20,7 +21,7 @@ use crate::cluster_failures::{check, doubled, place, wait};
 use crate::cluster_kill::{AtStep, OPTIONS, TEXTS};
 use crate::shelf::Came;
 use crate::support::prose;
-use crate::worker::{Crowd, alone, assert_polite, settings, web};
+use crate::worker::{Crowd, alone, assert_polite, settings, wait_for_requests, web};
 
 /// Does something with a worker of its own that stops when a step comes for the first time, does
 /// something else meanwhile, and lets it go on.
@@ -92,6 +93,32 @@ type Then = Box<dyn FnOnce() + Send>;
 
 /// Tells of what is asked whether its answer gets lost.
 type Choice = Box<dyn FnMut(&[u8]) -> Option<Then> + Send>;
+
+#[test]
+fn an_article_that_was_given_up_becomes_no_document_beside_another_change() {
+    let (url, folder) = (Nodes::shared().url("late-lock"), tempfile::tempdir().unwrap());
+    let mut corpus = open(&url, folder.path(), OPTIONS);
+    let [first, copy] = ["http://site/page", "http://other/page"]
+        .map(|address| Came::new(address, "", &prose(1, 90)));
+    let document = place(&mut corpus, &first);
+    assert_eq!(place(&mut corpus, &copy), document);
+    // One of two copies gets a text of its own: both documents are written, or none. Meanwhile the
+    // number of the new one is given up, and the same text comes from elsewhere.
+    let [own, same] = ["http://other/page", "http://third/page"]
+        .map(|address| Came::new(address, "", &prose(2, 90)));
+    with_one_that_stops_at(
+        "posted",
+        || revise(&url, folder.path(), document, &own),
+        || {
+            std::thread::sleep(OPTIONS.span * 2);
+            check(&corpus, true);
+            place(&mut open(&url, folder.path(), OPTIONS), &same);
+        },
+    );
+    assert_eq!(check(&corpus, false).faults(), 0);
+    let copies: Vec<usize> = documents(&corpus).iter().map(|one| one.copies.len()).collect();
+    assert_eq!(copies, [1, 2]);
+}
 
 /// Stands before each node, and passes on what is asked and answered, but for some answers.
 struct Passage {
@@ -251,6 +278,8 @@ const COURSES: [Course; 4] = [
     // A second look joins two documents; meanwhile a copy comes.
     Course {
         calls: &[
+            ("SRANDMEMBER", 0),
+            ("SREM", 0),
             ("change", 0),
             ("lock", 0),
             ("change", 1),
@@ -303,7 +332,9 @@ fn an_answer_that_is_lost_while_others_go_on_loses_and_doubles_nothing() {
                 meanwhile(&at.0, &at.1);
                 done.send(()).unwrap();
             }));
-            let (name, mut came) = (format!("_{function}"), 0);
+            let is_own = function.starts_with(char::is_lowercase);
+            let name = if is_own { format!("_{function}") } else { format!("\n{function}") };
+            let mut came = 0;
             passage.lose(move |asked| {
                 came += calls(asked, &name);
                 then.take_if(|_| came > left)
@@ -344,4 +375,33 @@ fn workers_that_lose_one_answer_after_the_other_crawl_what_one_machine_crawls() 
     assert!(lost.load(Ordering::SeqCst) > 100, "{lost:?} answers were lost");
     assert_eq!(crowd.clusters(&config), expected);
     assert_polite(&web);
+}
+
+#[test]
+fn workers_end_though_a_lost_primary_has_taken_with_it_that_nothing_is_left() {
+    let (nodes, web) = (Nodes::shared(), web());
+    let config = settings(&web);
+    let expected = alone(&web, &config);
+    let mut crowd = Crowd::on(nodes, "forgotten", &web);
+    crowd.start(&config);
+    wait_for_requests(&web, 60);
+    // Each shard once when it is quiet for the first time, and that there was anything to do.
+    let mut engine = nodes.engine("forgotten");
+    let mut left: BTreeSet<u32> = (0..config.cluster.shards).collect();
+    wait("shards are quiet", || {
+        let states = engine.shard_states(config.cluster.shards).unwrap();
+        let quiet: Vec<u32> =
+            left.iter().copied().filter(|shard| states[*shard as usize].quiet).collect();
+        for shard in quiet {
+            let mut forget = redis::cmd("HSET");
+            forget.arg(format!("{}lease", engine.base_of(shard))).arg("quiet").arg(0);
+            engine.ask_one(forget).unwrap();
+            left.remove(&shard);
+        }
+        let mut forget = redis::cmd("DEL");
+        engine.ask_one(forget.arg(format!("{}begun", engine.base(0))).clone()).unwrap();
+        left.is_empty()
+    });
+    crowd.wait_all();
+    assert_eq!(crowd.clusters(&config), expected);
 }

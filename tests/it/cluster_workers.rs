@@ -47,7 +47,10 @@ impl Worker {
     fn start(folder: &Path, number: usize, join: &str, seeds: &[String]) -> Self {
         let log = File::create(folder.join(format!("{number}.log"))).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_crawl"))
-            .args(["worker", "--config", "c.toml", "--folder", "stores", "--join", join])
+            .args([
+                "worker", "--config", "c.toml", "--folder", "stores", "--join", join, "--texts",
+                "texts",
+            ])
             .args(seeds)
             .current_dir(folder)
             .stdout(Stdio::null())

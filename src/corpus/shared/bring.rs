@@ -108,11 +108,11 @@ impl SharedCorpus {
         drop(engine);
         let late = of().filter(|(at, _)| settled[*at] != Settled::Live);
         let late: Vec<_> = late.map(|(_, one)| (one.number, &one.postings)).collect();
-        for number in self.take_back(&late)? {
-            let at = coming.iter().position(|one| one.number == number).expect("it is late");
-            if self.find(all[at].document.id)? == Some(number) {
-                // It was live, and somebody has changed it before that was heard of.
-                settled[at] = Settled::Live;
+        self.take_back(&late)?;
+        for (at, settled) in settled.iter_mut().enumerate() {
+            if *settled != Settled::Live && self.find(all[at].document.id)?.is_some() {
+                // It was live, and somebody has changed or joined it before that was heard of.
+                *settled = Settled::Live;
             }
         }
         let is_in = |at: usize| settled[at] == Settled::Live;

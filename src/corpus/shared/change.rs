@@ -312,8 +312,7 @@ impl SharedCorpus {
     /// Takes back what was announced of articles that did not become documents.
     fn withdraw(&self, over: &[Announced]) -> Result<(), Error> {
         let over: Vec<_> = over.iter().map(|one| (one.number, &one.postings)).collect();
-        self.take_back(&over)?;
-        Ok(())
+        Ok(self.take_back(&over)?)
     }
 }
 

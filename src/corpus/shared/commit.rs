@@ -2,6 +2,7 @@
 //! found; then the documents, if nobody else has written them; what is not wanted any more at last.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
 
 use crate::cluster::{Change, Engine, Found, Posting, Settled, Table, Version, Write, Written};
 use crate::store::{Error, Name};
@@ -93,12 +94,41 @@ impl SharedCorpus {
                 |one: &&Posting| announced.is_none_or(|known| !known.postings.contains(one));
             added.extend(one.plan.added.iter().filter(is_new).copied());
         }
+        let added: Vec<Posting> = added.into_iter().collect();
         self.texts.borrow_mut().sync()?;
         let engine = &mut *self.engine.borrow_mut();
-        if !added.is_empty() {
-            engine.post(&self.buckets, &added.into_iter().collect::<Vec<_>>())?;
-        }
+        let begun = Instant::now();
+        engine.post(&self.buckets, &added)?;
         tracing::trace!("posted");
+        let outcomes = self.write_plans(engine, tried, announced)?;
+        tracing::trace!("written");
+        if begun.elapsed() > self.span {
+            // A check may have taken them for those of nobody.
+            engine.post(&self.buckets, &added)?;
+        }
+        let (mut due, mut done) = (Vec::new(), Vec::new());
+        for (one, outcome) in tried.iter().zip(&outcomes) {
+            // What looks like a conflict may have been written, if an answer was lost.
+            due.extend(one.plan.due.iter().copied());
+            if *outcome == Outcome::Written {
+                done.push(&one.plan);
+                let counts = COPIES_COUNTED.into_iter().zip(one.plan.copies);
+                let counts = counts.filter(|(_, count)| *count > 0);
+                self.add_counts(counts.map(|(name, count)| (name.to_owned(), count)).collect());
+            }
+        }
+        engine.note_due(&due)?;
+        self.take_away(engine, &done)?;
+        Ok(outcomes)
+    }
+
+    /// Writes the documents of plans.
+    fn write_plans(
+        &self,
+        engine: &mut Engine,
+        tried: &[Tried],
+        announced: &[Option<&Announced>],
+    ) -> Result<Vec<Outcome>, Error> {
         let mut outcomes = vec![Outcome::Written; tried.len()];
         let (mut settles, mut writes) = (Vec::new(), Vec::new());
         let mut taken = BTreeSet::new();
@@ -117,10 +147,14 @@ impl SharedCorpus {
                     settles.push((at, write.clone()));
                 }
                 [write] if write.version != Version::NONE => writes.push((at, write.clone())),
-                several => {
+                _ => {
+                    let mut several = all;
+                    for write in several.iter_mut().filter(|one| Some(one.document) == number) {
+                        write.version = Version::ANNOUNCED;
+                    }
                     self.changes.set(self.changes.get() + 1);
                     let change = Change::of(self.worker, self.changes.get());
-                    if engine.write_together(change, several, self.change_span())? == Written::None
+                    if engine.write_together(change, &several, self.change_span())? == Written::None
                     {
                         outcomes[at] = Outcome::Conflict;
                     }
@@ -139,21 +173,6 @@ impl SharedCorpus {
         for (at, written) in places.into_iter().zip(engine.write(rows)?) {
             outcomes[at] = if written { Outcome::Written } else { Outcome::Conflict };
         }
-        tracing::trace!("written");
-        let (mut due, mut done) = (Vec::new(), Vec::new());
-        for (one, outcome) in tried.iter().zip(&outcomes) {
-            if *outcome == Outcome::Written {
-                due.extend(one.plan.due.iter().copied());
-                done.push(&one.plan);
-                let counts = COPIES_COUNTED.into_iter().zip(one.plan.copies);
-                let counts = counts.filter(|(_, count)| *count > 0);
-                self.add_counts(counts.map(|(name, count)| (name.to_owned(), count)).collect());
-            }
-        }
-        if !due.is_empty() {
-            engine.note_due(&due)?;
-        }
-        self.take_away(engine, &done)?;
         Ok(outcomes)
     }
 
@@ -200,11 +219,10 @@ impl SharedCorpus {
 
     /// Takes articles back that were announced and became no documents: their numbers, and the
     /// postings of those that are gone. One of them may be a document after all, which somebody
-    /// else has changed before this worker heard that it is one: it stays as it is. Returns the
-    /// numbers under which there is something.
-    pub(super) fn take_back(&self, over: &[(u64, &BTreeSet<Posting>)]) -> Result<Vec<u64>, Error> {
+    /// else has changed before this worker heard that it is one: it stays as it is.
+    pub(super) fn take_back(&self, over: &[(u64, &BTreeSet<Posting>)]) -> Result<(), Error> {
         if over.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let engine = &mut *self.engine.borrow_mut();
         let numbers: Vec<u64> = over.iter().map(|(number, _)| *number).collect();
@@ -220,7 +238,7 @@ impl SharedCorpus {
         // Whether they deserve a second look was to be noted when they were written.
         engine.note_due(&live)?;
         tracing::trace!("withdrawn");
-        Ok(live)
+        Ok(())
     }
 
     /// Gets the records of rows that are read next.

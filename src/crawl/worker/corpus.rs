@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::neardup;
 
 use super::super::CorpusChange;
 use super::Common;
+use super::shard::Hold;
 
 /// Changes that wait for one thread.
 const WAITING_MAX: usize = 256;
@@ -23,6 +25,9 @@ const TOGETHER: usize = 128;
 /// Wait before the cluster is asked again that did not answer.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// Time between two looks whether a lease goes on.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Time between two looks at matches that were less than certain.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
@@ -31,8 +36,13 @@ const NO_DOCUMENT: u64 = 0;
 
 /// What a thread is handed.
 pub(super) enum Handed {
-    /// Something has happened.
-    Change(CorpusChange),
+    /// Something has happened in a shard.
+    Change {
+        /// What.
+        change: CorpusChange,
+        /// How long the shard is held.
+        hold: Arc<Hold>,
+    },
     /// Who wants to know when all before it is stored, or why it cannot be.
     Settle(Sender<Result<(), String>>),
 }
@@ -94,7 +104,11 @@ impl Hand<'_> {
         let (mut run, mut urls) = (Vec::new(), HashSet::new());
         for one in handed {
             match one {
-                Handed::Change(CorpusChange::Place { article, links }) => {
+                Handed::Change { hold, .. } if !self.is_held(&hold) => {
+                    // It was not committed: whoever has the shard now visits the page itself.
+                    tracing::debug!("a change of a shard that is lost is left out");
+                }
+                Handed::Change { change: CorpusChange::Place { article, links }, .. } => {
                     // Twice the same page: one after the other.
                     if !urls.insert(article.address.clone()) {
                         self.place(&std::mem::take(&mut run));
@@ -102,7 +116,7 @@ impl Hand<'_> {
                     }
                     run.push((article, links));
                 }
-                Handed::Change(change) => {
+                Handed::Change { change, .. } => {
                     self.place(&std::mem::take(&mut run));
                     urls.clear();
                     self.change(&change);
@@ -116,6 +130,17 @@ impl Hand<'_> {
             }
         }
         self.place(&run);
+    }
+
+    /// Tells whether a shard is held; waits while nobody knows whether its lease goes on.
+    fn is_held(&self, hold: &Hold) -> bool {
+        while !hold.goes_on(self.common.clock.now()) {
+            if hold.is_lost() || self.common.has_failed() || self.common.is_over() {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 
     fn place(&mut self, run: &[(Box<crate::corpus::clusters::Article>, u64)]) {

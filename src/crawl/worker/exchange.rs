@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::cluster::{Engine, Error, LinksTo, ReadFrom, Settings};
 use crate::frontier::{LinksSent, OUTBOX, SentLink, received};
@@ -24,6 +24,10 @@ const TOGETHER: usize = 1_000;
 const REST: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_millis(200);
 
+/// Time after which all is told once more: a primary that is lost may take with it what it was told
+/// last.
+const TELL_AGAIN: Duration = Duration::from_secs(10);
+
 /// What the thread knows of a shard.
 struct Known {
     fence: u64,
@@ -33,6 +37,7 @@ struct Known {
     trimmed: String,
     /// What was told of it; none if nobody knows whether that has arrived.
     quiet: Option<bool>,
+    told: Instant,
     /// Up to which sequence its links have arrived at each shard.
     sent: BTreeMap<u32, u64>,
 }
@@ -119,8 +124,8 @@ fn round(
                 continue;
             }
             // Whoever takes a shard says by it that there is something to do.
-            let (quiet, sent) = (Some(false), BTreeMap::new());
-            known.insert(shard.number(), Known { fence, read, trimmed, quiet, sent });
+            let (quiet, told, sent) = (Some(false), Instant::now(), BTreeMap::new());
+            known.insert(shard.number(), Known { fence, read, trimmed, quiet, told, sent });
         }
     }
     let mut carried = false;
@@ -260,7 +265,12 @@ fn tell(
     known: &mut Known,
     common: &Common,
 ) -> Result<(), RoundError> {
-    if let Some(done) = shard.done_links(&known.read).filter(|last| *last != known.trimmed)
+    let is_again = known.told.elapsed() > TELL_AGAIN;
+    if is_again {
+        (known.told, known.quiet) = (Instant::now(), None);
+    }
+    let done = shard.done_links(&known.read);
+    if let Some(done) = done.filter(|last| is_again || *last != known.trimmed)
         && engine.trim_links(shard.lease, &common.worker, &done)?
     {
         known.trimmed = done;

@@ -45,6 +45,14 @@ struct Ended {
     result: Result<(), Error>,
 }
 
+/// A look at which all shards were quiet.
+#[derive(Debug, PartialEq, Eq)]
+struct Quiet {
+    /// What was begun last before it.
+    term: String,
+    states: Vec<ShardState>,
+}
+
 /// The shards of a worker.
 pub(super) struct Holding<'a> {
     plan: &'a WorkerPlan,
@@ -59,8 +67,10 @@ pub(super) struct Holding<'a> {
     members: Vec<String>,
     own: BTreeSet<u32>,
     /// States at the last look, if all were quiet.
-    quiet: Option<Vec<ShardState>>,
+    quiet: Option<Quiet>,
     looked: Instant,
+    /// It has seeds of its own.
+    gives_seeds: bool,
     /// Nothing is left to do for any worker.
     is_done: bool,
 }
@@ -96,6 +106,7 @@ impl<'a> Holding<'a> {
             own: BTreeSet::new(),
             quiet: None,
             looked,
+            gives_seeds: false,
             is_done: false,
         }
     }
@@ -109,7 +120,8 @@ impl<'a> Holding<'a> {
     ) -> Result<WorkerReport, WorkerError> {
         let _is_first = self.context.live.pace.set(self.settings.frontier.clone());
         let lease = self.common.config.lease.duration();
-        engine.forget_done()?;
+        engine.begin_term()?;
+        self.gives_seeds = !own_seeds.is_empty();
         *lock(&self.common.members) = engine.beat(&self.common.worker, lease)?;
         let mut unsent = by_shard(own_seeds, self.common.config.shards);
         let result = thread::scope(|scope| {
@@ -316,9 +328,11 @@ impl<'a> Holding<'a> {
     /// nothing told in between.
     fn look_done(&mut self, engine: &mut Engine) -> Result<(), WorkerError> {
         if !engine.is_begun()? {
-            return Ok(());
+            // It is noted again where a primary was lost with the note.
+            return if self.gives_seeds { Ok(engine.note_begun()?) } else { Ok(()) };
         }
-        if engine.is_done()? {
+        let term = engine.term()?;
+        if engine.is_done(&term)? {
             self.is_done = true;
             return Ok(());
         }
@@ -328,12 +342,12 @@ impl<'a> Holding<'a> {
         for state in &mut states {
             state.holder.clear();
         }
-        let before = self.quiet.take();
-        if all_quiet && before.as_ref() == Some(&states) {
-            engine.note_done(self.common.config.lease.duration() * 4)?;
+        let now = Quiet { term, states };
+        if all_quiet && self.quiet.as_ref() == Some(&now) {
+            engine.note_done(&now.term, self.common.config.lease.duration() * 4)?;
             self.is_done = true;
         }
-        self.quiet = all_quiet.then_some(states);
+        self.quiet = all_quiet.then_some(now);
         Ok(())
     }
 

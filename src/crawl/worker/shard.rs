@@ -28,15 +28,32 @@ const FORGET_AFTER: Duration = Duration::from_secs(1);
 /// Longest time for which a wait does not look whether the lease has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long a shard is held.
+#[derive(Debug)]
+pub(super) struct Hold {
+    /// By the clock of this worker.
+    until: AtomicI64,
+    /// It is over for good.
+    lost: AtomicBool,
+}
+
+impl Hold {
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn goes_on(&self, now: Timestamp) -> bool {
+        !self.is_lost() && now.0 < self.until.load(Ordering::SeqCst)
+    }
+}
+
 /// A shard that is held.
 #[derive(Debug)]
 pub(super) struct Shard {
     pub lease: ShardLease,
     was_held: bool,
     common: Arc<Common>,
-    /// Until when it is held, by the clock of this worker.
-    until: AtomicI64,
-    lost: AtomicBool,
+    hold: Arc<Hold>,
     quiet: AtomicBool,
     /// The store has links for others that nobody has looked at yet.
     pub has_links: AtomicBool,
@@ -103,8 +120,7 @@ impl Shard {
             lease,
             was_held,
             common: Arc::clone(common),
-            until: AtomicI64::new(until.0),
-            lost: AtomicBool::new(false),
+            hold: Arc::new(Hold { until: AtomicI64::new(until.0), lost: AtomicBool::new(false) }),
             quiet: AtomicBool::new(false),
             has_links: AtomicBool::new(true),
             links_are_out: AtomicBool::new(false),
@@ -126,12 +142,12 @@ impl Shard {
 
     /// Its lease goes on until then.
     pub(super) fn hold_until(&self, until: Timestamp) {
-        self.until.fetch_max(until.0, Ordering::SeqCst);
+        self.hold.until.fetch_max(until.0, Ordering::SeqCst);
     }
 
     /// Its lease is over for good.
     pub(super) fn lose(&self) {
-        self.lost.store(true, Ordering::SeqCst);
+        self.hold.lost.store(true, Ordering::SeqCst);
     }
 
     /// The committer has nothing to do. To be asked before [`Shard::is_taken_in`].
@@ -208,10 +224,15 @@ impl Shard {
         BeyondError::Lost(self.number())
     }
 
+    fn hand(&self, change: CorpusChange) {
+        let hold = Arc::clone(&self.hold);
+        self.common.hand(self.number(), Handed::Change { change, hold });
+    }
+
     /// Waits for the corpus to have stored all before this.
     fn settle_corpus(&self) -> Result<(), BeyondError> {
         for (url, links) in std::mem::take(&mut *lock(&self.risen)) {
-            self.common.hand(self.number(), Handed::Change(CorpusChange::Links { url, links }));
+            self.hand(CorpusChange::Links { url, links });
         }
         let (done, settled) = channel();
         self.common.hand(self.number(), Handed::Settle(done));
@@ -243,11 +264,11 @@ impl Beyond for Shard {
     }
 
     fn is_held(&self) -> bool {
-        !self.is_lost() && self.common.clock.now().0 < self.until.load(Ordering::SeqCst)
+        self.hold.goes_on(self.common.clock.now())
     }
 
     fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::SeqCst)
+        self.hold.is_lost()
     }
 
     fn turn(&self, address: u64) -> Turn<'_> {
@@ -266,7 +287,7 @@ impl Beyond for Shard {
             CorpusChange::Links { url, links } => {
                 lock(&self.risen).insert(url, links);
             }
-            change => self.common.hand(self.number(), Handed::Change(change)),
+            change => self.hand(change),
         }
     }
 
