@@ -152,9 +152,6 @@ impl<'a> Holding<'a> {
             }
         });
         self.show();
-        if let Err(error) = engine.leave(&self.common.worker) {
-            tracing::warn!(%error, "others learn only by its absence that this worker has left");
-        }
         result?;
         let live = &self.context.live;
         self.report.requests = live.requests.load(Ordering::Relaxed);

@@ -21,7 +21,7 @@ pub(super) fn end_of(asked: Timestamp, lease: Duration) -> Timestamp {
     asked.after(lease.saturating_sub(lease / MARGIN_PART))
 }
 
-/// Renews leases until the worker is over.
+/// Renews leases until the worker is over, and tells then that it leaves.
 pub(super) fn run(settings: &Settings, common: &Common) {
     let lease = common.config.lease.duration();
     let (mut engine, mut pace) = (None, Pace::default());
@@ -42,6 +42,11 @@ pub(super) fn run(settings: &Settings, common: &Common) {
             }
         }
         common.rest((lease / PER_LEASE).saturating_sub(begun.elapsed()));
+    }
+    // Here, behind the last word that it is alive.
+    let engine = engine.map_or_else(|| Engine::connect(settings), Ok);
+    if let Err(error) = engine.and_then(|mut engine| engine.leave(&common.worker)) {
+        tracing::warn!(%error, "others learn only by its absence that this worker has left");
     }
 }
 
