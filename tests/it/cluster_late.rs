@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::SubscriberExt as _;
+use uniqcrawl::cluster::{Change, Settled, Version, Write, Written};
 use uniqcrawl::corpus::dedup::Corpus as _;
 use uniqcrawl::corpus::transfer;
 use uniqcrawl::text::features::Fingerprinter;
@@ -86,6 +88,60 @@ fn a_check_takes_no_keys_away_from_an_article_that_becomes_a_document_after_all(
     );
     assert_eq!(documents(&corpus).len(), 1);
     assert_eq!(check(&corpus, false).faults(), 0);
+}
+
+#[test]
+fn a_write_that_is_sent_again_is_known_when_somebody_has_locked_the_document_since() {
+    let nodes = Nodes::shared();
+    let [mut engine, mut other] = ["late-write"; 2].map(|prefix| nodes.engine(prefix));
+    let number = engine.numbers(1).unwrap();
+    let row = |version, row: &[u8]| Write { document: number, version, row: row.to_vec() };
+    assert_eq!(engine.announce(&[number], OPTIONS.span).unwrap(), [true]);
+    assert_eq!(engine.settle(vec![row(Version::NONE, b"first")]).unwrap(), [Settled::Live]);
+    let (first, second) = (Version::NONE.next(), Version::NONE.next().next());
+    assert_eq!(engine.write(vec![row(first, b"second")]).unwrap(), [true]);
+    let change = Change::of(1, 1);
+    with_one_that_stops_at(
+        "locked",
+        || {
+            let third = [row(second, b"third")];
+            assert_eq!(other.write_together(change, &third, OPTIONS.span).unwrap(), Written::All);
+        },
+        || assert_eq!(engine.write(vec![row(first, b"second")]).unwrap(), [true]),
+    );
+}
+
+/// One of the pages under one title that nothing tells apart at first.
+fn of_one_title(number: u64) -> Came {
+    let text = format!("{} {}", prose(99, 200), prose(number, 100));
+    Came::new(&format!("http://site/{number}"), "News of the town", &text)
+}
+
+fn place_of_one_title(url: &str, texts: &Path, numbers: Range<u64>) {
+    let mut corpus = open(url, texts, OPTIONS);
+    for number in numbers {
+        place(&mut corpus, &of_one_title(number));
+    }
+}
+
+#[test]
+fn documents_that_part_have_their_keys_when_their_worker_was_slow_and_a_check_was_not() {
+    let (url, folder) = (Nodes::shared().url("late-parts"), tempfile::tempdir().unwrap());
+    place_of_one_title(&url, folder.path(), 0..6);
+    let corpus = open(&url, folder.path(), OPTIONS);
+    assert!(documents(&corpus).len() < 6, "nothing tells them apart at first");
+    with_one_that_stops_at(
+        "posted",
+        || look_again(&url, folder.path()),
+        || {
+            std::thread::sleep(OPTIONS.span * 2);
+            assert!(check(&corpus, true).dead_postings > 0);
+        },
+    );
+    look_again(&url, folder.path());
+    assert_eq!(documents(&corpus).len(), 6);
+    let found = check(&corpus, false);
+    assert_eq!(found.unfound, 0, "{found:?}");
 }
 
 /// What is done before somebody hears that an answer is lost.
@@ -226,6 +282,8 @@ const DOCUMENT: u64 = 1;
 struct Course {
     /// Functions, and how many calls of them come before the one whose answer is lost.
     calls: &'static [(&'static str, usize)],
+    /// Those of a change of several documents.
+    changes: &'static [(&'static str, usize)],
     before: fn(&Nodes, &str, &Path),
     work: fn(&str, &Path),
     meanwhile: fn(&str, &Path),
@@ -233,7 +291,10 @@ struct Course {
     documents: u64,
 }
 
-const COURSES: [Course; 4] = [
+const CHANGES: &[(&str, usize)] =
+    &[("change", 0), ("lock", 0), ("change", 1), ("unlock", 0), ("change", 2)];
+
+const COURSES: [Course; 6] = [
     // Both place the same articles.
     Course {
         calls: &[
@@ -251,22 +312,13 @@ const COURSES: [Course; 4] = [
         before: |_, _, _| (),
         work: place_all,
         meanwhile: place_all,
+        changes: &[],
         documents: TEXTS,
     },
     // A page has another text; meanwhile it has its first one again.
     Course {
-        calls: &[
-            ("post", 0),
-            ("look", 0),
-            ("change", 0),
-            ("lock", 0),
-            ("change", 1),
-            ("unlock", 0),
-            ("change", 2),
-            ("unpost", 0),
-            ("write", 0),
-            ("withdraw", 0),
-        ],
+        calls: &[("post", 0), ("look", 0), ("unpost", 0), ("write", 0), ("withdraw", 0)],
+        changes: CHANGES,
         before: |nodes, prefix, texts| {
             let mut corpus = open(&nodes.url(prefix), texts, OPTIONS);
             assert_eq!(place(&mut corpus, &texts_of_a_page()[0]), DOCUMENT);
@@ -277,16 +329,8 @@ const COURSES: [Course; 4] = [
     },
     // A second look joins two documents; meanwhile a copy comes.
     Course {
-        calls: &[
-            ("SRANDMEMBER", 0),
-            ("SREM", 0),
-            ("change", 0),
-            ("lock", 0),
-            ("change", 1),
-            ("unlock", 0),
-            ("change", 2),
-            ("unpost", 0),
-        ],
+        calls: &[("SRANDMEMBER", 0), ("SREM", 0), ("unpost", 0)],
+        changes: CHANGES,
         before: |nodes, prefix, texts| drop(check(&doubled(nodes, prefix, texts), true)),
         work: look_again,
         meanwhile: |url, texts| {
@@ -295,22 +339,55 @@ const COURSES: [Course; 4] = [
         },
         documents: 1,
     },
+    // A page may be a copy or not, which a second look finds out; meanwhile comes one that is.
+    Course {
+        calls: &[("write", 0)],
+        changes: &[],
+        before: |nodes, prefix, texts| {
+            place_of_one_title(&nodes.url(prefix), texts, 0..5);
+            // It had its second look as far as it is known.
+            assert!(!nodes.engine(prefix).take_due(100).unwrap().is_empty());
+        },
+        work: |url, texts| place_of_one_title(url, texts, 5..6),
+        meanwhile: |url, texts| {
+            let copy = Came { address: "http://copy/0".into(), ..of_one_title(0) };
+            place(&mut open(url, texts, OPTIONS), &copy);
+        },
+        documents: 6,
+    },
     // Documents are copied from another corpus; when they are there, a copy of one comes.
     Course {
         calls: &[("settle", 0), ("settle", 1)],
+        changes: &[],
         before: |nodes, prefix, texts| place_all(&nodes.url(&format!("{prefix}-from")), texts),
-        work: |url, texts| {
-            let all = [&format!("{url}-from"), url]
-                .map(|url| transfer::Place::shared(open(url, texts, OPTIONS)));
-            assert!(transfer::transfer(&all[0], &all[1], |_| ()).unwrap().copied > 0);
-        },
+        work: copy_from_another,
         meanwhile: |url, texts| {
             let copy = Came { address: "http://other/0".into(), ..racing(1).remove(0) };
             place(&mut open(url, texts, OPTIONS), &copy);
         },
         documents: TEXTS,
     },
+    // The same of two that a second look joins when they are there.
+    Course {
+        calls: &[("settle", 0), ("settle", 1)],
+        changes: &[],
+        before: |nodes, prefix, texts| {
+            drop(check(&doubled(nodes, &format!("{prefix}-from"), texts), true));
+        },
+        work: copy_from_another,
+        meanwhile: |url, texts| {
+            check(&open(url, texts, OPTIONS), true);
+            look_again(url, texts);
+        },
+        documents: 1,
+    },
 ];
+
+fn copy_from_another(url: &str, texts: &Path) {
+    let all =
+        [&format!("{url}-from"), url].map(|url| transfer::Place::shared(open(url, texts, OPTIONS)));
+    assert!(transfer::transfer(&all[0], &all[1], |_| ()).unwrap().copied > 0);
+}
 
 fn look_again(url: &str, texts: &Path) {
     open(url, texts, OPTIONS).look_again().unwrap();
@@ -321,7 +398,7 @@ fn an_answer_that_is_lost_while_others_go_on_loses_and_doubles_nothing() {
     let nodes = Nodes::start(6, &[("REPLICAS", "0")]);
     let passage = Passage::before(&nodes);
     for (number, course) in COURSES.iter().enumerate() {
-        for &(function, left) in course.calls {
+        for &(function, left) in course.calls.iter().chain(course.changes) {
             let folder = tempfile::tempdir().unwrap();
             let prefix = format!("{number}-{function}-{left}");
             let (url, path) = (passage.url(&prefix), folder.path());
