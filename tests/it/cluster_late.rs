@@ -35,14 +35,16 @@ fn with_one_that_stops_at(
     let (stopped, told): (Sender<()>, Receiver<()>) = channel();
     let (go_on, told_to): (Sender<()>, Receiver<()>) = channel();
     let told_to = Mutex::new(told_to);
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
+    std::thread::scope(move |scope| {
+        let worker = scope.spawn(move || {
             let at = AtStep::new(step, 1, move || {
                 stopped.send(()).unwrap();
                 told_to.lock().unwrap().recv().unwrap();
             });
             tracing::subscriber::with_default(Registry::default().with(at), work);
         });
+        // It goes on also when what is done meanwhile fails.
+        let go_on = go_on;
         told.recv().expect("the step comes");
         meanwhile();
         go_on.send(()).unwrap();
