@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use redb::{Database, ReadableDatabase as _, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase as _, WriteTransaction};
 use self_cell::self_cell;
 
 use super::number::{SEQUENCE_MAX, sequence_of};
@@ -27,6 +27,10 @@ self_cell!(
 /// a commit, it leaves the store as it was.
 pub struct Batch {
     open: Open,
+    /// The state before it. While somebody reads that, the database does not free its pages behind
+    /// the commit, which would be a second commit that stays in memory: each page that is read from
+    /// the disk after it would look for room among all that is to be written.
+    _before: ReadTransaction,
     /// What is appended to logs: one row for each.
     logs: BTreeMap<Name, Vec<u8>>,
     before: Vec<BeforeCommit>,
@@ -39,7 +43,8 @@ type BeforeCommit = Box<dyn FnOnce(&mut Batch) -> Result<(), Error> + Send>;
 impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
         let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
-        Ok(Self { open, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
+        let before = db.begin_read()?;
+        Ok(Self { open, _before: before, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
     }
 
     /// Has something done at the end of the batch, just before it is committed.
