@@ -27,9 +27,9 @@ self_cell!(
 /// a commit, it leaves the store as it was.
 pub struct Batch {
     open: Open,
-    /// The state before it. While somebody reads that, the database does not free its pages behind
-    /// the commit, which would be a second commit that stays in memory: each page that is read from
-    /// the disk after it would look for room among all that is to be written.
+    /// The state before it, held until the commit: so redb leaves the pages that it frees to the
+    /// next one. Else it frees them behind the commit, by a second one that stays in its write
+    /// buffer, and each read of a page that is in no cache looks through all of that for room.
     _before: ReadTransaction,
     /// What is appended to logs: one row for each.
     logs: BTreeMap<Name, Vec<u8>>,
@@ -44,7 +44,13 @@ impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
         let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
         let before = db.begin_read()?;
-        Ok(Self { open, _before: before, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
+        Ok(Self {
+            open,
+            _before: before,
+            logs: BTreeMap::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+        })
     }
 
     /// Has something done at the end of the batch, just before it is committed.
