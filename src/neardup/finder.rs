@@ -334,7 +334,7 @@ pub(crate) fn ends_resemble(one: &[u8], other: &[u8]) -> bool {
 
 /// What is asked for by a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Asked {
+pub enum Asked {
     /// Fingerprints near one.
     Near(Nearby),
     /// A hash.

@@ -1,12 +1,11 @@
 //! Articles that are looked up together, and what was found for each.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use crate::text::features::ArticleKeys;
 
-use super::finder::{Asked, Finder, Nearby, Postings, first_of, ranked};
-use super::segment::{Answer, Ask, exact_key};
+use super::finder::{Asked, Finder, Nearby, Postings, ranked};
+use super::segment::{Answer, Ask, Found, exact_key};
 use super::{Candidate, Key};
 
 /// The contents that were found by the keys of one article: those with its very text as well.
@@ -16,12 +15,12 @@ pub struct FoundPostings {
     by_key: Vec<FoundByKey>,
 }
 
-/// Distances and contents that were found by a key, at least one.
+/// What was found by a key.
 #[derive(Debug)]
 struct FoundByKey {
     key: Key,
     asked: Asked,
-    found: Arc<[(u32, u64)]>,
+    found: Found,
 }
 
 /// Articles whose keys are looked up from the smallest to the largest.
@@ -29,35 +28,23 @@ struct FoundByKey {
 pub struct LookUp {
     articles: usize,
     asks: Vec<Ask>,
-    /// For whom the asks are, by their numbers.
-    askers: Vec<Asker>,
-}
-
-/// A key of an article.
-#[derive(Debug, Clone, Copy)]
-struct Asker {
-    article: usize,
-    key: Key,
-    asked: Asked,
 }
 
 impl LookUp {
     /// Looks up all by which contents are found from some articles; `finder` says what that is.
     #[must_use]
     pub fn of(finder: &Finder, articles: &[&ArticleKeys]) -> Self {
-        let (mut asks, mut askers) = (Vec::new(), Vec::new());
-        for (article, keys) in articles.iter().enumerate() {
+        let mut asks = Vec::new();
+        for (number, keys) in (0..).zip(articles) {
             for (key, asked) in all_asked(finder, keys) {
-                let number = askers.len() as u32;
                 match asked {
-                    Asked::Near(near) => asks.extend(Ask::near(near, number)),
+                    Asked::Near(near) => asks.extend(Ask::near(key, near, number)),
                     Asked::Equal(hash) => asks.push(Ask::equal(key, hash, number)),
                 }
-                askers.push(Asker { article, key, asked });
             }
         }
         asks.sort_unstable();
-        Self { articles: articles.len(), asks, askers }
+        Self { articles: articles.len(), asks }
     }
 
     /// Returns what is to be asked, in so many parts that take about as long. A part may have the
@@ -71,9 +58,9 @@ impl LookUp {
     pub fn found(&self, answers: impl IntoIterator<Item = Answer>) -> Vec<FoundPostings> {
         let mut all = Vec::new();
         all.resize_with(self.articles, FoundPostings::default);
-        for Answer { number, found } in answers {
-            let Asker { article, key, asked } = self.askers[number as usize];
-            all[article].by_key.push(FoundByKey { key, asked, found });
+        for Answer { ask, found } in answers {
+            let found = FoundByKey { key: ask.kind, asked: ask.asked(), found };
+            all[ask.number as usize].by_key.push(found);
         }
         all.iter_mut().for_each(FoundPostings::order);
         all
@@ -85,7 +72,7 @@ impl FoundPostings {
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         let similar = self.by_key.iter().filter(|one| one.key != Key::Exact);
-        let hits = similar.flat_map(|one| one.found.iter().map(|(_, content)| (*content, one.key)));
+        let hits = similar.flat_map(|one| one.found.each().map(|(_, content)| (content, one.key)));
         ranked(hits.collect())
     }
 
@@ -108,7 +95,7 @@ impl FoundPostings {
                 }
             }
             if !found.is_empty() {
-                let found = first_of(&mut found).collect();
+                let found = Found::of(asked, &mut found);
                 self.by_key.push(FoundByKey { key, asked, found });
                 added = true;
             }
@@ -125,18 +112,24 @@ impl FoundPostings {
         self.by_key.dedup_by(|next, one| {
             let is_same = next.place() == one.place();
             if is_same {
-                let mut both: Vec<(u32, u64)> =
-                    one.found.iter().chain(&*next.found).copied().collect();
-                one.found = first_of(&mut both).collect();
+                let mut both: Vec<(u32, u64)> = one.found.each().chain(next.found.each()).collect();
+                one.found = Found::of(one.asked, &mut both);
             }
             is_same
         });
     }
 
     /// Returns what was found by a key.
-    fn by(&self, key: Key, asked: Asked) -> &[(u32, u64)] {
-        let at = self.by_key.binary_search_by_key(&(key, asked), FoundByKey::place);
-        at.map_or(&[], |at| &*self.by_key[at].found)
+    fn by(&self, key: Key, asked: Asked) -> Option<&Found> {
+        let at = self.by_key.binary_search_by_key(&(key, asked), FoundByKey::place).ok()?;
+        Some(&self.by_key[at].found)
+    }
+
+    /// Returns the memory that it takes, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let lists: usize = self.by_key.iter().map(|one| one.found.memory()).sum();
+        lists + self.by_key.capacity() * size_of::<FoundByKey>()
     }
 }
 
@@ -159,12 +152,15 @@ impl Postings for FoundPostings {
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
         // Two keys may ask for the same fingerprints.
         let these = self.by_key.iter().filter(|one| one.asked == Asked::Near(asked));
-        these.flat_map(|one| &*one.found).for_each(|(distance, content)| each(*distance, *content));
+        these
+            .flat_map(|one| one.found.each())
+            .for_each(|(distance, content)| each(distance, content));
         Ok(())
     }
 
     fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
-        self.by(key, Asked::Equal(hash)).iter().for_each(|(_, content)| each(*content));
+        let found = self.by(key, Asked::Equal(hash)).into_iter().flat_map(Found::each);
+        found.for_each(|(_, content)| each(content));
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod rows;
 mod run;
 pub(crate) mod spool;
 mod storage;
+mod together;
 mod work;
 mod write;
 

@@ -324,8 +324,8 @@ impl<'s> FirstPass<'s> {
         steps: &mut dyn Iterator<Item = Step>,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<(), Error> {
-        let together = self.clusterer.storage().together();
         loop {
+            let together = self.clusterer.storage().together();
             let (mut some, mut documents) = (Vec::new(), 0);
             while documents < together
                 && let Some(step) = steps.next()

@@ -13,7 +13,8 @@ use crate::store;
 use crate::text::features::ArticleKeys;
 
 use super::rows::StoredLine;
-use super::work::{LineSource, LineStorage, together};
+use super::together::together_first;
+use super::work::{LineSource, LineStorage};
 use super::{Error, Resources};
 
 /// Memory of all else: the dictionary of Chinese words, and documents on their way.
@@ -172,7 +173,10 @@ impl Storage for RunStorage {
     }
 
     fn together(&self) -> usize {
-        together(self.memory)
+        match &self.kept {
+            Kept::Memory(_) => together_first(self.memory),
+            Kept::Disk(disk) => disk.together(),
+        }
     }
 
     fn candidates_of(&mut self, contents: &[u32]) -> Result<Vec<Vec<Candidate>>, store::Error> {

@@ -26,6 +26,7 @@ use crate::text::features::ArticleKeys;
 use super::Error;
 use super::ends::SketchEnds;
 use super::rows::{StoredCandidates, StoredLine};
+use super::together::{together, together_first};
 
 /// Of the memory of a run, one part of so many is the page cache of its store. The index has three
 /// times as much ([`Index`]), the newest texts, which are asked in memory, as much, those before
@@ -40,7 +41,7 @@ const PART_BYTES_MIN: usize = 4 << 20;
 const IDS_BYTES_MIN: usize = 8 << 10;
 
 /// Memory of the newest texts, for each: their keys, and the postings that they become.
-const NEWEST_BYTES: usize = 2_400;
+pub(super) const NEWEST_BYTES: usize = 2_400;
 
 /// Memory of a text in the cache: its keys, with a sketch, and what the cache needs of its own.
 const TEXT_BYTES: usize = 1_000;
@@ -51,16 +52,6 @@ const STEP: usize = 64;
 /// Texts and documents of a transaction at most, and the memory that one takes until then.
 const COMMIT_ROWS_MAX: usize = 1 << 15;
 const COMMIT_ROW_BYTES: usize = 24 << 10;
-
-/// Documents that are looked up together at most, and the memory that one takes until then: the
-/// more they are, the more of them find what they ask for in the same block.
-const TOGETHER_MAX: usize = 8_192;
-const TOGETHER_BYTES: usize = 128 << 10;
-
-/// Returns how many documents are best looked up together by a run that takes some memory.
-pub(super) fn together(memory: usize) -> usize {
-    (memory / TOGETHER_BYTES).clamp(1, TOGETHER_MAX)
-}
 
 /// A line of the input, until it is judged.
 #[derive(Debug, Clone, Default)]
@@ -85,6 +76,7 @@ pub(super) struct LineStorage {
     /// Texts that are likely needed by those that were looked up together.
     loaded: HashMap<u32, Arc<CachedText>>,
     loaded_max: usize,
+    memory: usize,
     together: usize,
     /// Texts that were moved to another tree since the last commit.
     moved: HashSet<u32>,
@@ -162,7 +154,8 @@ impl LineStorage {
             texts,
             loaded: HashMap::new(),
             loaded_max,
-            together: together(memory),
+            memory,
+            together: together_first(memory),
             moved: HashSet::new(),
             coming,
             ends,
@@ -197,6 +190,9 @@ impl LineStorage {
             chance.sort_unstable();
             Ok((likely, chance))
         })?;
+        let found_bytes: usize = found.iter().map(|(found, _)| found.memory()).sum();
+        // While it is brought together it lies in two places.
+        self.together = together(self.memory, 3 * found_bytes / 2 / found.len().max(1));
         let mut likely = Vec::new();
         for ((by_keys, _), (candidates, chance)) in found.into_iter().zip(sifted) {
             likely.extend(candidates.iter().map(|candidate| candidate.content));

@@ -7,13 +7,16 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-use crate::neardup::segment::exact_key;
+use crate::neardup::segment::{Ask, exact_key};
 use crate::neardup::{Candidate, FoundPostings, Key, LookUp, Postings as _};
 use crate::store::{self, Snapshot, Store, View};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 
 use super::Index;
+
+/// Parts of a look-up for each thread.
+const PARTS: usize = 16;
 
 /// What was found for an article among all contents but the newest.
 #[derive(Debug)]
@@ -88,6 +91,12 @@ impl LookedAhead {
     pub fn candidates(&self) -> Vec<Candidate> {
         self.found.candidates()
     }
+
+    /// Returns the memory that it takes, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.found.memory()
+    }
 }
 
 /// Looking up articles among all contents but the newest.
@@ -119,7 +128,11 @@ impl Index {
         threads: usize,
     ) -> Result<Vec<FoundPostings>, store::Error> {
         let look_up = LookUp::of(&self.tail.finder, articles);
-        let answers = each_of(&look_up.parts(threads), store, threads, |view, asks| {
+        // Parts of one table take longer than those of another.
+        let parts = look_up.parts(PARTS * threads);
+        let dealt = (0..threads).flat_map(|own| parts.iter().skip(own).step_by(threads));
+        let dealt: Vec<&[Ask]> = dealt.copied().collect();
+        let answers = each_of(&dealt, store, threads, |view, asks| {
             let mut answers = Vec::new();
             let blocks = &self.source(view, false);
             self.postings(blocks).find(asks, &mut |answer| answers.push(answer))?;

@@ -1,23 +1,27 @@
 //! The postings of many articles in segments.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::tree::Blocks;
 use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_table};
-use crate::neardup::Key;
-use crate::neardup::finder::{Nearby, Postings, first_of};
+use crate::neardup::finder::{Asked, Nearby, Postings, first_of};
 use crate::neardup::index::rotated::key_flips;
+use crate::neardup::{Field, Key};
+use crate::text::simhash::Fingerprint;
 
 /// Postings of a table that are asked for: those of a range of keys that are near one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ask {
     pub(super) table: u8,
-    pub(super) first: u64,
-    pub(super) last: u64,
+    /// The first bits of the fingerprints that are looked at; 0 where a hash is asked for.
+    prefix: u16,
     pub(super) key: u64,
     /// Largest distance, in bits.
-    pub(super) k: u32,
+    pub(super) k: u8,
+    /// By which kind of key.
+    pub kind: Key,
     /// Who asks.
     pub number: u32,
 }
@@ -25,36 +29,109 @@ pub struct Ask {
 impl Ask {
     /// Asks for the contents that have a hash of a kind.
     #[must_use]
-    pub fn equal(key: Key, hash: u64, number: u32) -> Self {
-        Self { table: equality_table(key), first: hash, last: hash, key: hash, k: 0, number }
+    pub fn equal(kind: Key, hash: u64, number: u32) -> Self {
+        Self { table: equality_table(kind), prefix: 0, key: hash, k: 0, kind, number }
     }
 
     /// Asks for the contents that have a fingerprint near one.
-    pub fn near(asked: Nearby, number: u32) -> impl Iterator<Item = Self> {
+    pub fn near(kind: Key, asked: Nearby, number: u32) -> impl Iterator<Item = Self> {
         let Nearby { field, fingerprint, k } = asked;
         (0..ROTATIONS).flat_map(move |rotation| {
-            let key = fingerprint.0.rotate_left(16 * u32::from(rotation));
+            let key = fingerprint.0.rotate_left(rotated_by(rotation));
             key_flips(k, rotation).map(move |flips| {
-                let first = (key ^ u64::from(flips) << 48) & !(u64::MAX >> 16);
-                let last = first | u64::MAX >> 16;
-                Self { table: near_table(field, rotation), first, last, key, k, number }
+                let prefix = (key >> 48) as u16 ^ flips;
+                Self { table: near_table(field, rotation), prefix, key, k: k as u8, kind, number }
             })
         })
+    }
+
+    /// Returns what was asked for.
+    #[must_use]
+    pub fn asked(&self) -> Asked {
+        if is_filtered(self.table) {
+            return Asked::Equal(self.key);
+        }
+        let field = if self.table < ROTATIONS { Field::Content } else { Field::Title };
+        let fingerprint = self.key.rotate_right(rotated_by(self.table % ROTATIONS));
+        let (fingerprint, k) = (Fingerprint(fingerprint), u32::from(self.k));
+        Asked::Near(Nearby { field, fingerprint, k })
+    }
+
+    /// Returns the keys that are looked at.
+    pub(super) fn keys(&self) -> RangeInclusive<u64> {
+        if is_filtered(self.table) {
+            return self.key..=self.key;
+        }
+        let first = u64::from(self.prefix) << 48;
+        first..=first | u64::MAX >> 16
     }
 
     /// Tells whether another one asks for the same.
     fn is_as(&self, other: &Self) -> bool {
         *self == Self { number: self.number, ..*other }
     }
+
+    /// Tells whether another one, behind it in order, looks at the same keys.
+    fn looks_where(&self, other: &Self) -> bool {
+        self.prefix == other.prefix && (self.key == other.key || !is_filtered(self.table))
+    }
 }
 
-/// Distances and contents that were found, nearest and oldest first: as many as a key may have.
+/// Returns the bits by which a rotation turns fingerprints.
+fn rotated_by(rotation: u8) -> u32 {
+    16 * u32::from(rotation)
+}
+
+/// What is asked for is dealt with so much at a time: what was found is held until all segments
+/// were asked.
+const ASKS: usize = 1 << 16;
+
+/// Contents that were found by a key, at least one: nearest and oldest first, as many as a key may
+/// have. Those who asked for the same share them.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// By a fingerprint, with their distances.
+    Near(Arc<[(u32, u64)]>),
+    /// By a hash.
+    Equal(Arc<[u64]>),
+}
+
+impl Found {
+    /// Takes what was found, of which nothing is left.
+    pub(crate) fn of(asked: Asked, found: &mut Vec<(u32, u64)>) -> Self {
+        let first = first_of(found);
+        match asked {
+            Asked::Near(_) => Self::Near(first.collect()),
+            Asked::Equal(_) => Self::Equal(first.map(|(_, content)| content).collect()),
+        }
+    }
+
+    /// Returns distances and contents; the distances of those with an equal hash are 0.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u32, u64)> {
+        let (near, equal): (&[(u32, u64)], &[u64]) = match self {
+            Self::Near(near) => (near, &[]),
+            Self::Equal(equal) => (&[], equal),
+        };
+        near.iter().copied().chain(equal.iter().map(|content| (0, *content)))
+    }
+
+    /// Returns the memory that it takes, in bytes, as if it shared none.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Near(near) => size_of_val(&**near),
+            Self::Equal(equal) => size_of_val(&**equal),
+        }
+    }
+}
+
+/// What was found by an ask.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Who asked.
-    pub number: u32,
-    /// At least one; those who asked for the same share them.
-    pub found: Arc<[(u32, u64)]>,
+    /// What was asked.
+    pub ask: Ask,
+    /// What was found.
+    pub found: Found,
 }
 
 /// Segments, and where their blocks are.
@@ -81,7 +158,8 @@ impl SharedAsk<'_> {
 impl<B: Blocks> SegmentPostings<'_, B> {
     /// Looks up what is asked for; `asks` are in order. Calls `answer` where something was found.
     pub fn find(&self, asks: &[Ask], answer: &mut impl FnMut(Answer)) -> Result<(), B::Error> {
-        for asks in asks.chunk_by(|one, next| one.table == next.table) {
+        let of_tables = asks.chunk_by(|one, next| one.table == next.table);
+        for asks in of_tables.flat_map(|asks| asks.chunks(ASKS)) {
             let shared = asks.chunk_by(Ask::is_as);
             let mut shared: Vec<SharedAsk<'_>> =
                 shared.map(|asks| SharedAsk { asks, found: Vec::new() }).collect();
@@ -90,10 +168,8 @@ impl<B: Blocks> SegmentPostings<'_, B> {
             }
             for SharedAsk { asks, mut found } in shared {
                 if !found.is_empty() {
-                    let found: Arc<[(u32, u64)]> = first_of(&mut found).collect();
-                    let answers = asks
-                        .iter()
-                        .map(|ask| Answer { number: ask.number, found: Arc::clone(&found) });
+                    let found = Found::of(asks[0].asked(), &mut found);
+                    let answers = asks.iter().map(|ask| Answer { ask: *ask, found: found.clone() });
                     answers.for_each(&mut *answer);
                 }
             }
@@ -107,21 +183,21 @@ impl<B: Blocks> SegmentPostings<'_, B> {
             return Ok(());
         };
         let mut cursor = Cursor::new(self.blocks, segment.number, table);
-        for asks in asks.chunk_by_mut(|one, next| one.ask().first == next.ask().first) {
-            let Ask { table: number, first, last, .. } = asks[0].ask();
-            if is_filtered(number) {
+        for asks in asks.chunk_by_mut(|one, next| one.ask().looks_where(&next.ask())) {
+            let ask = asks[0].ask();
+            if is_filtered(ask.table) {
                 // Contents of segments behind it are newer, and a key has its oldest ones.
                 let is_full = asks[0].found.len() >= PER_KEY_MAX;
-                if is_full || !table.may_have(self.blocks, segment.number, first)? {
+                if is_full || !table.may_have(self.blocks, segment.number, ask.key)? {
                     continue;
                 }
             }
-            cursor.postings_of(first..=last, |block, range| {
+            cursor.postings_of(ask.keys(), |block, range| {
                 for at in range {
                     let key = block.key(at);
                     for SharedAsk { asks, found } in &mut *asks {
                         let distance = (key ^ asks[0].key).count_ones();
-                        if distance <= asks[0].k {
+                        if distance <= u32::from(asks[0].k) {
                             found.push((distance, block.get(at).content));
                         }
                     }
@@ -137,16 +213,16 @@ impl<B: Blocks> Postings for SegmentPostings<'_, B> {
     type Error = B::Error;
 
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), B::Error> {
-        let mut asks: Vec<Ask> = Ask::near(asked, 0).collect();
+        let mut asks: Vec<Ask> = Ask::near(Key::Near, asked, 0).collect();
         asks.sort_unstable();
         self.find(&asks, &mut |answer| {
-            answer.found.iter().for_each(|(distance, content)| each(*distance, *content));
+            answer.found.each().for_each(|(distance, content)| each(distance, content));
         })
     }
 
     fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), B::Error> {
         self.find(&[Ask::equal(key, hash, 0)], &mut |answer| {
-            answer.found.iter().for_each(|(_, content)| each(*content));
+            answer.found.each().for_each(|(_, content)| each(content));
         })
     }
 }

@@ -16,7 +16,7 @@ mod merge;
 mod size;
 mod tree;
 
-pub use ask::{Answer, Ask, SegmentPostings};
+pub use ask::{Answer, Ask, Found, SegmentPostings};
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
 pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, KEYS as FILTER_KEYS, WORDS};
 pub use levels::{SegmentSize, TIER, due};

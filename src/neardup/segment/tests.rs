@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::cursor::Cursor;
 use super::*;
-use crate::neardup::finder::Nearby;
+use crate::neardup::finder::{Asked, Nearby};
 use crate::text::simhash::Fingerprint;
 
 /// Blocks in memory.
@@ -163,7 +163,9 @@ fn asks_of(contents: impl Iterator<Item = u64>) -> Vec<Ask> {
     for (number, content) in (0..).zip(contents) {
         // Its fingerprint with two other bits.
         let fingerprint = Fingerprint(mix(content).rotate_left(16) ^ 1 << (content % 64) ^ 1 << 7);
-        asks.extend(Ask::near(Nearby { field: Field::Content, fingerprint, k: 2 }, number));
+        let near = Nearby { field: Field::Content, fingerprint, k: 2 };
+        let asked = Ask::near(Key::Near, near, number);
+        asks.extend(asked.inspect(|ask| assert_eq!(ask.asked(), Asked::Near(near))));
         for own in 0..5 {
             asks.push(Ask::equal(Key::First, mix(content * 5 + own) >> 24, number));
         }
@@ -173,14 +175,14 @@ fn asks_of(contents: impl Iterator<Item = u64>) -> Vec<Ask> {
     asks
 }
 
-type Found = BTreeSet<(u32, u32, u64)>;
+type AllFound = BTreeSet<(u32, u32, u64)>;
 
-fn found_by(postings: &SegmentPostings<'_, MemoryBlocks>, asks: &[Ask]) -> Found {
-    let mut all = Found::new();
+fn found_by(postings: &SegmentPostings<'_, MemoryBlocks>, asks: &[Ask]) -> AllFound {
+    let mut all = AllFound::new();
     let each = &mut |answer: Answer| {
-        assert!((1..=PER_KEY_MAX).contains(&answer.found.len()));
-        assert!(answer.found.is_sorted(), "{:?}", answer.found);
-        all.extend(answer.found.iter().map(|(bits, content)| (answer.number, *bits, *content)));
+        assert!((1..=PER_KEY_MAX).contains(&answer.found.each().count()));
+        assert!(answer.found.each().is_sorted(), "{:?}", answer.found);
+        all.extend(answer.found.each().map(|(bits, content)| (answer.ask.number, bits, content)));
     };
     postings.find(asks, each).unwrap();
     all
@@ -205,13 +207,15 @@ fn asks_in_order_find_what_each_finds_by_itself_and_what_plain_sets_have() {
     let alone = asks.iter().flat_map(|ask| found_by(&postings, &[*ask]));
     assert_eq!(found, alone.collect());
 
-    let mut plain = Found::new();
+    let mut plain = AllFound::new();
     for ask in &asks {
-        let from = (ask.table, Posting { key: ask.first, content: 0 });
-        let to = (ask.table, Posting { key: ask.last, content: u64::MAX });
+        let keys = ask.keys();
+        let from = (ask.table, Posting { key: *keys.start(), content: 0 });
+        let to = (ask.table, Posting { key: *keys.end(), content: u64::MAX });
         let all = model.range(from..=to).map(|(_, posting)| posting);
         let near = all.map(|posting| ((posting.key ^ ask.key).count_ones(), posting.content));
-        let mut near: Vec<(u32, u64)> = near.filter(|(bits, _)| *bits <= ask.k).collect();
+        let mut near: Vec<(u32, u64)> =
+            near.filter(|(bits, _)| *bits <= u32::from(ask.k)).collect();
         near.sort_unstable();
         let first = near.into_iter().take(PER_KEY_MAX);
         plain.extend(first.map(|(bits, content)| (ask.number, bits, content)));
