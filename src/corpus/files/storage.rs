@@ -18,7 +18,7 @@ use super::work::{LineSource, LineStorage};
 use super::{Error, Resources};
 
 /// Memory of all else: the dictionary of Chinese words, and documents on their way.
-const ELSE_BYTES: usize = 160 << 20;
+const ELSE_BYTES: usize = 192 << 20;
 
 /// Documents after which memory is measured.
 const MEASURED: usize = 1_024;
