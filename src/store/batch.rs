@@ -30,7 +30,7 @@ pub struct Batch {
     /// The state before it, held until the commit: so redb leaves the pages that it frees to the
     /// next one. Else it frees them behind the commit, by a second one that stays in its write
     /// buffer, and each read of a page that is in no cache looks through all of that for room.
-    _before: ReadTransaction,
+    _held: ReadTransaction,
     /// What is appended to logs: one row for each.
     logs: BTreeMap<Name, Vec<u8>>,
     before: Vec<BeforeCommit>,
@@ -43,14 +43,8 @@ type BeforeCommit = Box<dyn FnOnce(&mut Batch) -> Result<(), Error> + Send>;
 impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
         let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
-        let before = db.begin_read()?;
-        Ok(Self {
-            open,
-            _before: before,
-            logs: BTreeMap::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-        })
+        let held = db.begin_read()?;
+        Ok(Self { open, _held: held, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
     }
 
     /// Has something done at the end of the batch, just before it is committed.
@@ -197,11 +191,67 @@ impl Reading for Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use redb::StorageBackend;
+    use redb::backends::InMemoryBackend;
+
     use super::*;
     use crate::store::Store;
+
+    /// A file in memory that counts what is written to it.
+    #[derive(Debug)]
+    struct Counting {
+        file: InMemoryBackend,
+        written: Arc<AtomicU32>,
+    }
+
+    impl StorageBackend for Counting {
+        fn len(&self) -> io::Result<u64> {
+            self.file.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.file.read(offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.file.set_len(len)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.file.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.written.fetch_add(1, Ordering::SeqCst);
+            self.file.write(offset, data)
+        }
+    }
+
+    #[test]
+    fn what_is_read_behind_a_commit_writes_nothing() {
+        let written = Arc::new(AtomicU32::new(0));
+        let backend = Counting { file: InMemoryBackend::new(), written: written.clone() };
+        let mut builder = Database::builder();
+        // Fewer pages than are read.
+        let db = builder.set_cache_size(64 << 10).create_with_backend(backend).unwrap();
+        let name = |row: u32| format!("{row:09}");
+        // The second time, pages of the first are freed.
+        for times in 1..=3 {
+            let mut batch = Batch::begin(&db).unwrap();
+            (0..20_000).for_each(|row| batch.put(COUNTERS, &*name(row), &times).unwrap());
+            batch.commit().unwrap();
+            let before = written.load(Ordering::SeqCst);
+            let view = Snapshot::open(&db).unwrap();
+            for row in 0..20_000 {
+                assert_eq!(view.get(COUNTERS, &*name(row)).unwrap(), Some(times));
+            }
+            assert_eq!(written.load(Ordering::SeqCst), before, "nothing was left to be written");
+        }
+    }
 
     #[test]
     fn what_follows_a_commit_is_done_after_it_and_not_without_it() {

@@ -21,6 +21,7 @@ use super::pipeline::{Shares, ordered, threads};
 use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};
 use super::spool::{Spool, SpoolReader, named};
 use super::storage::RunStorage;
+use super::together::{Most, gather};
 use super::work::LineSource;
 use super::write::{
     CLUSTERS, DUPLICATES, FILTERED, KEPT, KEPT_TABLE, REJECTED, check_format, line, write,
@@ -69,6 +70,7 @@ struct FirstPass<'s> {
     /// Records of each source.
     records: Vec<u64>,
     journal: Journal,
+    memory: usize,
 }
 
 /// What is left of it when its lists are written.
@@ -306,6 +308,7 @@ impl<'s> FirstPass<'s> {
             made: Spool::new(outputs.temporary(MADE)),
             records: vec![0; sources.all().len()],
             journal: Journal::new(outputs.folder(JOURNAL), head),
+            memory: resources.memory,
         })
     }
 
@@ -326,14 +329,8 @@ impl<'s> FirstPass<'s> {
     ) -> Result<(), Error> {
         loop {
             let together = self.clusterer.storage().together();
-            let (mut some, mut documents) = (Vec::new(), 0);
-            while documents < together
-                && let Some(step) = steps.next()
-            {
-                self.journal.push(&step);
-                documents += step.chunk.fates.len();
-                some.push(step.chunk);
-            }
+            let most = Most::of(together, self.memory);
+            let some = gather(steps, most, |step| self.journal.push(step));
             if some.is_empty() {
                 return Ok(());
             }

@@ -1,14 +1,16 @@
-//! How many documents a run looks up together.
+//! How many documents a run gathers, looks up together, and then judges.
 
 use std::ops::RangeInclusive;
 
+use super::journal::{FingerprintedLine, Step};
+use super::prepare::Prepared;
 use super::work::NEWEST_BYTES;
 
 /// Of the memory of a run, one part of so many is that of the documents that are looked up
 /// together, but for what all else takes at least: the more they are, the more of them find what
 /// they ask for in the same block.
 const TOGETHER_PART: usize = 4;
-const TOGETHER_LESS: usize = 16 << 20;
+const TOGETHER_LESS: usize = 8 << 20;
 
 /// Documents that are looked up together.
 const TOGETHER: RangeInclusive<usize> = 1 << 8..=1 << 15;
@@ -32,15 +34,82 @@ pub(super) fn together_first(memory: usize) -> usize {
     together(memory, FOUND_BYTES)
 }
 
+/// Of the memory of a run, one part of so many is that of lines that were made and wait to be
+/// judged: those of pages are long.
+const LINES_PART: usize = 16;
+
+/// How many documents are gathered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    documents: usize,
+    /// Bytes of the lines that were made of them.
+    line_bytes: usize,
+}
+
+impl Most {
+    /// Returns so many documents, of which the lines have a part of the memory.
+    pub(super) fn of(documents: usize, memory: usize) -> Self {
+        Self { documents, line_bytes: memory / LINES_PART }
+    }
+}
+
+/// Takes the next chunks, at least one, until their documents are enough; none if there are no more.
+/// `each` is told of each chunk.
+pub(super) fn gather(
+    steps: &mut dyn Iterator<Item = Step>,
+    most: Most,
+    mut each: impl FnMut(&Step),
+) -> Vec<Prepared<FingerprintedLine>> {
+    let (mut chunks, mut documents, mut line_bytes) = (Vec::new(), 0, 0);
+    while (chunks.is_empty() || documents < most.documents && line_bytes < most.line_bytes)
+        && let Some(step) = steps.next()
+    {
+        each(&step);
+        documents += step.chunk.fates.len();
+        let made = step.chunk.documents().filter_map(|document| document.made.as_ref());
+        line_bytes += made.map(String::len).sum::<usize>();
+        chunks.push(step.chunk);
+    }
+    chunks
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::prepare::Fate;
     use super::*;
+    use crate::neardup::article_keys;
+    use crate::text::features::{Fingerprinter, Input};
+
+    #[test]
+    fn so_many_are_gathered_as_memory_has_room_for_their_lines() {
+        let keys = article_keys(&Fingerprinter::default(), &Input::default());
+        let line = |made: Option<String>| {
+            let (id, keys) = (String::new(), keys.clone());
+            FingerprintedLine { id, keys, popularity: 0, made, masked: 0, repaired: false }
+        };
+        let chunk = |made: &Option<String>| {
+            let fates = (0..10).map(|_| Fate::Document(line(made.clone()))).collect();
+            Step::new(Prepared { source: 0, first: 1, bytes: 0, fates })
+        };
+        let gathered = |made: Option<String>, most| {
+            let (mut told, mut steps) = (0, std::iter::repeat_with(|| chunk(&made)).take(9));
+            let chunks = gather(&mut steps, most, |_| told += 1);
+            assert_eq!(told, chunks.len());
+            chunks.len()
+        };
+        let most = Most::of(65, LINES_PART * 30_000);
+        assert_eq!(gathered(None, most), 7, "by their number");
+        let page = "x".repeat(1_000);
+        assert_eq!(gathered(Some(page), most), 3, "by the lines of pages");
+        assert_eq!(gathered(None, Most::of(1_000, 1 << 20)), 9, "there are no more");
+        assert_eq!(gathered(None, Most::of(0, 0)), 1, "else all would end here");
+    }
 
     #[test]
     fn as_many_are_looked_up_together_as_memory_and_what_is_found_for_them_allow() {
         let (small, large) = (96 << 20, 864 << 20);
         assert_eq!(together(0, 0), 256);
-        assert!((256..1_000).contains(&together(small, FOUND_BYTES)));
+        assert!((256..2_000).contains(&together(small, FOUND_BYTES)));
         let many = together(large, FOUND_BYTES);
         assert!((20_000..32_000).contains(&many), "{many}");
         assert!(together(large, 4 * FOUND_BYTES) < many / 2);

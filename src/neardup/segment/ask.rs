@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::tree::Blocks;
-use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_table};
+use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_of, near_table};
+use crate::neardup::Key;
 use crate::neardup::finder::{Asked, Nearby, Postings, first_of};
 use crate::neardup::index::rotated::key_flips;
-use crate::neardup::{Field, Key};
 use crate::text::simhash::Fingerprint;
 
 /// Postings of a table that are asked for: those of a range of keys that are near one of them.
@@ -51,8 +51,8 @@ impl Ask {
         if is_filtered(self.table) {
             return Asked::Equal(self.key);
         }
-        let field = if self.table < ROTATIONS { Field::Content } else { Field::Title };
-        let fingerprint = self.key.rotate_right(rotated_by(self.table % ROTATIONS));
+        let (field, rotation) = near_of(self.table);
+        let fingerprint = self.key.rotate_right(rotated_by(rotation));
         let (fingerprint, k) = (Fingerprint(fingerprint), u32::from(self.k));
         Asked::Near(Nearby { field, fingerprint, k })
     }

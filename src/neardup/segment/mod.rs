@@ -49,6 +49,12 @@ pub fn near_table(field: Field, rotation: u8) -> u8 {
     field as u8 * ROTATIONS + rotation
 }
 
+/// Returns the kind of fingerprints and the rotation of such a table.
+fn near_of(table: u8) -> (Field, u8) {
+    let field = if table < ROTATIONS { Field::Content } else { Field::Title };
+    (field, table % ROTATIONS)
+}
+
 /// Returns the table of a kind of equality keys.
 #[must_use]
 pub const fn equality_table(key: Key) -> u8 {

@@ -189,6 +189,14 @@ fn found_by(postings: &SegmentPostings<'_, MemoryBlocks>, asks: &[Ask]) -> AllFo
 }
 
 #[test]
+fn a_table_of_fingerprints_says_of_which_kind_and_rotation_it_is() {
+    for field in [Field::Content, Field::Title] {
+        let of = |rotation| near_of(near_table(field, rotation));
+        assert!((0..ROTATIONS).all(|rotation| of(rotation) == (field, rotation)));
+    }
+}
+
+#[test]
 fn asks_in_order_find_what_each_finds_by_itself_and_what_plain_sets_have() {
     let mut blocks = MemoryBlocks::default();
     let mut segments = Vec::new();
