@@ -53,8 +53,8 @@ impl Most {
     }
 }
 
-/// Takes the next chunks, at least one, until their documents are enough; none if there are no more.
-/// `each` is told of each chunk.
+/// Takes the next chunks, at least one, until their documents are enough; none if there are no
+/// more. `each` is told of each chunk.
 pub(super) fn gather(
     steps: &mut dyn Iterator<Item = Step>,
     most: Most,
