@@ -142,6 +142,11 @@ impl Finder {
         self.removed.insert(content);
     }
 
+    /// Returns how many contents were removed.
+    pub(crate) fn forgotten(&self) -> usize {
+        self.removed.len()
+    }
+
     /// Tells whether a content was removed.
     pub(crate) fn has_forgotten(&self, content: u64) -> bool {
         self.removed.contains(&content)
@@ -283,20 +288,34 @@ impl Finder {
 }
 
 /// Returns contents that were found, those for which most speaks first, then older ones.
-pub(super) fn ranked(mut hits: Vec<(u64, Key)>) -> Vec<Candidate> {
-    hits.sort_unstable();
-    let groups = hits.chunk_by(|a, b| a.0 == b.0);
-    let mut found: Vec<Candidate> = groups
-        .map(|group| Candidate {
-            content: group[0].0,
-            key: group[0].1,
-            titled: group.iter().any(|(_, key)| key.is_of_title()),
-            weak: group.iter().all(|(_, key)| key.is_weak()),
-            votes: group.iter().map(|(_, key)| key.votes()).sum(),
-        })
-        .collect();
+pub(super) fn ranked(hits: Vec<(u64, Key)>) -> Vec<Candidate> {
+    let mut found = grouped(hits);
     found.sort_by_key(|candidate| std::cmp::Reverse(candidate.votes));
     found
+}
+
+/// Returns contents that were found, in order.
+pub(super) fn grouped(mut hits: Vec<(u64, Key)>) -> Vec<Candidate> {
+    hits.sort_unstable();
+    let groups = hits.chunk_by(|a, b| a.0 == b.0);
+    let of = |group: &[(u64, Key)]| Candidate {
+        content: group[0].0,
+        key: group[0].1,
+        titled: group.iter().any(|(_, key)| key.is_of_title()),
+        weak: group.iter().all(|(_, key)| key.is_weak()),
+        votes: group.iter().map(|(_, key)| key.votes()).sum(),
+    };
+    groups.map(of).collect()
+}
+
+impl Candidate {
+    /// Adds what else speaks for the same content.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.key = self.key.min(other.key);
+        self.titled |= other.titled;
+        self.weak &= other.weak;
+        self.votes += other.votes;
+    }
 }
 
 /// Takes what is nearest, older contents first among equals: as many as a key may have.

@@ -1,12 +1,14 @@
 //! Articles that are looked up together, and what was found for each.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
+use crate::base::threads::each_part;
 use crate::text::features::ArticleKeys;
 
-use super::finder::{Asked, Finder, Nearby, Postings, ranked};
+use super::Key;
+use super::finder::{Asked, Finder, Nearby, Postings};
 use super::segment::{Answer, Ask, Found, exact_key};
-use super::{Candidate, Key};
 
 /// The contents that were found by the keys of one article: those with its very text as well.
 #[derive(Debug, Default)]
@@ -27,31 +29,43 @@ struct FoundByKey {
 #[derive(Debug)]
 pub struct LookUp {
     articles: usize,
-    asks: Vec<Ask>,
+    /// Those of some articles each, in order.
+    asks: Vec<Vec<Ask>>,
 }
 
 impl LookUp {
-    /// Looks up all by which contents are found from some articles; `finder` says what that is.
+    /// Looks up all by which contents are found from some articles; `finder` says what that is, and
+    /// so many threads ask it.
     #[must_use]
-    pub fn of(finder: &Finder, articles: &[&ArticleKeys]) -> Self {
-        let mut asks = Vec::new();
-        for (number, keys) in (0..).zip(articles) {
-            for (key, asked) in all_asked(finder, keys) {
-                match asked {
-                    Asked::Near(near) => asks.extend(Ask::near(key, near, number)),
-                    Asked::Equal(hash) => asks.push(Ask::equal(key, hash, number)),
-                }
-            }
-        }
-        asks.sort_unstable();
+    pub fn of(finder: &Finder, articles: &[&ArticleKeys], threads: usize) -> Self {
+        let size = articles.len().div_ceil(threads).max(1);
+        let asks = each_part(articles.chunks(size).enumerate(), threads, |(part, some)| {
+            let first = (part * size) as u32;
+            asks_of(finder, some, first)
+        });
         Self { articles: articles.len(), asks }
     }
 
-    /// Returns what is to be asked, in so many parts that take about as long. A part may have the
-    /// same key as the next.
+    /// Returns what is to be asked, in so many parts that take about as long, or fewer.
     #[must_use]
-    pub fn parts(&self, count: usize) -> Vec<&[Ask]> {
-        self.asks.chunks(self.asks.len().div_ceil(count).max(1)).collect()
+    pub fn parts(&self, count: usize) -> Vec<Asks<'_>> {
+        let longest = self.asks.iter().map(Vec::as_slice).max_by_key(|asks| asks.len());
+        let longest = longest.unwrap_or_default();
+        let mut rest: Vec<&[Ask]> = self.asks.iter().map(Vec::as_slice).collect();
+        let mut part = |end: Option<&Ask>| {
+            let taken = rest.iter_mut().map(|rest| {
+                let before = end.map_or(rest.len(), |end| rest.partition_point(|ask| ask < end));
+                let (taken, others) = rest.split_at(before);
+                *rest = others;
+                taken
+            });
+            Asks(taken.collect())
+        };
+        let size = longest.len().div_ceil(count).max(1);
+        let mut parts: Vec<Asks<'_>> =
+            longest.iter().step_by(size).skip(1).map(|end| part(Some(end))).collect();
+        parts.push(part(None));
+        parts
     }
 
     /// Returns what was found for each article.
@@ -67,15 +81,42 @@ impl LookUp {
     }
 }
 
-impl FoundPostings {
-    /// Returns the candidates, if there are no others.
-    #[must_use]
-    pub fn candidates(&self) -> Vec<Candidate> {
-        let similar = self.by_key.iter().filter(|one| one.key != Key::Exact);
-        let hits = similar.flat_map(|one| one.found.each().map(|(_, content)| (content, one.key)));
-        ranked(hits.collect())
-    }
+/// A part of what is asked, of some articles each in order.
+#[derive(Debug)]
+pub struct Asks<'a>(Vec<&'a [Ask]>);
 
+impl Asks<'_> {
+    /// Returns all of it in order.
+    #[must_use]
+    pub fn in_order(&self) -> Cow<'_, [Ask]> {
+        match &*self.0 {
+            [one] => Cow::Borrowed(one),
+            parts => {
+                let mut all = parts.concat();
+                // What was in order is merged.
+                all.sort();
+                Cow::Owned(all)
+            }
+        }
+    }
+}
+
+/// Returns what some articles ask for, in order; the first has a number.
+fn asks_of(finder: &Finder, articles: &[&ArticleKeys], first: u32) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for (number, keys) in (first..).zip(articles) {
+        for (key, asked) in all_asked(finder, keys) {
+            match asked {
+                Asked::Near(near) => asks.extend(Ask::near(key, near, number)),
+                Asked::Equal(hash) => asks.push(Ask::equal(key, hash, number)),
+            }
+        }
+    }
+    asks.sort_unstable();
+    asks
+}
+
+impl FoundPostings {
     /// Adds what is found for the article in other postings.
     pub fn add<P: Postings>(
         &mut self,

@@ -32,6 +32,7 @@ pub mod plan;
 mod rule;
 mod second_look;
 pub mod segment;
+mod shortlist;
 mod site;
 mod storage;
 
@@ -41,7 +42,7 @@ pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict
 pub use field::Field;
 pub use finder::{Candidate, Finder, Nearby, Postings};
 pub(crate) use finder::{SKETCH_END, ends_resemble, sketch_end};
-pub use found::{FoundPostings, LookUp};
+pub use found::{Asks, FoundPostings, LookUp};
 #[cfg(feature = "cluster")]
 pub(crate) use judge::looked_up;
 pub(crate) use judge::{
@@ -55,6 +56,7 @@ pub(crate) use pair::ArticlePair;
 pub use rule::{Bond, Likeness, Rule};
 pub(crate) use second_look::LOOKS_MAX;
 pub use second_look::loose_leaves;
+pub use shortlist::Shortlist;
 pub(crate) use storage::{
     JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage, TextPlace,
 };

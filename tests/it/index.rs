@@ -63,6 +63,22 @@ fn row(keys: &ArticleKeys) -> Content {
     }
 }
 
+/// Says of some contents that they have more than keys in common with any article.
+fn resembles(content: u64) -> bool {
+    content.is_multiple_of(3)
+}
+
+/// Returns the candidates that a judge reads: it gives up behind 16 that share keys by chance.
+fn read(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut in_vain = 0;
+    let is_read = |one: &Candidate| {
+        let is_vain = one.weak && !resembles(one.content);
+        in_vain += usize::from(is_vain);
+        !is_vain && (!one.weak || in_vain < 16)
+    };
+    candidates.into_iter().filter(is_read).collect()
+}
+
 struct Indexed {
     _folder: tempfile::TempDir,
     store: Store,
@@ -90,8 +106,9 @@ impl Indexed {
         let mut next = self.next;
         let coming: Vec<ArticleKeys> =
             (next..next + come + 9).chain([3, 77, 150]).map(keys).collect();
-        let ahead =
-            self.index.look_ahead(&self.store, &coming.iter().collect::<Vec<_>>(), 3).unwrap();
+        let asked: Vec<&ArticleKeys> = coming.iter().collect();
+        let resembles = |_: &ArticleKeys, content| Ok(resembles(content));
+        let ahead = self.index.look_ahead(&self.store, &asked, 3, resembles).unwrap();
         for _ in 0..come {
             let keys = keys(next);
             batch.put(CONTENTS, next, &row(&keys)).unwrap();
@@ -107,6 +124,8 @@ impl Indexed {
                 self.index.forget(*content);
             }
         }
+        let is_true = live.len() == self.live.len() + come as usize;
+        assert_eq!(self.index.candidates_after(&ahead[0], &coming[0]).is_some(), is_true);
         self.index.merge_some(&mut batch).unwrap();
         if commit {
             batch.commit().unwrap();
@@ -123,8 +142,9 @@ impl Indexed {
     fn check_ahead(&self, batch: &Batch, ahead: &[LookedAhead], asked: &[ArticleKeys]) {
         assert_eq!(ahead.len(), asked.len());
         for (at, (ahead, asked)) in ahead.iter().zip(asked).enumerate() {
-            let now = self.index.candidates(batch, asked).unwrap();
-            assert_eq!(self.index.candidates_after(ahead, asked), Some(now), "{at}");
+            let now = read(self.index.candidates(batch, asked).unwrap());
+            let after = self.index.candidates_after(ahead, asked).map(read);
+            assert_eq!(after, Some(now), "{at}");
             let hash = asked.text.hash;
             let now = self.index.equal_texts(batch, hash).unwrap();
             assert_eq!(self.index.equal_texts_after(ahead, hash), Some(now), "{at}");

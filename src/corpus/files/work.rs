@@ -85,7 +85,7 @@ pub(super) struct LineStorage {
     /// The ends of the sketches of all texts.
     ends: SketchEnds,
     /// What was found for documents that are still to be added, before the next commit.
-    ahead: VecDeque<FoundAhead>,
+    ahead: VecDeque<LookedAhead>,
     /// Texts were looked up again: what was found is true until another one comes.
     looked_again: bool,
     /// Texts and documents since the last commit.
@@ -93,13 +93,6 @@ pub(super) struct LineStorage {
     pending_max: usize,
     threads: usize,
     folder: WorkFolder,
-}
-
-/// What was found for a document before its turn.
-struct FoundAhead {
-    by_keys: LookedAhead,
-    /// Contents that it has something in common with by chance, in order.
-    chance: Vec<u64>,
 }
 
 /// The tree of a text, and its keys.
@@ -179,25 +172,14 @@ impl LineStorage {
         if self.pending >= self.pending_max {
             self.commit()?;
         }
-        let found = self.index.look_ahead(&self.store, coming, self.threads)?;
-        let found: Vec<(LookedAhead, &ArticleKeys)> =
-            found.into_iter().zip(coming.iter().copied()).collect();
         let ends = &self.ends;
-        let sifted = each_of(&found, &self.store, self.threads, |_, (found, keys)| {
-            let mut chance = Vec::new();
-            let likely =
-                ends.sifted(found.candidates(), &keys.text.sketch, &[], |one| chance.push(one))?;
-            chance.sort_unstable();
-            Ok((likely, chance))
+        let found = self.index.look_ahead(&self.store, coming, self.threads, |keys, content| {
+            ends.resembles(content, &keys.text.sketch)
         })?;
-        let found_bytes: usize = found.iter().map(|(found, _)| found.memory()).sum();
-        // While it is brought together it lies in two places.
-        self.together = together(self.memory, 3 * found_bytes / 2 / found.len().max(1));
-        let mut likely = Vec::new();
-        for ((by_keys, _), (candidates, chance)) in found.into_iter().zip(sifted) {
-            likely.extend(candidates.iter().map(|candidate| candidate.content));
-            self.ahead.push_back(FoundAhead { by_keys, chance });
-        }
+        let found_bytes: usize = found.iter().map(LookedAhead::memory).sum();
+        self.together = together(self.memory, found_bytes / found.len().max(1));
+        let likely = found.iter().flat_map(LookedAhead::likely).collect();
+        self.ahead = found.into();
         self.load(likely)
     }
 
@@ -237,7 +219,7 @@ impl LineStorage {
         let found: Vec<(Vec<Candidate>, &ArticleKeys)> = found.into_iter().zip(asked).collect();
         let ends = &self.ends;
         let found = each_of(&found, &self.store, self.threads, |_, (found, keys)| {
-            let sifted = ends.sifted(found.clone(), &keys.text.sketch, &[], drop)?;
+            let sifted = ends.sifted(found.clone(), &keys.text.sketch, &[])?;
             Ok(StoredCandidates::from(&*sifted))
         })?;
         for (content, found) in contents.iter().zip(&found) {
@@ -331,14 +313,14 @@ impl Storage for LineStorage {
 
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         let ahead = self.ahead.front().and_then(|it| {
-            let found = self.index.candidates_after(&it.by_keys, keys)?;
-            Some((found, &*it.chance))
+            let found = self.index.candidates_after(it, keys)?;
+            Some((found, it.chance()))
         });
         let (found, chance) = match ahead {
             Some(ahead) => ahead,
             None => (self.index.candidates(self.batch(), keys)?, &[][..]),
         };
-        self.ends.sifted(found, &keys.text.sketch, chance, drop)
+        self.ends.sifted(found, &keys.text.sketch, chance)
     }
 
     fn together(&self) -> usize {
@@ -360,8 +342,7 @@ impl Storage for LineStorage {
     }
 
     fn equal_texts(&self, hash: u128) -> Result<Vec<u32>, store::Error> {
-        let ahead =
-            self.ahead.front().and_then(|it| self.index.equal_texts_after(&it.by_keys, hash));
+        let ahead = self.ahead.front().and_then(|it| self.index.equal_texts_after(it, hash));
         let mut equal = Vec::new();
         for content in ahead.map_or_else(|| self.index.equal_texts(self.batch(), hash), Ok)? {
             let content = content as u32;

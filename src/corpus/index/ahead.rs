@@ -4,69 +4,84 @@
 //! the same until the next commit, so that many articles can be looked up there at a time; what the
 //! newest ones have is added when it is an article's turn.
 
-use std::panic::resume_unwind;
-use std::thread;
+use std::convert::Infallible;
 
-use crate::neardup::segment::{Ask, exact_key};
-use crate::neardup::{Candidate, FoundPostings, Key, LookUp, Postings as _};
+use crate::base::threads::each_part;
+use crate::neardup::segment::exact_key;
+use crate::neardup::{Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist};
 use crate::store::{self, Snapshot, Store, View};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 
 use super::Index;
+use super::recent::Frozen;
 
 /// Parts of a look-up for each thread.
 const PARTS: usize = 16;
 
-/// What was found for an article among all contents but the newest.
+/// What was found for an article before its turn.
 #[derive(Debug)]
 pub struct LookedAhead {
     hash: u128,
     title: Option<Fingerprint>,
-    found: FoundPostings,
+    /// How many contents were removed until then.
+    forgotten: usize,
+    /// Those with its very text.
+    equal: Box<[u64]>,
+    shortlist: Shortlist,
+    /// Memory of all that was found, of which this is left.
+    found_bytes: usize,
 }
 
 impl Index {
-    /// Looks up articles among all contents but the newest, as the last commit has left them.
+    /// Looks up articles; contents that come until it is their turn have greater numbers than all
+    /// that are there. `resembles` tells whether an article has more in common with a content, which shares keys
+    /// with it that others have by chance.
     pub fn look_ahead(
         &self,
         store: &Store,
         articles: &[&ArticleKeys],
         threads: usize,
+        resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
     ) -> Result<Vec<LookedAhead>, store::Error> {
-        let found = self.found_by_threads(store, articles, threads)?;
-        let of = |(keys, found): (&&ArticleKeys, FoundPostings)| LookedAhead {
-            hash: keys.text.hash,
-            title: keys.title,
-            found,
-        };
-        Ok(articles.iter().zip(found).map(of).collect())
+        let Self { frozen, tail, .. } = self;
+        let finder = &tail.finder;
+        self.found_by_threads(store, articles, threads, |keys, found| {
+            let (all, mut equal) = (All { found: &found, frozen, newest: finder }, Vec::new());
+            let exact = exact_key(keys.text.hash);
+            let Ok(()) = all.equal(Key::Exact, exact, &mut |content| equal.push(content));
+            let resembles = |content| resembles(keys, content);
+            Ok(LookedAhead {
+                hash: keys.text.hash,
+                title: keys.title,
+                forgotten: finder.forgotten(),
+                equal: equal.into(),
+                shortlist: Shortlist::of((finder, tail.last), keys, &all, resembles)?,
+                found_bytes: found.memory(),
+            })
+        })
     }
 
     /// Returns the same as [`Index::candidates`] for an article that was looked up since the last
-    /// commit; none if it was not that one.
+    /// commit, without those that are needless: of those that it shares keys with by chance, the
+    /// judge reads few. None if it was not that article, or contents were removed.
     #[must_use]
     pub fn candidates_after(
         &self,
         ahead: &LookedAhead,
         keys: &ArticleKeys,
     ) -> Option<Vec<Candidate>> {
+        let finder = &self.tail.finder;
         let is_it = ahead.hash == keys.text.hash && ahead.title == keys.title;
-        is_it.then(|| {
-            let Ok(found) = self.tail.finder.candidates_with(keys, &ahead.found);
-            found
-        })
+        let is_true = is_it && ahead.forgotten == finder.forgotten();
+        is_true.then(|| ahead.shortlist.candidates(finder, keys))
     }
 
     /// Returns the same as [`Index::equal_texts`] for an article that was looked up since the last
     /// commit; none if it has another hash.
     #[must_use]
     pub fn equal_texts_after(&self, ahead: &LookedAhead, hash: u128) -> Option<Vec<u64>> {
-        (ahead.hash == hash).then(|| {
-            let (key, mut found) = (exact_key(hash), Vec::new());
-            let Ok(()) = ahead.found.equal(Key::Exact, key, &mut |content| found.push(content));
-            self.tail.with_newest(key, found)
-        })
+        (ahead.hash == hash).then(|| self.tail.with_newest(exact_key(hash), ahead.equal.to_vec()))
     }
 
     /// Returns the same as [`Index::candidates`] for each of some articles.
@@ -76,26 +91,54 @@ impl Index {
         articles: &[&ArticleKeys],
         threads: usize,
     ) -> Result<Vec<Vec<Candidate>>, store::Error> {
-        let found = self.found_by_threads(store, articles, threads)?;
-        let of = |(keys, found): (&&ArticleKeys, FoundPostings)| {
+        self.found_by_threads(store, articles, threads, |keys, mut found| {
+            self.add_frozen(keys, &mut found);
             let Ok(found) = self.tail.finder.candidates_with(keys, &found);
-            found
-        };
-        Ok(articles.iter().zip(found).map(of).collect())
+            Ok(found)
+        })
     }
 }
 
 impl LookedAhead {
-    /// Returns its candidates among these contents, those for which most speaks first.
-    #[must_use]
-    pub fn candidates(&self) -> Vec<Candidate> {
-        self.found.candidates()
+    /// Returns the contents that the judge likely reads.
+    pub fn likely(&self) -> impl Iterator<Item = u64> {
+        self.shortlist.likely()
     }
 
-    /// Returns the memory that it takes, in bytes.
+    /// Returns the contents with which the article was found to have no more in common than chance
+    /// has it, in order.
+    #[must_use]
+    pub fn chance(&self) -> &[u64] {
+        self.shortlist.chance()
+    }
+
+    /// Returns the memory that it takes and that looking it up took, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.found.memory()
+        size_of::<Self>() + size_of_val(&*self.equal) + self.shortlist.memory() + self.found_bytes
+    }
+}
+
+/// What was found for an article in segments, and all contents that are not there.
+struct All<'a> {
+    found: &'a FoundPostings,
+    frozen: &'a [Frozen],
+    newest: &'a Finder,
+}
+
+impl Postings for All<'_> {
+    type Error = Infallible;
+
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        self.found.near(asked, each)?;
+        self.frozen.iter().try_for_each(|frozen| frozen.near(asked, each))?;
+        self.newest.near(asked, each)
+    }
+
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        self.found.equal(key, hash, each)?;
+        self.frozen.iter().try_for_each(|frozen| frozen.equal(key, hash, each))?;
+        self.newest.equal(key, hash, each)
     }
 }
 
@@ -107,11 +150,11 @@ impl Index {
         view: &impl View,
         articles: &[&ArticleKeys],
     ) -> Result<Vec<FoundPostings>, store::Error> {
-        let look_up = LookUp::of(&self.tail.finder, articles);
+        let look_up = LookUp::of(&self.tail.finder, articles, 1);
         let mut answers = Vec::new();
         for asks in look_up.parts(1) {
             let blocks = &self.source(view, true);
-            self.postings(blocks).find(asks, &mut |answer| answers.push(answer))?;
+            self.postings(blocks).find(&asks.in_order(), &mut |answer| answers.push(answer))?;
         }
         let mut all = look_up.found(answers);
         for (keys, found) in articles.iter().zip(&mut all) {
@@ -120,33 +163,33 @@ impl Index {
         Ok(all)
     }
 
-    /// Does so with several threads. So many blocks are read that none is kept for another time.
-    fn found_by_threads(
+    /// Looks up articles in segments, with several threads, and makes something of what was found
+    /// for each. So many blocks are read that none is kept for another time.
+    fn found_by_threads<T: Send>(
         &self,
         store: &Store,
         articles: &[&ArticleKeys],
         threads: usize,
-    ) -> Result<Vec<FoundPostings>, store::Error> {
-        let look_up = LookUp::of(&self.tail.finder, articles);
-        // Parts of one table take longer than those of another.
+        each: impl Fn(&ArticleKeys, FoundPostings) -> Result<T, store::Error> + Sync,
+    ) -> Result<Vec<T>, store::Error> {
+        let look_up = LookUp::of(&self.tail.finder, articles, threads);
         let parts = look_up.parts(PARTS * threads);
-        let dealt = (0..threads).flat_map(|own| parts.iter().skip(own).step_by(threads));
-        let dealt: Vec<&[Ask]> = dealt.copied().collect();
-        let answers = each_of(&dealt, store, threads, |view, asks| {
-            let mut answers = Vec::new();
-            let blocks = &self.source(view, false);
-            self.postings(blocks).find(asks, &mut |answer| answers.push(answer))?;
-            Ok(answers)
-        })?;
-        let mut all = look_up.found(answers.into_iter().flatten());
-        let size = articles.len().div_ceil(threads).max(1);
-        thread::scope(|scope| {
-            for (articles, all) in articles.chunks(size).zip(all.chunks_mut(size)) {
-                let pairs = articles.iter().zip(all);
-                scope.spawn(|| pairs.for_each(|(keys, found)| self.add_frozen(keys, found)));
-            }
+        let answers = each_part(parts.iter(), threads, |asks| {
+            let (view, mut answers) = (store.snapshot()?, Vec::new());
+            let blocks = &self.source(&view, false);
+            self.postings(blocks).find(&asks.in_order(), &mut |answer| answers.push(answer))?;
+            Ok::<_, store::Error>(answers)
         });
-        Ok(all)
+        let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut all = look_up.found(answers.into_iter().flatten());
+        let size = part_size(articles.len(), threads);
+        let parts = articles.chunks(size).zip(all.chunks_mut(size));
+        let made = each_part(parts, threads, |(articles, all)| {
+            let pairs = articles.iter().zip(all);
+            let pairs = pairs.map(|(keys, found)| each(keys, std::mem::take(found)));
+            pairs.collect::<Result<Vec<T>, store::Error>>()
+        });
+        joined(made)
     }
 
     fn add_frozen(&self, keys: &ArticleKeys, found: &mut FoundPostings) {
@@ -163,18 +206,19 @@ pub fn each_of<T: Sync, F: Send>(
     threads: usize,
     ask: impl Fn(&Snapshot, &T) -> Result<F, store::Error> + Sync,
 ) -> Result<Vec<F>, store::Error> {
-    let part = |part: &[T]| {
+    let found = each_part(list.chunks(part_size(list.len(), threads)), threads, |part| {
         let view = store.snapshot()?;
         part.iter().map(|one| ask(&view, one)).collect::<Result<Vec<F>, store::Error>>()
-    };
-    let part = &part;
-    let size = list.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
-        let parts: Vec<_> = list.chunks(size).map(|some| scope.spawn(move || part(some))).collect();
-        let mut found = Vec::with_capacity(list.len());
-        for part in parts {
-            found.append(&mut part.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-        }
-        Ok(found)
-    })
+    });
+    joined(found)
+}
+
+/// Returns how many of a list are a part, of which each thread takes some.
+fn part_size(list: usize, threads: usize) -> usize {
+    list.div_ceil(PARTS * threads).max(1)
+}
+
+fn joined<T>(parts: Vec<Result<Vec<T>, store::Error>>) -> Result<Vec<T>, store::Error> {
+    let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(parts.into_iter().flatten().collect())
 }

@@ -33,12 +33,14 @@ pub(super) struct Tail {
     /// Their postings, and those of contents that went.
     pub postings: Vec<(u8, Posting)>,
     pub contents: u64,
+    /// The greatest number of a content.
+    pub last: Option<u64>,
 }
 
 impl Tail {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
         let (exact, postings) = (BTreeSet::new(), Vec::new());
-        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0 })
+        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0, last: None })
     }
 
     /// Adds the keys of a content. Returns how many postings it has.
@@ -50,6 +52,7 @@ impl Tail {
             self.exact.extend(exact(content, keys));
             self.postings.extend(postings);
             self.contents += 1;
+            self.last = self.last.max(Some(content));
         }
         count
     }
@@ -123,7 +126,7 @@ impl FrozenSegment {
 
 impl Frozen {
     pub(super) fn of(tail: Tail, logged: Option<u64>) -> Self {
-        let Tail { finder, exact, postings, contents } = tail;
+        let Tail { finder, exact, postings, contents, .. } = tail;
         let bytes = postings.capacity() * size_of::<(u8, Posting)>();
         let made = thread::spawn(move || FrozenSegment::of(contents, postings));
         Self { finder, exact, made: Made::Coming(Some(made), bytes), logged }
