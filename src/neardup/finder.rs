@@ -296,19 +296,32 @@ pub(super) fn ranked(hits: Vec<(u64, Key)>) -> Vec<Candidate> {
 
 /// Returns contents that were found, in order.
 pub(super) fn grouped(mut hits: Vec<(u64, Key)>) -> Vec<Candidate> {
-    hits.sort_unstable();
-    let groups = hits.chunk_by(|a, b| a.0 == b.0);
-    let of = |group: &[(u64, Key)]| Candidate {
-        content: group[0].0,
-        key: group[0].1,
-        titled: group.iter().any(|(_, key)| key.is_of_title()),
-        weak: group.iter().all(|(_, key)| key.is_weak()),
-        votes: group.iter().map(|(_, key)| key.votes()).sum(),
-    };
-    groups.map(of).collect()
+    // One number is compared faster than two.
+    hits.sort_unstable_by_key(|(content, key)| u128::from(*content) << 8 | *key as u128);
+    let mut found: Vec<Candidate> = Vec::with_capacity(hits.len());
+    for (content, key) in hits {
+        let one = Candidate::of(content, key);
+        match found.last_mut().filter(|last| last.content == content) {
+            Some(last) => last.add(&one),
+            None => found.push(one),
+        }
+    }
+    found
 }
 
 impl Candidate {
+    /// One that was found by a key.
+    fn of(content: u64, key: Key) -> Self {
+        let search = key.kind().search.as_ref();
+        Self {
+            content,
+            key,
+            titled: search.is_some_and(|search| search.of_title),
+            weak: search.is_some_and(|search| search.weak),
+            votes: search.map_or(0, |search| search.votes),
+        }
+    }
+
     /// Adds what else speaks for the same content.
     pub(super) fn add(&mut self, other: &Self) {
         self.key = self.key.min(other.key);

@@ -35,8 +35,8 @@ pub struct LookedAhead {
 
 impl Index {
     /// Looks up articles; contents that come until it is their turn have greater numbers than all
-    /// that are there. `resembles` tells whether an article has more in common with a content, which shares keys
-    /// with it that others have by chance.
+    /// that are there. `resembles` tells whether an article has more in common with a content than
+    /// keys that others have by chance.
     pub fn look_ahead(
         &self,
         store: &Store,
@@ -63,8 +63,8 @@ impl Index {
     }
 
     /// Returns the same as [`Index::candidates`] for an article that was looked up since the last
-    /// commit, without those that are needless: of those that it shares keys with by chance, the
-    /// judge reads few. None if it was not that article, or contents were removed.
+    /// commit, without those that the judge does not read: it gives up behind some that share keys
+    /// with it by chance. None if it was not that article, or contents were removed since.
     #[must_use]
     pub fn candidates_after(
         &self,

@@ -128,15 +128,6 @@ impl Key {
         self.kind().search.as_ref().is_some_and(|search| search.of_title)
     }
 
-    /// Tells whether other texts have it by chance.
-    pub(crate) fn is_weak(self) -> bool {
-        self.kind().search.as_ref().is_some_and(|search| search.weak)
-    }
-
-    pub(crate) fn votes(self) -> u32 {
-        self.kind().search.as_ref().map_or(0, |search| search.votes)
-    }
-
     /// Returns the kinds that the index has under some settings.
     pub(crate) fn asked(config: &Config) -> impl Iterator<Item = (Self, &'static KeySearch)> {
         let all = Self::ALL.iter().filter_map(|key| Some((*key, key.kind().search.as_ref()?)));
