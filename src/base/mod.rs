@@ -1,6 +1,6 @@
 //! What every room stands on: the time, units of settings, files that are written whole, files in
-//! object storage, folders of several processes, the limits of the machine, work that threads share.
-//! Nothing here knows of pages.
+//! object storage, folders of several processes, the limits of the machine, work of several
+//! threads. Nothing here knows of pages.
 
 mod base64;
 pub mod clock;

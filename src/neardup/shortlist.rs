@@ -18,7 +18,7 @@ pub struct Shortlist {
     last: Option<u64>,
     /// Distances and contents that were found by each fingerprint, in the order in which an
     /// article asks.
-    near: Box<[Box<[(u32, u64)]>]>,
+    near: Vec<Box<[(u32, u64)]>>,
     /// How many were found by each hash, in the same order.
     held: Box<[u8]>,
     /// Those that were found by hashes, for which most speaks first.
@@ -32,7 +32,8 @@ impl Shortlist {
     /// `finder` says what is asked, and `resembles` whether a content that was found by chance keys
     /// has more in common with the article.
     pub fn of<P: Postings<Error = Infallible>, E>(
-        (finder, last): (&Finder, Option<u64>),
+        finder: &Finder,
+        last: Option<u64>,
         keys: &ArticleKeys,
         postings: &P,
         mut resembles: impl FnMut(u64) -> Result<bool, E>,
@@ -70,8 +71,13 @@ impl Shortlist {
             by_hashes.push(candidate);
         }
         chance.sort_unstable();
-        let (near, held) = (near.into(), held.into());
-        Ok(Self { last, near, held, by_hashes: by_hashes.into(), chance: chance.into() })
+        Ok(Self {
+            last,
+            near,
+            held: held.into(),
+            by_hashes: by_hashes.into(),
+            chance: chance.into(),
+        })
     }
 
     /// Returns the candidates among all contents, those for which most speaks first, then older
@@ -80,7 +86,7 @@ impl Shortlist {
     #[must_use]
     pub fn candidates(&self, newest: &Finder, keys: &ArticleKeys) -> Vec<Candidate> {
         let (mut near, mut held) = (self.near.iter(), self.held.iter());
-        let (mut hits, mut found): (Vec<(u64, Key)>, Vec<(u32, u64)>) = (Vec::new(), Vec::new());
+        let (mut hits, mut found) = (Vec::<(u64, Key)>::new(), Vec::<(u32, u64)>::new());
         let is_new = |content: u64| Some(content) > self.last;
         for (key, asked) in newest.asked(keys) {
             let mut room = PER_KEY_MAX;
@@ -205,7 +211,7 @@ mod tests {
             let resembles = |content: u64| content.is_multiple_of(one_in);
             let of = |content| Ok::<_, Infallible>(resembles(content));
             let last = first.checked_sub(1);
-            let Ok(list) = Shortlist::of((&newest, last), &asked, &kept, of);
+            let Ok(list) = Shortlist::of(&newest, last, &asked, &kept, of);
             (first..).zip(newer).for_each(|(content, made)| newest.insert(content, &keys(made)));
             if removed > first {
                 newest.forget(removed);
@@ -240,7 +246,7 @@ mod tests {
             kept.insert(content, &keys((parts, 1 + content as u32, bits, 64)));
         }
         let of = |_| Ok::<_, Infallible>(false);
-        let Ok(list) = Shortlist::of((&newest, Some(299)), &asked, &kept, of);
+        let Ok(list) = Shortlist::of(&newest, Some(299), &asked, &kept, of);
         let candidates = list.candidates(&newest, &asked);
         assert!(candidates.iter().filter(|one| !near(one.content)).count() <= CHANCE_MAX);
         assert!(candidates.iter().all(|one| one.weak != near(one.content)));

@@ -72,9 +72,9 @@ fn resembles(content: u64) -> bool {
 fn read(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut in_vain = 0;
     let is_read = |one: &Candidate| {
-        let is_vain = one.weak && !resembles(one.content);
-        in_vain += usize::from(is_vain);
-        !is_vain && (!one.weak || in_vain < 16)
+        let by_chance = one.weak && !resembles(one.content);
+        in_vain += usize::from(by_chance);
+        !by_chance && (!one.weak || in_vain < 16)
     };
     candidates.into_iter().filter(is_read).collect()
 }

@@ -56,7 +56,7 @@ impl Index {
                 title: keys.title,
                 forgotten: finder.forgotten(),
                 equal: equal.into(),
-                shortlist: Shortlist::of((finder, tail.last), keys, &all, resembles)?,
+                shortlist: Shortlist::of(finder, tail.last, keys, &all, resembles)?,
                 found_bytes: found.memory(),
             })
         })
