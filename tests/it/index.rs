@@ -163,7 +163,8 @@ impl Indexed {
         let snapshot = self.store.snapshot().unwrap();
         let seeds = (self.next.saturating_sub(9)..self.next + 9).chain([3, 77, 150]);
         let all: Vec<ArticleKeys> = seeds.clone().map(keys).collect();
-        let together = self.index.candidates_of(&self.store, &all.iter().collect::<Vec<_>>(), 3);
+        let asked: Vec<&ArticleKeys> = all.iter().collect();
+        let together = self.index.candidates_of(&self.store, &asked, 3, |_, found| Ok(found));
         for (seed, together) in seeds.zip(together.unwrap()) {
             let asked = keys(seed);
             let mut found = self.index.candidates(&snapshot, &asked).unwrap();

@@ -215,13 +215,12 @@ impl LineStorage {
             Ok(row.keys())
         })?;
         let asked: Vec<&ArticleKeys> = keys.iter().collect();
-        let found = self.index.candidates_of(&self.store, &asked, self.threads)?;
-        let found: Vec<(Vec<Candidate>, &ArticleKeys)> = found.into_iter().zip(asked).collect();
         let ends = &self.ends;
-        let found = each_of(&found, &self.store, self.threads, |_, (found, keys)| {
-            let sifted = ends.sifted(found.clone(), &keys.text.sketch, &[])?;
-            Ok(StoredCandidates::from(&*sifted))
-        })?;
+        let found =
+            self.index.candidates_of(&self.store, &asked, self.threads, |keys, found| {
+                let sifted = ends.sifted(found, &keys.text.sketch, &[])?;
+                Ok(StoredCandidates::from(&*sifted))
+            })?;
         for (content, found) in contents.iter().zip(&found) {
             self.batch_mut().put(LINE_CANDIDATES, *content, found)?;
         }

@@ -84,17 +84,18 @@ impl Index {
         (ahead.hash == hash).then(|| self.tail.with_newest(exact_key(hash), ahead.equal.to_vec()))
     }
 
-    /// Returns the same as [`Index::candidates`] for each of some articles.
-    pub fn candidates_of(
+    /// Makes something of what [`Index::candidates`] is for each of some articles.
+    pub fn candidates_of<T: Send>(
         &self,
         store: &Store,
         articles: &[&ArticleKeys],
         threads: usize,
-    ) -> Result<Vec<Vec<Candidate>>, store::Error> {
+        make: impl Fn(&ArticleKeys, Vec<Candidate>) -> Result<T, store::Error> + Sync,
+    ) -> Result<Vec<T>, store::Error> {
         self.found_by_threads(store, articles, threads, |keys, mut found| {
             self.add_frozen(keys, &mut found);
             let Ok(found) = self.tail.finder.candidates_with(keys, &found);
-            Ok(found)
+            make(keys, found)
         })
     }
 }
