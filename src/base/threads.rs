@@ -53,9 +53,11 @@ mod tests {
     fn a_thread_that_is_held_up_does_not_hold_up_the_parts_of_others() {
         let ended = std::sync::atomic::AtomicUsize::new(0);
         let ordering = std::sync::atomic::Ordering::SeqCst;
+        let since = std::time::Instant::now();
         each_part(0..100, 2, |part| {
             // The first one ends when all others have.
             while part == 0 && ended.load(ordering) < 99 {
+                assert!(since.elapsed().as_secs() < 30, "the others wait for it");
                 thread::yield_now();
             }
             ended.fetch_add(1, ordering)

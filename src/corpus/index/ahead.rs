@@ -1,8 +1,7 @@
 //! Articles that are looked up together, by several threads, before it is their turn.
 //!
-//! The newest contents are in memory and change with each article that is stored. All others are
-//! the same until the next commit, so that many articles can be looked up there at a time; what the
-//! newest ones have is added when it is an article's turn.
+//! All contents that are there stay the same until the next commit, so that many articles can be
+//! looked up at a time; those that came since are asked when it is an article's turn.
 
 use std::convert::Infallible;
 
