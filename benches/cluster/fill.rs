@@ -16,7 +16,7 @@ const EQUAL: [(&str, u64); 5] = [("e41", 1), ("e44", 8), ("e45", 21), ("efd", 1)
 /// Kinds of rotated fingerprints.
 const NEAR: u64 = 8;
 
-/// How many keys of the kind are expected, as the corpus says it: 8 for all that are no runs.
+/// How many keys of the kind are expected, as the corpus says it: 8 for all that are no bands.
 fn each(kind: &str) -> u64 {
     match kind {
         "e44" => 8,

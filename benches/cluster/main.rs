@@ -13,7 +13,7 @@
 //! of made keys. `race` has five edited copies of each text next to each other, kills and pauses
 //! workers at random steps, and tells what was lost or doubled. `failures` does the same with each
 //! failure of nodes and workers in a loop. `recall` tells how many edited copies are found by how
-//! many runs of the sketch. `links` tells what links cost that go from shard to shard.
+//! many bands of the sketch. `links` tells what links cost that go from shard to shard.
 
 #![allow(
     clippy::print_stdout,

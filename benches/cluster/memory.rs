@@ -24,7 +24,7 @@ fn kind_of(name: &str) -> &str {
         [b'e', b'f', b'e', ..] => "URLs",
         [b'e', b'4', b'1', ..] => "whole texts",
         [b'e', b'4', b'4', ..] => "sentences",
-        [b'e', b'4', b'5', ..] => "runs of the sketch",
+        [b'e', b'4', b'5', ..] => "bands of the sketch",
         [b'b', ..] => "numbers of hashes",
         [b't', ..] => "changes",
         _ => "others",

@@ -1,4 +1,4 @@
-//! How many edited copies are found by how many runs of the sketch.
+//! How many edited copies are found by how many bands of the sketch.
 
 use uniqcrawl::neardup::{Config, Deduplicator, InputDocument, Verdict};
 
@@ -16,7 +16,7 @@ fn text(words: &[String]) -> String {
     sentences.join(". ")
 }
 
-/// Prints for each number of runs the share of copies that are found, by how many of their words
+/// Prints for each number of bands the share of copies that are found, by how many of their words
 /// are others.
 pub(crate) fn run(texts: u64) {
     println!("words that are others, in %: {EDITS:?}");
@@ -39,6 +39,6 @@ pub(crate) fn run(texts: u64) {
             }
         }
         let shares = found.map(|found| format!("{:.3}", found as f64 / texts as f64));
-        println!("{bands} runs: {}", shares.join(" "));
+        println!("{bands} bands: {}", shares.join(" "));
     }
 }

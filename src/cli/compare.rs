@@ -167,7 +167,7 @@ fn show(pair: &Comparison, standing: Option<&SiteStanding>) -> Result<()> {
         ("distance of the texts", format!("{} bits", pair.distance)),
         ("distance of the titles", titles),
         ("longest sentences shared", pair.shared_sentences.to_string()),
-        ("runs of the sketch shared", pair.shared_bands.to_string()),
+        ("bands of the sketch shared", pair.shared_bands.to_string()),
         ("similarity", format!("{:.3}", pair.similarity)),
         ("containment", format!("{:.3}", pair.containment)),
         ("size of the smaller one", format!("{:.3}", pair.size)),

@@ -21,9 +21,9 @@ pub struct Config {
     pub titles: bool,
     /// Ask for the longest sentences.
     pub sentences: bool,
-    /// Runs of sketch slots that are asked for; 0 for none.
+    /// Bands of sketch slots that are asked for; 0 for none.
     pub bands: usize,
-    /// Slots of a run.
+    /// Slots of a band.
     pub band_rows: usize,
     /// Most trees that are compared with one article.
     pub candidates_max: usize,
@@ -75,8 +75,8 @@ impl Config {
         let Self { titles, sentences, bands, band_rows, .. } = self;
         let words_min = self.rule.words_min;
         format!(
-            "titles {titles}, sentences {sentences}, bands {bands} of {band_rows} wide slots, \
-             from {words_min} words"
+            "titles {titles}, sentences {sentences}, bands {bands} of {band_rows} wide slots far \
+             apart, from {words_min} words"
         )
     }
 

@@ -7,7 +7,6 @@ use crate::neardup::index::keys::KeyIndex;
 use crate::neardup::index::layout::{Layout, Near, build};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
-use crate::text::sketch::{SLOTS, Sketch, equal_slots};
 
 use super::key::KeyMaker;
 use super::places::Places;
@@ -72,6 +71,16 @@ impl EqualTable {
 impl Postings for Finder {
     type Error = Infallible;
 
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        for table in &self.equal {
+            for (_, asked) in asked.iter().filter(|(key, _)| *key == table.key) {
+                if let Asked::Equal(hash) = asked {
+                    table.index.prefetch(*hash);
+                }
+            }
+        }
+    }
+
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
         let mut near: Vec<Near> = Vec::new();
         for table in self.near.iter().filter(|table| table.field == asked.field) {
@@ -131,7 +140,11 @@ impl Finder {
             }
         }
         for table in &mut self.equal {
-            for hash in table.hashes(&self.config, keys) {
+            let hashes = table.hashes(&self.config, keys);
+            for hash in &hashes {
+                table.index.prefetch(*hash);
+            }
+            for hash in hashes {
                 table.index.insert(hash, place);
             }
         }
@@ -242,7 +255,9 @@ impl Finder {
     fn hits<M: Postings>(&self, keys: &ArticleKeys, more: &M) -> Result<Vec<(u64, Key)>, M::Error> {
         let mut hits: Vec<(u64, Key)> = Vec::new();
         let mut found: Vec<(u32, u64)> = Vec::new();
-        for (key, asked) in self.asked(keys) {
+        let all = self.asked(keys);
+        self.prefetch(&all);
+        for (key, asked) in all {
             match asked {
                 Asked::Near(near) => {
                     let mut each = |distance, content| found.push((distance, content));
@@ -342,28 +357,6 @@ pub(super) fn first_of(found: &mut Vec<(u32, u64)>) -> impl Iterator<Item = (u32
     found.drain(..)
 }
 
-/// Slots at the end of a sketch, where the default bands have no part.
-pub(crate) const SKETCH_END: usize = 128;
-
-/// Of them, so many must be equal: texts of a similarity of 0.3 always have them, of 0.1 in 97 % of
-/// all cases, of 0.03 in 16 %.
-const END_EQUAL_MIN: usize = 7;
-
-/// Returns the end of a sketch, by which texts that share weak keys are compared first.
-pub(crate) fn sketch_end(sketch: &Sketch) -> &[u8] {
-    &sketch.slots[SLOTS - SKETCH_END..]
-}
-
-/// Tells whether two texts that share weak keys have more in common than chance has it.
-pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
-    ends_resemble(sketch_end(one), sketch_end(other))
-}
-
-/// Tells the same of the ends of their sketches.
-pub(crate) fn ends_resemble(one: &[u8], other: &[u8]) -> bool {
-    equal_slots(one, other) >= END_EQUAL_MIN
-}
-
 /// What is asked for by a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
@@ -388,6 +381,9 @@ pub struct Nearby {
 pub trait Postings {
     /// What can go wrong.
     type Error;
+
+    /// Tells what is asked for next: what lies in memory comes sooner then.
+    fn prefetch(&self, _: &[(Key, Asked)]) {}
 
     /// Calls `each` with the distance and the content of every fingerprint near one; more than
     /// once, perhaps.
@@ -416,19 +412,22 @@ impl Postings for NoPostings {
 mod tests {
     use std::borrow::Cow;
     use std::cell::Cell;
+    use std::ops::Range;
 
+    use super::super::chance::{END_EQUAL_MIN, SKETCH_END, resembles};
     use super::super::judge::{CHANCE_MAX, judge, sift};
     use super::super::known::{KnownText, KnownTree, Mate, Question, Trees};
     use super::*;
     use crate::base::clock::Timestamp;
     use crate::text::features::{KindHashes, Standing, TextKeys};
     use crate::text::simhash::Fingerprint;
+    use crate::text::sketch::{SLOTS, Sketch, band_slots};
 
     /// A text whose sketch has `own` in all slots but some, which have 1.
-    fn text(own: u8, ones: &[(usize, usize)]) -> ArticleKeys {
+    fn text(own: u8, ones: &[usize]) -> ArticleKeys {
         let mut sketch = Sketch { slots: Box::new([own; SLOTS]), seconds: None };
-        for (first, end) in ones {
-            sketch.slots[*first..*end].fill(1);
+        for slot in ones {
+            sketch.slots[*slot] = 1;
         }
         let fingerprint = Fingerprint(u64::from(own).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let (shingles, words, sentences) = (100, 100, Box::from([u32::from(own)]));
@@ -436,6 +435,13 @@ mod tests {
         let others = KindHashes::default();
         let text = TextKeys { hash, fingerprint, sketch, shingles, words, sentences, others };
         ArticleKeys { text, title: None, standing: Standing::default() }
+    }
+
+    /// The slots of some of the default bands.
+    fn slots(bands: Range<usize>) -> Vec<usize> {
+        let Config { bands: all, band_rows: rows, .. } = Config::default();
+        let some = band_slots(all, rows).take(bands.end).skip(bands.start);
+        some.flatten().map(|slot| usize::from(*slot)).collect()
     }
 
     #[test]
@@ -487,12 +493,13 @@ mod tests {
     }
 
     #[test]
-    fn of_many_texts_that_share_a_run_by_chance_few_are_looked_up() {
+    fn of_many_texts_that_share_a_band_by_chance_few_are_looked_up() {
         let mut finder = Finder::new(&Config::default()).unwrap();
-        // Each shares a run of its own; the last one shares three, and more than chance has.
+        // Each shares a band of its own; the last one shares three, and more than chance has.
         let mut texts: Vec<ArticleKeys> =
-            (0..40).map(|at| text(10 + at as u8, &[(3 * at, 3 * at + 3)])).collect();
-        texts.push(text(99, &[(0, 9), (SLOTS - SKETCH_END, SLOTS)]));
+            (0..40).map(|at| text(10 + at as u8, &slots(at..at + 1))).collect();
+        let more = slots(0..3).into_iter().chain(SLOTS - SKETCH_END..SLOTS);
+        texts.push(text(99, &more.collect::<Vec<_>>()));
         for (number, other) in (0..).zip(&texts) {
             finder.insert(number, other);
         }
@@ -520,14 +527,16 @@ mod tests {
     fn a_band_that_is_shared_by_chance_makes_no_candidate() {
         let mut finder = Finder::new(&Config::default()).unwrap();
         let rest = SLOTS - SKETCH_END;
+        let first =
+            |more: usize| slots(0..1).into_iter().chain(rest..rest + more).collect::<Vec<_>>();
         let others = [
             // The first band, and nothing else.
-            text(10, &[(0, 3)]),
+            text(10, &first(0)),
             // And just so many slots that it may be more than chance.
-            text(11, &[(0, 3), (rest, rest + END_EQUAL_MIN)]),
-            text(12, &[(0, 3), (rest, rest + END_EQUAL_MIN - 1)]),
+            text(11, &first(END_EQUAL_MIN)),
+            text(12, &first(END_EQUAL_MIN - 1)),
             // Slots without a band.
-            text(13, &[(rest, SLOTS)]),
+            text(13, &(rest..SLOTS).collect::<Vec<_>>()),
         ];
         for (number, other) in (0..).zip(&others) {
             finder.insert(number * 700, other);

@@ -7,7 +7,7 @@ use super::Key;
 use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::{SLOTS, Sketch};
 
-use super::finder::resembles;
+use super::chance::resembles;
 use super::known::{KnownTree, Mate, Question, Trees};
 use super::site::{self, SiteNames};
 use super::{Bond, Candidate, Config, Likeness};
@@ -19,9 +19,8 @@ pub(super) const RELATED: f32 = 0.08;
 /// shares with the article.
 const COMMONPLACE_SHARE_MIN: f32 = 0.4;
 
-/// Texts that are looked up in vain because they share runs of the sketch with an article. Those
-/// that share most come first: where each pair of words stands alone in its part of the sketch, one
-/// common pair is a run, and of a hundred thousand texts a hundred share it.
+/// Texts that are looked up in vain because they share bands of the sketch with an article. Those
+/// that share most come first.
 pub(super) const CHANCE_MAX: usize = 16;
 
 /// Candidates that are looked up for each tree that may be compared.

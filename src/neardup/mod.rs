@@ -13,6 +13,7 @@
 //! tree has any, so that an accident of 64 bits, a template, or a title such as "Home", never
 //! discards a page.
 
+mod chance;
 mod classes;
 mod clusterer;
 mod config;
@@ -36,12 +37,12 @@ mod shortlist;
 mod site;
 mod storage;
 
+pub(crate) use chance::{SKETCH_END, ends_resemble, sketch_end};
 pub(crate) use clusterer::Clusterer;
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};
 pub use field::Field;
-pub use finder::{Candidate, Finder, Nearby, Postings};
-pub(crate) use finder::{SKETCH_END, ends_resemble, sketch_end};
+pub use finder::{Asked, Candidate, Finder, Nearby, Postings};
 pub use found::{Asks, FoundPostings, LookUp};
 #[cfg(feature = "cluster")]
 pub(crate) use judge::looked_up;

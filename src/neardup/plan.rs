@@ -18,10 +18,10 @@ pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of a row key of the text: the segment (4), its flag (1), the fingerprint (8).
 pub const ROW_KEY_BYTES: u64 = 13;
 
-/// Bits of a slot of the runs of a sketch.
+/// Bits of a slot of the bands of a sketch.
 pub const SLOT_BITS: u32 = 16;
 
-/// Bits of the key of a run, which is a hash of it and its place.
+/// Bits of the key of a band, which is a hash of it and its place.
 pub const EQUALITY_BITS: u32 = 40;
 
 /// Bits of the hash of a sentence: there are no more keys, though these are spread over
@@ -136,11 +136,11 @@ pub fn bits_needed(chance: impl Fn(u32) -> f64) -> u32 {
     (K..128).find(|bits| chance(*bits) < 1.0).unwrap_or(128)
 }
 
-/// Returns how many of `documents` unlike texts share one of `runs` runs, of so many bits in all
+/// Returns how many of `documents` unlike texts share one of `bands` bands, of so many bits in all
 /// their slots, with another one by chance.
 #[must_use]
-pub fn chance_by_runs(documents: u64, runs: usize, bits: u32) -> f64 {
-    runs as f64 * documents as f64 / 2f64.powi(bits.cast_signed())
+pub fn chance_by_bands(documents: u64, bands: usize, bits: u32) -> f64 {
+    bands as f64 * documents as f64 / 2f64.powi(bits.cast_signed())
 }
 
 /// Returns how many of `documents` unlike texts share one of `keys` hashes with another one because
@@ -213,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_and_hashes_are_shared_by_chance() {
+    fn bands_and_hashes_are_shared_by_chance() {
         let config = super::super::Config::default();
         assert!(config.bands * config.band_rows <= WIDE_SLOTS, "slots of {SLOT_BITS} bits");
-        assert!((chance_by_runs(1 << 24, 42, 24) - 42.0).abs() < 1e-9);
-        assert!((chance_by_runs(1 << 40, 42, 3 * SLOT_BITS) - 42.0 / 256.0).abs() < 1e-9);
+        assert!((chance_by_bands(1 << 24, 42, 24) - 42.0).abs() < 1e-9);
+        assert!((chance_by_bands(1 << 40, 42, 3 * SLOT_BITS) - 42.0 / 256.0).abs() < 1e-9);
         assert!((chance_by_hashes(1 << 40, 42, EQUALITY_BITS) - 1_764.0).abs() < 1e-9);
         assert!((chance_by_hashes(1 << 32, 8, SENTENCE_BITS) - 64.0).abs() < 1e-9);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uniqcrawl::corpus::index::{IndexPlan, Sizes};
 use uniqcrawl::neardup::plan::{
-    FOUR_TABLES, SENTENCE_BITS, TEN_TABLES, chance_by_hashes, chance_by_runs,
+    FOUR_TABLES, SENTENCE_BITS, TEN_TABLES, chance_by_bands, chance_by_hashes,
 };
 use uniqcrawl::neardup::segment::{
     BadBlock, Block, BlockId, Blocks, FILTERS, Filter, LookUpCost, Posting, Segment,
@@ -85,9 +85,9 @@ fn figures_of_what_is_no_power_of_two_are_rounded_up() {
     let all = 2_f64.powi(64);
     near("neighbours", 1e10 * 43_745.0 / all);
     near("pairs", 1e10 * (1e10 - 1.0) / 2.0 * 43_745.0 / all);
-    near("byRuns", 42.0 * 1e10 / 2_f64.powi(48));
-    near("byShortRuns", 42.0 * 1e10 / 2_f64.powi(24));
-    near("byHashesOfRuns", 42.0 * 42.0 * 1e10 / 2_f64.powi(40));
+    near("byBands", 42.0 * 1e10 / 2_f64.powi(48));
+    near("byShortBands", 42.0 * 1e10 / 2_f64.powi(24));
+    near("byHashesOfBands", 42.0 * 42.0 * 1e10 / 2_f64.powi(40));
     near("bySentences", 64.0 * 1e10 / 2_f64.powi(32));
     let ball = |bits: f64| 1.0 + bits + bits * (bits - 1.0) / 2.0 * (1.0 + (bits - 2.0) / 3.0);
     let is_enough =
@@ -344,12 +344,12 @@ fn the_planned_memory_is_that_of_contents_in_memory() {
 /// Runs of unlike texts have the same key because they are equal, or because their hashes are: of
 /// these, some bits are taken, so that there are enough.
 #[test]
-fn chance_brings_as_many_equal_keys_of_runs_as_the_formulas_say() {
+fn chance_brings_as_many_equal_keys_of_bands_as_the_formulas_say() {
     const CONTENTS: u64 = 20_000;
     const QUERIES: u64 = 2_000;
     let found = |slots, is_wide, dropped: u32| {
-        let runs = |content| sketch(content, is_wide).bands(42, slots).collect::<Vec<u64>>();
-        let keys = |content| runs(content).into_iter().map(move |key| key >> dropped);
+        let bands = |content| sketch(content, is_wide).bands(42, slots).collect::<Vec<u64>>();
+        let keys = |content| bands(content).into_iter().map(move |key| key >> dropped);
         let mut contents: HashMap<u64, u32> = HashMap::new();
         for key in (0..CONTENTS).flat_map(keys) {
             *contents.entry(key).or_default() += 1;
@@ -359,11 +359,13 @@ fn chance_brings_as_many_equal_keys_of_runs_as_the_formulas_say() {
         f64::from(equal) / QUERIES as f64
     };
     // Two slots of a byte, one of two bytes, and 24 bits of hashes of three such slots.
-    let runs = chance_by_runs(CONTENTS, 42, 16);
+    let by_bands = chance_by_bands(CONTENTS, 42, 16);
     let hashes = chance_by_hashes(CONTENTS, 42, 24);
-    for (planned, right) in
-        [(runs, found(2, false, 0)), (runs, found(1, true, 0)), (hashes, found(3, true, 16))]
-    {
+    for (planned, right) in [
+        (by_bands, found(2, false, 0)),
+        (by_bands, found(1, true, 0)),
+        (hashes, found(3, true, 16)),
+    ] {
         assert!(off(planned, right) < 0.05, "{planned}, not {right}");
     }
 }

@@ -13,8 +13,8 @@ use crate::corpus::index::{IndexPlan, Sizes};
 use crate::neardup::Config;
 use crate::neardup::plan::{
     DOCUMENTS_MAX, ENTRY_BYTES, EQUALITY_BITS, FOUR_TABLES, K, LINEAR_SCAN, ROW_KEY_BYTES,
-    SENTENCE_BITS, SLOT_BITS, TEN_TABLES, TableScheme, ball, bits_needed, chance_by_hashes,
-    chance_by_runs, chance_neighbours, chance_pairs, machines,
+    SENTENCE_BITS, SLOT_BITS, TEN_TABLES, TableScheme, ball, bits_needed, chance_by_bands,
+    chance_by_hashes, chance_neighbours, chance_pairs, machines,
 };
 use crate::neardup::segment::PER_KEY_MAX;
 use crate::text::features::SENTENCES;
@@ -222,13 +222,13 @@ struct Chance {
     /// Bits of a fingerprint for less than one neighbour of a text, and for less than one pair.
     bits_for_one: u32,
     bits_for_all: u32,
-    runs: usize,
+    bands: usize,
     slots: usize,
-    run_bits: u32,
-    by_runs: f64,
-    /// By runs of slots of half the bits, as they are compared.
-    by_short_runs: f64,
-    by_hashes_of_runs: f64,
+    band_bits: u32,
+    by_bands: f64,
+    /// By bands of slots of half the bits, as they are compared.
+    by_short_bands: f64,
+    by_hashes_of_bands: f64,
     /// At most as many as sentences name.
     by_sentences: f64,
     named_by_sentences_max: usize,
@@ -236,8 +236,8 @@ struct Chance {
 
 impl Chance {
     fn of(documents: u64) -> Self {
-        let Config { bands: runs, band_rows: slots, .. } = Config::default();
-        let run_bits = slots as u32 * SLOT_BITS;
+        let Config { bands, band_rows: slots, .. } = Config::default();
+        let band_bits = slots as u32 * SLOT_BITS;
         let named_by_sentences_max = SENTENCES * PER_KEY_MAX;
         let by_sentences = chance_by_hashes(documents, SENTENCES, SENTENCE_BITS);
         Self {
@@ -247,12 +247,12 @@ impl Chance {
             pairs: chance_pairs(documents, BITS, K),
             bits_for_one: bits_needed(|bits| chance_neighbours(documents, bits, K)),
             bits_for_all: bits_needed(|bits| chance_pairs(documents, bits, K)),
-            runs,
+            bands,
             slots,
-            run_bits,
-            by_runs: chance_by_runs(documents, runs, run_bits),
-            by_short_runs: chance_by_runs(documents, runs, run_bits / 2),
-            by_hashes_of_runs: chance_by_hashes(documents, runs, EQUALITY_BITS),
+            band_bits,
+            by_bands: chance_by_bands(documents, bands, band_bits),
+            by_short_bands: chance_by_bands(documents, bands, band_bits / 2),
+            by_hashes_of_bands: chance_by_hashes(documents, bands, EQUALITY_BITS),
             by_sentences: by_sentences.min(named_by_sentences_max as f64),
             named_by_sentences_max,
         }

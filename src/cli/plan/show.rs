@@ -109,18 +109,18 @@ fn index(index: &PlannedIndex) {
 
 fn chance(chance: &Chance) {
     println!("\nunlike documents that a text finds by chance");
-    let Chance { k, runs, slots, run_bits, .. } = chance;
+    let Chance { k, bands, slots, band_bits, .. } = chance;
     let (one, all) = (few(chance.neighbours), few(chance.pairs));
     let near = format!("{one}, {} N / 2^64; {all} pairs in all", number(chance.ball));
     fact(&format!("fingerprints within {k} bits"), &near);
     let (one, all) = (chance.bits_for_one, chance.bits_for_all);
     let bits = format!("{one} for less than one, {all} for less than one pair in all");
     fact("bits of a fingerprint needed", &bits);
-    let (found, more) = (few(chance.by_runs), few(chance.by_hashes_of_runs));
+    let (found, more) = (few(chance.by_bands), few(chance.by_hashes_of_bands));
     let found =
-        format!("{found}, {runs} N / 2^{run_bits}; and {more} by hashes, {runs}^2 N / 2^40");
-    fact(&format!("one of {runs} runs of {slots} slots"), &found);
-    let short = format!("{}, {runs} N / 2^{}", few(chance.by_short_runs), run_bits / 2);
+        format!("{found}, {bands} N / 2^{band_bits}; and {more} by hashes, {bands}^2 N / 2^40");
+    fact(&format!("one of {bands} bands of {slots} slots"), &found);
+    let short = format!("{}, {bands} N / 2^{}", few(chance.by_short_bands), band_bits / 2);
     fact("if slots had single bytes", &short);
     let full = chance.by_sentences >= chance.named_by_sentences_max as f64;
     let full = if full { ": full, and later ones are missed" } else { "" };

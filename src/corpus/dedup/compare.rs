@@ -40,7 +40,7 @@ pub struct Comparison {
     pub title_distance: Option<u32>,
     /// Longest sentences that both have.
     pub shared_sentences: usize,
-    /// Runs of sketch slots that both have.
+    /// Bands of sketch slots that both have.
     pub shared_bands: usize,
     /// Shared shingles among those that either has, estimated from the sketches.
     pub similarity: f32,

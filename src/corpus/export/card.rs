@@ -205,7 +205,7 @@ fn judged(page: &mut String, unsettled: Unsettled, counts: &Tally) -> std::fmt::
     writeln!(
         page,
         "Two pages are one document if their normalised texts are equal, or if they share \
-        a key (fingerprints of title and text within some bits, long sentences, runs of a sketch) \
+        a key (fingerprints of title and text within some bits, long sentences, bands of a sketch) \
         and the comparison of their sketches confirms it. Of each document the most popular copy \
         is here. `reason` is the key by which a copy was found, `similarity` the estimated share \
         of text that it has in common with the copy that is here, `distance` the bits between the \

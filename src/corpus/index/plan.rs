@@ -160,7 +160,7 @@ struct KeyCounts {
     /// Fingerprints.
     fields: u64,
     sentences: u64,
-    runs: u64,
+    bands: u64,
 }
 
 impl KeyCounts {
@@ -168,12 +168,12 @@ impl KeyCounts {
         Self {
             fields: 1 + u64::from(config.titles),
             sentences: if config.sentences { SENTENCES as u64 } else { 0 },
-            runs: config.bands as u64,
+            bands: config.bands as u64,
         }
     }
 
     fn postings(self) -> u64 {
-        self.fields * u64::from(ROTATIONS) + TEXTS + self.sentences + self.runs
+        self.fields * u64::from(ROTATIONS) + TEXTS + self.sentences + self.bands
     }
 
     /// Returns the tables of a segment; none is there that has no postings.
@@ -184,7 +184,7 @@ impl KeyCounts {
             (TableContent::fingerprints(contents), rotations, rotations),
             (hashes(TEXTS, KEY_BITS), 1, TEXTS),
             (hashes(self.sentences, SENTENCE_BITS), 1, self.sentences),
-            (hashes(self.runs, EQUALITY_BITS), 1, self.runs),
+            (hashes(self.bands, EQUALITY_BITS), 1, self.bands),
         ];
         let table = |(content, tables, questions)| {
             Some(KeyTable { size: TableSize::of(content)?, tables, questions })
@@ -197,7 +197,7 @@ impl KeyCounts {
         let slots = |each: u64| (each * contents * 4 / 3 + 1).next_power_of_two() * SLOT_BYTES;
         let texts = 2 * contents * size_of::<Posting>() as u64;
         let near = texts + self.fields * (contents * PACKED_BYTES + DIRECTORIES_BYTES);
-        let asked = near + slots(self.sentences) + slots(self.runs) + contents * NUMBER_BYTES;
+        let asked = near + slots(self.sentences) + slots(self.bands) + contents * NUMBER_BYTES;
         let postings = (self.postings() * contents).next_power_of_two();
         IndexMemory {
             tail: asked + postings * size_of::<(u8, Posting)>() as u64,

@@ -63,16 +63,16 @@ pub use texts::StoredPlaceOfText;
 /// Time in which an article that was announced must be decided; others wait no longer for it.
 const SPAN: Duration = Duration::from_secs(5);
 
-/// Of the runs of a sketch by which one machine finds near-duplicates, one in so many is kept.
-const RUNS_LESS: usize = 2;
+/// Of the bands of a sketch by which one machine finds near-duplicates, one in so many is kept.
+const BANDS_LESS: usize = 2;
 
 /// The format of rows and keys.
 const FORMAT: &str = "2";
 
 /// The settings of the dedup stage, as they are used here.
 fn own_config(config: &Config) -> Config {
-    // Each run of a sketch costs a tenth of the memory of a document.
-    Config { bands: config.bands.div_ceil(RUNS_LESS), ..config.clone() }
+    // Each band of a sketch costs a tenth of the memory of a document.
+    Config { bands: config.bands.div_ceil(BANDS_LESS), ..config.clone() }
 }
 
 /// What stops the program at a corpus of many workers.

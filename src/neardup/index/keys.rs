@@ -1,9 +1,11 @@
-//! Equality keys: which contents share a sentence or a run of sketch slots.
+//! Equality keys: which contents share a sentence or a band of sketch slots.
 //!
 //! Open-addressed tables of 8-byte slots, a key of 40 bits and a content number of 24 bits each,
 //! so that a key with several contents is several slots of one probe run. About 12 bytes a key,
 //! growing by doubling. For each 2^24 - 1 contents there is
 //! a table.
+
+use super::simd::prefetch_line;
 
 /// Bits of a key.
 pub(crate) const BITS: u32 = 40;
@@ -30,6 +32,14 @@ impl KeyIndex {
             self.tables.resize_with(table + 1, Table::default);
         }
         self.tables[table].insert(key, content % CONTENTS)
+    }
+
+    /// Tells that a key is inserted or got soon. A table is larger than the caches of a processor,
+    /// so that each key is waited for, unless many are at the same time.
+    pub(crate) fn prefetch(&self, key: u64) {
+        for table in &self.tables {
+            prefetch_line(&raw const table.slots[table.home(key)]);
+        }
     }
 
     /// Calls `each` with every content of `key`.

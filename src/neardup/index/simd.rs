@@ -180,18 +180,22 @@ fn sweep_with(
 
 #[inline(always)]
 fn prefetch(rows: &[u16]) {
+    let lines = (rows.len() / 32 + 1).clamp(LINES_MIN, LINES_MAX);
+    (0..lines).for_each(|line| prefetch_line(rows.as_ptr().wrapping_add(32 * line)));
+}
+
+/// Has memory come nearer that is read soon: of many places that are asked for one behind the
+/// other, all are waited for at the same time.
+#[inline(always)]
+pub(super) fn prefetch_line<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let lines = (rows.len() / 32 + 1).clamp(LINES_MIN, LINES_MAX);
-        for line in 0..lines {
-            let place = rows.as_ptr().wrapping_add(32 * line);
-            // SAFETY: the instruction is part of every x86-64 processor, reads nothing, and takes
-            // any URL.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
-        }
+        // SAFETY: the instruction is part of every x86-64 processor, reads nothing, and takes any
+        // address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
-    let _ = rows;
+    let _ = place;
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use super::{KeyKind, KeyMaker, KeySearch};
 use crate::neardup::Field;
 
-/// It tells more than a sentence or a run of the sketch.
+/// It tells more than a sentence or a band of the sketch.
 pub(super) const KIND: KeyKind = KeyKind {
     word: "near_content",
     english: "similar text",

@@ -86,7 +86,7 @@ keys! {
     Near = content::KIND;
     /// They share one of their longest sentences, and the texts confirm it.
     Sentence = sentence::KIND;
-    /// They share runs of their sketches, and the texts confirm it.
+    /// They share bands of their sketches, and the texts confirm it.
     Shingles = shingles::KIND;
     /// Its document was merged into this one.
     Merged = not_searched("merged", "merged", "合并");

@@ -1,4 +1,4 @@
-//! Texts that share runs of the slots of their sketches.
+//! Texts that share bands of the slots of their sketches.
 
 use super::{KeyKind, KeyMaker, KeySearch};
 

@@ -1,6 +1,6 @@
 //! One-permutation MinHash of shingles: 256 slots of a byte that tell how alike two texts are, and
-//! second bytes of half of them, so that texts which share runs of slots can be found by these: of
-//! runs of single bytes, those of a billion texts have thousands in common by chance.
+//! second bytes of half of them, so that texts which share bands of slots can be found by these: of
+//! bands of single bytes, those of a billion texts have thousands in common by chance.
 //!
 //! Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, Li, "Densifying
 //! One Permutation Hashing via Rotation", ICML 2014; Li, König, "b-Bit Minwise Hashing", WWW 2010.
@@ -10,6 +10,25 @@ pub const SLOTS: usize = 256;
 
 /// Slots, the first ones, of which a second byte is kept.
 pub const WIDE_SLOTS: usize = SLOTS / 2;
+
+/// Orders of the wide slots, one after the other cut into bands.
+const ORDERS: [[u8; WIDE_SLOTS]; 3] = [order(1), order(2), order(3)];
+
+/// Shuffles the numbers of the wide slots.
+///
+/// Source: Fisher and Yates, "Statistical tables for biological, agricultural and medical
+/// research", 1938, example 12.
+const fn order(number: u64) -> [u8; WIDE_SLOTS] {
+    let mut order = [0; WIDE_SLOTS];
+    let mut at = 0;
+    while at < WIDE_SLOTS {
+        let other = (mix(number << 32 | at as u64) % (at as u64 + 1)) as usize;
+        order[at] = order[other];
+        order[other] = at as u8;
+        at += 1;
+    }
+    order
+}
 
 /// Slots of which a byte can tell how many are equal, so that many are compared by one instruction.
 const COUNTED: usize = 128;
@@ -68,17 +87,15 @@ impl Sketch {
         unmark(&self.slots, &other.slots, marked);
     }
 
-    /// Returns the keys, of 40 bits, of the first `bands` runs of `rows` slots. Two texts of
-    /// similarity `s` share one of them with probability `1 - (1 - s^rows)^bands`. At most
-    /// [`SLOTS`]` / rows` bands.
+    /// Returns the keys, of 40 bits, of `bands` bands of `rows` slots each. Two texts of similarity
+    /// `s` share one of them with probability `1 - (1 - s^rows)^bands`, less where slots are in
+    /// several bands. At most [`SLOTS`]` / rows` bands.
     ///
     /// Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4.
     pub fn bands(&self, bands: usize, rows: usize) -> impl Iterator<Item = u64> {
-        let rows = rows.max(1);
-        (0..bands.min(SLOTS / rows)).map(move |band| {
-            let slots = band * rows..(band + 1) * rows;
-            let all = slots.fold(band as u64 + 1, |all, at| mix(all << 16 | self.wide_slot(at)));
-            all >> 24
+        (1..).zip(band_slots(bands, rows)).map(|(band, slots)| {
+            let slots = slots.iter().map(|slot| usize::from(*slot));
+            slots.fold(band, |all, at| mix(all << 16 | self.wide_slot(at))) >> 24
         })
     }
 
@@ -87,6 +104,16 @@ impl Sketch {
         let second = self.seconds.as_ref().and_then(|seconds| seconds.get(at));
         u64::from(second.copied().unwrap_or(0)) << 8 | u64::from(self.slots[at])
     }
+}
+
+/// Returns the slots of bands, all of which have two bytes.
+///
+/// Those of a band lie far from each other: side by side they are often filled from one shingle, so
+/// that a band would be no more than that shingle, which very many texts have.
+pub(crate) fn band_slots(bands: usize, rows: usize) -> impl Iterator<Item = &'static [u8]> {
+    let rows = rows.clamp(1, WIDE_SLOTS);
+    let all = ORDERS.iter().flat_map(move |order| order.chunks_exact(rows));
+    all.take(bands.min(SLOTS / rows))
 }
 
 /// Counts slots that are equal, of 256 in some nanoseconds.
@@ -168,7 +195,7 @@ fn densify<const N: usize>(least: &[u64; N]) -> [u16; N] {
 ///
 /// Source: the finaliser of `MurmurHash3` by Austin Appleby (public domain).
 #[must_use]
-pub fn mix(mut bits: u64) -> u64 {
+pub const fn mix(mut bits: u64) -> u64 {
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     bits ^= bits >> 33;
@@ -265,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_equal_by_chance_are_told_apart_by_second_bytes() {
-        // 500 sets, of which 125,000 pairs have 42 runs each: of three single bytes, a third of a
-        // run is equal by chance; of runs of two, 80.
+    fn bands_that_are_equal_by_chance_are_told_apart_by_second_bytes() {
+        // 500 sets, of which 125,000 pairs have 42 bands each: of three single bytes, a third of a
+        // band is equal by chance; of bands of two, 80.
         let shared = |bare: bool| {
             let keys = (0..500u64).map(|n| {
                 let mut sketch = Sketch::of(n * 10_000..n * 10_000 + 500);
@@ -284,12 +311,49 @@ mod tests {
         };
         assert!(shared(true) > 40, "{} by single bytes", shared(true));
         assert!(shared(false) < 3, "{} by both", shared(false));
-        // Slots beyond those of two bytes have one, as all have that were stored without.
+        // Each slot of a band has both, but for texts that were stored without.
         let one = Sketch::of(1..500);
         let (wide, bare) = (one.clone(), Sketch { seconds: None, ..one });
-        let equal = wide.bands(85, 3).zip(bare.bands(85, 3)).map(|(one, other)| one == other);
-        let equal: Vec<bool> = equal.collect();
-        assert!(equal[..43].iter().all(|equal| !equal) && equal[43..].iter().all(|equal| *equal));
+        assert!(wide.bands(85, 3).zip(bare.bands(85, 3)).all(|(one, other)| one != other));
+    }
+
+    #[test]
+    fn a_shingle_that_short_texts_have_in_common_is_no_band() {
+        // Pairs of 50 shingles each, of which some are the same.
+        let share_a_band = |same: u64| {
+            let is_shared = |n: &u64| {
+                let of = |first: u64| {
+                    let own = n * 10_000 + first..n * 10_000 + first + 50 - same;
+                    Sketch::of((1..=same).map(|one| n * 10_000 + 9_000 + one).chain(own))
+                };
+                let (one, other) = (of(0), of(5_000));
+                one.bands(42, 3).zip(other.bands(42, 3)).any(|(one, other)| one == other)
+            };
+            (0..1_000u64).filter(is_shared).count()
+        };
+        let found = [1, 2, 25, 34].map(share_a_band);
+        // As many as chance has it, and nearly all of a similarity of a third and of a half.
+        assert!(found[0] <= 1 && found[1] <= 5, "{found:?}");
+        assert!(found[2] >= 680 && found[3] >= 950, "{found:?}");
+    }
+
+    #[test]
+    fn each_slot_is_in_one_band_of_an_order_and_any_number_of_bands_has_as_many_slots() {
+        let mut slots: Vec<u8> = band_slots(42, 3).flatten().copied().collect();
+        slots.sort_unstable();
+        slots.dedup();
+        assert_eq!(slots.len(), 126);
+        for rows in [1, 2, 3, 4, 5, 60, 100, 128] {
+            let most = SLOTS / rows;
+            for bands in [0, 1, most / 2, most, most + 9] {
+                let all: Vec<&[u8]> = band_slots(bands, rows).collect();
+                assert_eq!(all.len(), bands.min(most), "{bands} bands of {rows}");
+                let is_whole = |slots: &&[u8]| {
+                    slots.len() == rows && slots.iter().all(|slot| usize::from(*slot) < WIDE_SLOTS)
+                };
+                assert!(all.iter().all(is_whole));
+            }
+        }
     }
 
     #[test]
