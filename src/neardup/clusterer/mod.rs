@@ -13,6 +13,7 @@ use super::{
 };
 use crate::text::features::ArticleKeys;
 use known::{KnownTrees, mates};
+use second::Changed;
 
 /// Judges documents one after the other.
 pub(crate) struct Clusterer<S> {
@@ -22,6 +23,8 @@ pub(crate) struct Clusterer<S> {
     classes: Option<Classes>,
     /// Contents that hang on their trees by less than certain matches.
     unsure: Vec<u32>,
+    /// Trees that have changed during a pass of the second look, and during the one before.
+    changed: Changed,
     documents: u32,
     contents: u32,
     trees: u32,
@@ -32,7 +35,8 @@ impl<S: Storage> Clusterer<S> {
     pub(crate) fn new(storage: S, config: Config) -> Result<Self, Error> {
         let classes = Classes::of(&config)?;
         let (documents, contents, trees) = (0, 0, 0);
-        Ok(Self { storage, config, classes, unsure: Vec::new(), documents, contents, trees })
+        let (unsure, changed) = (Vec::new(), Changed::default());
+        Ok(Self { storage, config, classes, unsure, changed, documents, contents, trees })
     }
 
     /// Judges a document and remembers it. At most `u32::MAX - 1` documents.

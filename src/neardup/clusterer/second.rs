@@ -1,12 +1,37 @@
 //! The second look: matches that were less than certain, now that more documents are known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::super::second_look::{LOOKS_MAX, loose_leaves};
 use super::super::storage::{Storage, TextPlace};
 use super::super::{Candidate, Judgement, Question};
 use super::Clusterer;
 use crate::text::sketch::Sketch;
+
+/// Trees that change while texts are looked at again.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    /// Those of this pass; none are noted before the first.
+    now: Option<HashSet<u32>>,
+    before: HashSet<u32>,
+}
+
+impl Changed {
+    /// Notes a tree.
+    pub(super) fn note(&mut self, tree: u32) {
+        if let Some(now) = &mut self.now {
+            now.insert(tree);
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        self.before = self.now.replace(HashSet::new()).unwrap_or_default();
+    }
+
+    fn has(&self, tree: u32) -> bool {
+        self.before.contains(&tree) || self.now.as_ref().is_some_and(|now| now.contains(&tree))
+    }
+}
 
 impl<S: Storage> Clusterer<S> {
     /// Looks again at every match that was less than certain. Returns how many texts moved to
@@ -21,14 +46,17 @@ impl<S: Storage> Clusterer<S> {
                 break;
             }
         }
+        self.changed = Changed::default();
         debug_assert_eq!(self.counted()?, self.documents, "each document is in one cluster");
         Ok(all)
     }
 
     /// `apart`: trees on which leaves are loose are taken apart. Once is enough: their leaves may
-    /// form another one, which again would be.
+    /// form another one, which again would be. From then on, texts are looked at again whose trees,
+    /// or those of texts that share a key with them, have changed: all others stay where they are.
     fn look_again(&mut self, apart: bool) -> Result<usize, S::Error> {
         let mut moved = 0;
+        self.changed.begin_pass();
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure)? } else { vec![false; unsure.len()] };
         let mut unite = Vec::new();
@@ -38,6 +66,14 @@ impl<S: Storage> Clusterer<S> {
             let found = self.storage.candidates_of(contents)?;
             for ((content, loose), found) in contents.iter().zip(loose).zip(found) {
                 let tree = self.storage.place(*content)?.tree;
+                if !apart && !self.is_changed(tree, &found)? {
+                    self.unsure.push(*content);
+                    continue;
+                }
+                if *loose {
+                    // The next time it is asked in another way.
+                    self.changed.note(tree);
+                }
                 let wary = loose.then_some(u64::from(tree));
                 let (changed, also) = self.look_at(*content, None, wary, Some(found))?;
                 moved += usize::from(changed);
@@ -51,6 +87,18 @@ impl<S: Storage> Clusterer<S> {
             self.unite(self.storage.place(content)?.tree, &also)?;
         }
         Ok(moved)
+    }
+
+    fn is_changed(&self, tree: u32, found: &[Candidate]) -> Result<bool, S::Error> {
+        if self.changed.has(tree) {
+            return Ok(true);
+        }
+        for candidate in found {
+            if self.changed.has(self.storage.place(candidate.content as u32)?.tree) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Looks for another place for a text. Returns whether it has moved, and further trees that

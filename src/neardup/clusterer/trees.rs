@@ -22,8 +22,13 @@ impl<S: Storage> Clusterer<S> {
         let tree = self.trees;
         self.trees += 1;
         let cluster = Cluster { first, canonical: first, copies: 0 };
-        self.storage.put_tree(tree, JudgedTree { cluster, popularity: 0, root, best: root })?;
+        self.put_tree(tree, JudgedTree { cluster, popularity: 0, root, best: root })?;
         Ok(TextPlace { tree, first, key: Key::First, distance: 0, similarity: 1.0 })
+    }
+
+    fn put_tree(&mut self, tree: u32, row: JudgedTree) -> Result<(), S::Error> {
+        self.changed.note(tree);
+        self.storage.put_tree(tree, row)
     }
 
     /// Adds a document to a tree. Returns whether it is the canonical one from here on, and was not
@@ -42,7 +47,7 @@ impl<S: Storage> Clusterer<S> {
         if copies == 1 {
             row.cluster = Cluster { first: document, canonical: document, copies };
             (row.popularity, row.best) = (page.popularity, page.content);
-            self.storage.put_tree(tree, row)?;
+            self.put_tree(tree, row)?;
             return Ok(false);
         }
         let (earlier, later) = (document.min(first), document.max(first));
@@ -54,7 +59,7 @@ impl<S: Storage> Clusterer<S> {
             row.cluster.canonical = document;
             (row.popularity, row.best) = (page.popularity, page.content);
         }
-        self.storage.put_tree(tree, row)?;
+        self.put_tree(tree, row)?;
         if copies == 2 {
             let other = if document == earlier { later } else { earlier };
             let site = self.storage.page(other)?.standing.site;
@@ -81,7 +86,7 @@ impl<S: Storage> Clusterer<S> {
         let mut documents = self.numbers(tree, usize::MAX)?;
         documents.sort_unstable();
         row.cluster.copies = 0;
-        self.storage.put_tree(tree, row)?;
+        self.put_tree(tree, row)?;
         self.storage.clear_list(others(tree))?;
         for document in &documents {
             let site = self.storage.page(*document)?.standing.site;
