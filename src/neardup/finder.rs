@@ -155,11 +155,6 @@ impl Finder {
         self.removed.insert(content);
     }
 
-    /// Returns how many contents were removed.
-    pub(crate) fn forgotten(&self) -> usize {
-        self.removed.len()
-    }
-
     /// Tells whether a content was removed.
     pub(crate) fn has_forgotten(&self, content: u64) -> bool {
         self.removed.contains(&content)

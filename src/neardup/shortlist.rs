@@ -14,8 +14,6 @@ use super::{Candidate, Key};
 /// is its turn. Of hundreds that share keys by chance these are few.
 #[derive(Debug)]
 pub struct Shortlist {
-    /// The last content until then; those that come have greater numbers.
-    last: Option<u64>,
     /// Distances and contents that were found by each fingerprint, in the order in which an
     /// article asks.
     near: Vec<Box<[(u32, u64)]>>,
@@ -28,19 +26,19 @@ pub struct Shortlist {
 }
 
 impl Shortlist {
-    /// Looks an article up in the postings of all contents, of which the last has a number.
-    /// `finder` says what is asked, and `resembles` whether a content that was found by chance keys
-    /// has more in common with the article.
+    /// Looks an article up in the postings of all contents. `finder` says what is asked, and
+    /// `resembles` whether a content that was found by chance keys has more in common with it.
     pub fn of<P: Postings<Error = Infallible>, E>(
         finder: &Finder,
-        last: Option<u64>,
         keys: &ArticleKeys,
         postings: &P,
         mut resembles: impl FnMut(u64) -> Result<bool, E>,
     ) -> Result<Self, E> {
         let (mut near, mut held) = (Vec::new(), Vec::new());
         let (mut hits, mut found) = (Vec::new(), Vec::new());
-        for (key, asked) in finder.asked(keys) {
+        let all = finder.asked(keys);
+        postings.prefetch(&all);
+        for (key, asked) in all {
             match asked {
                 Asked::Near(asked) => {
                     let mut each = |distance, content| found.push((distance, content));
@@ -71,44 +69,34 @@ impl Shortlist {
             by_hashes.push(candidate);
         }
         chance.sort_unstable();
-        Ok(Self {
-            last,
-            near,
-            held: held.into(),
-            by_hashes: by_hashes.into(),
-            chance: chance.into(),
-        })
+        Ok(Self { near, held: held.into(), by_hashes: by_hashes.into(), chance: chance.into() })
     }
 
     /// Returns the candidates among all contents, those for which most speaks first, then older
-    /// ones, without those that the judge does not read. `newest` has all that came in between, and
-    /// others, perhaps.
-    #[must_use]
-    pub fn candidates(&self, newest: &Finder, keys: &ArticleKeys) -> Vec<Candidate> {
+    /// ones, without those that the judge does not read. `newest` has those that came in between.
+    pub fn candidates<P: Postings<Error = Infallible>>(
+        &self,
+        finder: &Finder,
+        newest: &P,
+        keys: &ArticleKeys,
+    ) -> Vec<Candidate> {
         let (mut near, mut held) = (self.near.iter(), self.held.iter());
         let (mut hits, mut found) = (Vec::<(u64, Key)>::new(), Vec::<(u32, u64)>::new());
-        let is_new = |content: u64| Some(content) > self.last;
-        for (key, asked) in newest.asked(keys) {
+        let all = finder.asked(keys);
+        newest.prefetch(&all);
+        for (key, asked) in all {
             let mut room = PER_KEY_MAX;
             match asked {
                 Asked::Near(asked) => {
                     found.extend(near.next().into_iter().flat_map(|found| found.iter().copied()));
-                    let mut each = |distance, content| {
-                        if is_new(content) {
-                            found.push((distance, content));
-                        }
-                    };
+                    let mut each = |distance, content| found.push((distance, content));
                     let Ok(()) = newest.near(asked, &mut each);
                 }
                 Asked::Equal(hash) => {
                     // A key has its oldest contents.
                     room -= held.next().map_or(0, |held| usize::from(*held));
                     if room > 0 {
-                        let mut each = |content| {
-                            if is_new(content) {
-                                found.push((0, content));
-                            }
-                        };
+                        let mut each = |content| found.push((0, content));
                         let Ok(()) = newest.equal(key, hash, &mut each);
                     }
                 }
@@ -124,7 +112,7 @@ impl Shortlist {
             }
         }
         all.sort_unstable_by_key(|candidate| (Reverse(candidate.votes), candidate.content));
-        all.retain(|candidate| !newest.has_forgotten(candidate.content));
+        all.retain(|candidate| !finder.has_forgotten(candidate.content));
         all
     }
 
@@ -196,28 +184,21 @@ mod tests {
             newer in prop::collection::vec(made(), 0..200),
             asked in made(),
             one_in in 2u64..40,
-            twice in 0u64..90,
             removed in 0u64..900,
         ) {
             let finder = || Finder::new(&Config::default()).unwrap();
             let (mut kept, mut newest) = (finder(), finder());
             let (asked, first) = (keys(asked), before.len() as u64);
-            for (content, made) in (0..).zip(before) {
-                kept.insert(content, &keys(made));
-                if first - content < twice {
-                    newest.insert(content, &keys(made));
-                }
-            }
+            (0..).zip(before).for_each(|(content, made)| kept.insert(content, &keys(made)));
             let resembles = |content: u64| content.is_multiple_of(one_in);
             let of = |content| Ok::<_, Infallible>(resembles(content));
-            let last = first.checked_sub(1);
-            let Ok(list) = Shortlist::of(&newest, last, &asked, &kept, of);
+            let Ok(list) = Shortlist::of(&newest, &asked, &kept, of);
             (first..).zip(newer).for_each(|(content, made)| newest.insert(content, &keys(made)));
             if removed > first {
                 newest.forget(removed);
             }
             let Ok(all) = newest.candidates_with(&asked, &kept);
-            let some = list.candidates(&newest, &asked);
+            let some = list.candidates(&newest, &newest, &asked);
             prop_assert!(some.len() <= all.len());
             prop_assert!(list.chance().iter().all(|content| !resembles(*content)));
             let chance = |content| list.chance().binary_search(&content).is_ok();
@@ -246,15 +227,15 @@ mod tests {
             kept.insert(content, &keys((parts, 1 + content as u32, bits, 64)));
         }
         let of = |_| Ok::<_, Infallible>(false);
-        let Ok(list) = Shortlist::of(&newest, Some(299), &asked, &kept, of);
-        let candidates = list.candidates(&newest, &asked);
+        let Ok(list) = Shortlist::of(&newest, &asked, &kept, of);
+        let candidates = list.candidates(&newest, &newest, &asked);
         assert!(candidates.iter().filter(|one| !near(one.content)).count() <= CHANCE_MAX);
         assert!(candidates.iter().all(|one| one.weak != near(one.content)));
         // Nearer ones have the place of all those.
         for content in 300..300 + PER_KEY_MAX as u64 {
             newest.insert(content, &keys(([3; 6], 1 + content as u32, [0, 1], 64)));
         }
-        let candidates = list.candidates(&newest, &asked);
+        let candidates = list.candidates(&newest, &newest, &asked);
         let strong: Vec<u64> =
             candidates.iter().filter(|one| !one.weak).map(|one| one.content).collect();
         assert_eq!(strong, (300..364).collect::<Vec<u64>>());

@@ -85,6 +85,10 @@ struct Indexed {
     index: Index,
     live: BTreeMap<u64, ArticleKeys>,
     next: u64,
+    /// Nothing was in it when it was opened.
+    is_new: bool,
+    /// Articles that were looked up in the last batch.
+    ahead: Option<(Vec<LookedAhead>, Vec<ArticleKeys>)>,
 }
 
 impl Indexed {
@@ -96,7 +100,15 @@ impl Indexed {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open_or_create(folder.path(), cache_bytes).unwrap();
         let index = Index::open_with(&store, &Config::default(), sizes).unwrap();
-        Self { _folder: folder, store, index, live: BTreeMap::new(), next: 1 }
+        Self {
+            _folder: folder,
+            store,
+            index,
+            live: BTreeMap::new(),
+            next: 1,
+            is_new: true,
+            ahead: None,
+        }
     }
 
     /// One batch: contents that come and contents that go. Returns what is there after it.
@@ -108,7 +120,11 @@ impl Indexed {
             (next..next + come + 9).chain([3, 77, 150]).map(keys).collect();
         let asked: Vec<&ArticleKeys> = coming.iter().collect();
         let resembles = |_: &ArticleKeys, content| Ok(resembles(content));
-        let ahead = self.index.look_ahead(&self.store, &asked, 3, resembles).unwrap();
+        // Those that were looked up before the last commit are looked for behind it.
+        if let Some((ahead, coming)) = self.ahead.take() {
+            self.check_ahead(&batch, &ahead, &coming);
+        }
+        let ahead = self.index.older().look_up(&self.store, &asked, 3, resembles).unwrap();
         for _ in 0..come {
             let keys = keys(next);
             batch.put(CONTENTS, next, &row(&keys)).unwrap();
@@ -125,17 +141,33 @@ impl Indexed {
             }
         }
         let is_true = live.len() == self.live.len() + come as usize;
-        assert_eq!(self.index.candidates_after(&ahead[0], &coming[0]).is_some(), is_true);
+        assert_eq!(
+            self.index.candidates_after(&ahead[0], &coming[0]).is_some(),
+            is_true && self.is_new
+        );
         self.index.merge_some(&mut batch).unwrap();
         if commit {
             batch.commit().unwrap();
             self.index.committed();
             (self.live, self.next) = (live, next);
+            // Some that are found may have gone, sooner or later.
+            let nothing_went = self.live.len() as u64 + 1 == self.next;
+            self.ahead = (nothing_went && self.is_new).then_some((ahead, coming));
         }
     }
 
     fn reopen(&mut self, sizes: Sizes) {
+        self.ahead = None;
+        self.is_new = self.live.is_empty();
         self.index = Index::open_with(&self.store, &Config::default(), sizes).unwrap();
+    }
+
+    fn flush(&mut self) {
+        let mut batch = self.store.begin().unwrap();
+        self.index.flush(&mut batch).unwrap();
+        batch.commit().unwrap();
+        self.index.committed();
+        self.ahead = None;
     }
 
     /// Compares what was found before contents came, and among those, with what is found now.
@@ -144,10 +176,14 @@ impl Indexed {
         for (at, (ahead, asked)) in ahead.iter().zip(asked).enumerate() {
             let now = read(self.index.candidates(batch, asked).unwrap());
             let after = self.index.candidates_after(ahead, asked).map(read);
-            assert_eq!(after, Some(now), "{at}");
+            assert_eq!(after, self.is_new.then_some(now), "{at}");
             let hash = asked.text.hash;
             let now = self.index.equal_texts(batch, hash).unwrap();
-            assert_eq!(self.index.equal_texts_after(ahead, hash), Some(now), "{at}");
+            assert_eq!(
+                self.index.equal_texts_after(ahead, hash),
+                self.is_new.then_some(now),
+                "{at}"
+            );
             let other = keys(9_000 + at as u64);
             assert_eq!(self.index.candidates_after(ahead, &other), None);
             assert_eq!(self.index.equal_texts_after(ahead, other.text.hash), None);
@@ -211,12 +247,7 @@ proptest! {
             match then {
                 // A writer that failed: the index is read again.
                 0 | 1 => indexed.reopen(SMALL),
-                2 => {
-                    let mut batch = indexed.store.begin().unwrap();
-                    indexed.index.flush(&mut batch).unwrap();
-                    batch.commit().unwrap();
-                    indexed.index.committed();
-                }
+                2 => indexed.flush(),
                 _ => {}
             }
             indexed.check();
@@ -254,6 +285,23 @@ fn what_went_leaves_nothing_behind_when_all_is_merged() {
         all.contents.len().max(all.texts.len())
     };
     assert!(of_index(&indexed) < 200, "{} of 67 contents", of_index(&indexed));
+}
+
+#[test]
+fn what_was_looked_up_before_a_commit_is_true_behind_it_until_newer_contents_are_in_the_store() {
+    let mut indexed = Indexed::new(SMALL);
+    for come in [0, 1, 9, 40, 40, 40, 3, 40, 0, 40, 7, 7, 7, 90, 90, 200, 1, 1] {
+        // Compares what was looked up before the one before.
+        indexed.write(come, &[], true);
+        assert!(indexed.ahead.is_some());
+    }
+    indexed.write(90, &[], true);
+    let (ahead, coming) = indexed.ahead.take().unwrap();
+    indexed.flush();
+    for (ahead, asked) in ahead.iter().zip(&coming) {
+        assert_eq!(indexed.index.candidates_after(ahead, asked), None);
+        assert_eq!(indexed.index.equal_texts_after(ahead, asked.text.hash), None);
+    }
 }
 
 #[test]

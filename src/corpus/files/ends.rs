@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::base::positions::read_exact_at;
 use crate::neardup::{Candidate, SKETCH_END, ends_resemble, sift, sketch_end};
@@ -15,8 +16,12 @@ const NEWEST_BYTES: usize = 1 << 20;
 
 /// The ends of the sketches of texts, which have numbers from 0.
 #[derive(Debug)]
-pub(super) struct SketchEnds {
-    file: File,
+pub(super) struct SketchEnds(EndsUntil);
+
+/// Those of all texts that were there at some time.
+#[derive(Debug, Clone)]
+pub(super) struct EndsUntil {
+    file: Arc<File>,
     path: PathBuf,
     /// Texts in the file.
     written: u64,
@@ -31,21 +36,38 @@ impl SketchEnds {
         let mut options = File::options();
         let file = options.read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.map_err(|source| store::Error::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, written: 0, newest: Vec::new() })
+        Ok(Self(EndsUntil { file: Arc::new(file), path, written: 0, newest: Vec::new() }))
     }
 
     /// Adds the sketch of the next text.
     pub(super) fn push(&mut self, sketch: &Sketch) -> Result<(), store::Error> {
-        self.newest.extend_from_slice(sketch_end(sketch));
-        if self.newest.len() < NEWEST_BYTES {
-            return Ok(());
+        let all = &mut self.0;
+        all.newest.extend_from_slice(sketch_end(sketch));
+        if all.newest.len() >= NEWEST_BYTES {
+            (&*all.file).write_all(&all.newest).map_err(|error| all.failed(error))?;
+            all.written += (all.newest.len() / SKETCH_END) as u64;
+            all.newest.clear();
         }
-        self.file.write_all(&self.newest).map_err(|error| self.failed(error))?;
-        self.written += (self.newest.len() / SKETCH_END) as u64;
-        self.newest.clear();
         Ok(())
     }
 
+    /// Returns those of all texts that are there now, to be read while others come.
+    pub(super) fn until_now(&self) -> EndsUntil {
+        self.0.clone()
+    }
+
+    /// See [`EndsUntil::sifted`].
+    pub(super) fn sifted(
+        &self,
+        candidates: Vec<Candidate>,
+        sketch: &Sketch,
+        known: &[u64],
+    ) -> Result<Vec<Candidate>, store::Error> {
+        self.0.sifted(candidates, sketch, known)
+    }
+}
+
+impl EndsUntil {
     /// Tells whether a text has more in common with a sketch than chance has it.
     pub(super) fn resembles(&self, content: u64, sketch: &Sketch) -> Result<bool, store::Error> {
         let mut read = [0; SKETCH_END];
@@ -97,10 +119,12 @@ mod tests {
         let mut ends = SketchEnds::create(folder.path()).unwrap();
         let count = 2 * (NEWEST_BYTES / SKETCH_END) as u64 + 10;
         (0..count).for_each(|number| ends.push(&sketch(number)).unwrap());
-        assert_eq!(ends.newest.len(), 10 * SKETCH_END);
+        let until = ends.until_now();
+        (0..NEWEST_BYTES as u64).for_each(|number| ends.push(&sketch(number)).unwrap());
+        assert_eq!(until.newest.len(), 10 * SKETCH_END);
         for number in [0, 1, count / 2, count - 11, count - 10, count - 1] {
-            assert!(ends.resembles(number, &sketch(number)).unwrap());
-            assert!(!ends.resembles(number, &sketch(number + 1)).unwrap());
+            assert!(until.resembles(number, &sketch(number)).unwrap());
+            assert!(!until.resembles(number, &sketch(number + 1)).unwrap());
         }
         let candidate = |content, weak| {
             let key = Key::Near;

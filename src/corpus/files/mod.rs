@@ -14,6 +14,7 @@ mod ends;
 pub(crate) mod input;
 mod journal;
 mod kept;
+mod looker;
 pub(crate) mod pipeline;
 pub(crate) mod prepare;
 mod rows;

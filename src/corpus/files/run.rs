@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Instant;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -17,6 +19,7 @@ use super::input::{
     CHUNK_BYTES, Chunk, Columns, DocumentReader, Fault, InputOptions, Kind, Source, Sources,
 };
 use super::journal::{FingerprintedLine, JOURNAL, Journal, Step};
+use super::looker::{FoundAhead, Looker};
 use super::pipeline::{Shares, ordered, threads};
 use super::prepare::{Fate, FilteredLine, Passed, Prepared, RejectedLine, count, prepare};
 use super::spool::{Spool, SpoolReader, named};
@@ -38,7 +41,7 @@ const MADE: &str = "documents.zst";
 const WORK: &str = "work";
 
 /// Of the memory of a run, one part of so many is that of chunks that wait to be judged.
-const MADE_PART: usize = 32;
+const MADE_PART: usize = 12;
 
 /// What such a chunk takes about.
 const MADE_BYTES: usize = 2 * CHUNK_BYTES;
@@ -283,6 +286,14 @@ fn fingerprint(
     }
 }
 
+/// Documents that were read and fingerprinted.
+type Chunked = Prepared<FingerprintedLine>;
+
+/// Returns the keys of all documents of some chunks.
+fn keys_of(chunks: &[Chunked]) -> Vec<&ArticleKeys> {
+    chunks.iter().flat_map(Prepared::documents).map(|read| &read.keys).collect()
+}
+
 /// Documents are judged in the order of the input.
 impl<'s> FirstPass<'s> {
     fn begin(
@@ -327,32 +338,62 @@ impl<'s> FirstPass<'s> {
         steps: &mut dyn Iterator<Item = Step>,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<(), Error> {
-        loop {
-            let together = self.clusterer.storage().together();
-            let most = Most::of(together, self.memory);
-            let some = gather(steps, most, |step| self.journal.push(step));
-            if some.is_empty() {
-                return Ok(());
-            }
-            self.take(some)?;
+        let (mut some, mut found) = (self.gather(steps), None);
+        while !some.is_empty() {
+            let next = self.gather(steps);
+            self.take_found(&some, found)?;
+            found = self.take_and_look_up(some, &next)?;
+            some = next;
             progress(&Progress {
                 documents: self.report.documents,
                 duplicates: self.duplicates,
                 position: self.sources.position(),
             });
         }
+        Ok(())
     }
 
-    fn take(&mut self, chunks: Vec<Prepared<FingerprintedLine>>) -> Result<(), Error> {
-        if self.clusterer.looks_up() {
-            let documents = chunks.iter().flat_map(Prepared::documents);
-            let coming: Vec<&ArticleKeys> = documents.map(|read| &read.keys).collect();
-            self.clusterer.storage_mut().look_ahead(&coming)?;
+    /// Takes the next chunks, whose documents are looked up together.
+    fn gather(&mut self, steps: &mut dyn Iterator<Item = Step>) -> Vec<Chunked> {
+        let together = self.clusterer.storage().together();
+        let most = Most::of(together, self.memory);
+        gather(steps, most, |step| self.journal.push(step))
+    }
+
+    /// Takes what was found for the documents of the next chunks; looks them up if they came before
+    /// that was worth a thread.
+    fn take_found(&mut self, next: &[Chunked], mut found: Option<FoundAhead>) -> Result<(), Error> {
+        if found.is_none() {
+            found = self.looker()?.map(|looker| looker.look_up(&keys_of(next))).transpose()?;
         }
-        chunks.into_iter().try_for_each(|chunk| self.take_chunk(chunk))
+        if let Some(found) = found {
+            self.clusterer.storage_mut().take_found(found);
+        }
+        Ok(())
     }
 
-    fn take_chunk(&mut self, chunk: Prepared<FingerprintedLine>) -> Result<(), Error> {
+    fn looker(&mut self) -> Result<Option<Looker>, Error> {
+        if self.clusterer.looks_up() { self.clusterer.storage_mut().looker() } else { Ok(None) }
+    }
+
+    /// Judges the documents of some chunks, and looks up those of the next meanwhile.
+    fn take_and_look_up(
+        &mut self,
+        some: Vec<Chunked>,
+        next: &[Chunked],
+    ) -> Result<Option<FoundAhead>, Error> {
+        let looker = if next.is_empty() { None } else { self.looker()? };
+        thread::scope(|scope| {
+            let looks = looker.map(|looker| scope.spawn(move || looker.look_up(&keys_of(next))));
+            let taken = some.into_iter().try_for_each(|chunk| self.take_chunk(chunk));
+            let found =
+                looks.map(|looks| looks.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            taken?;
+            Ok(found.transpose()?)
+        })
+    }
+
+    fn take_chunk(&mut self, chunk: Chunked) -> Result<(), Error> {
         if !chunk.fates.is_empty() && chunk.first <= self.records[chunk.source] {
             return Err(Error::Changed(self.sources.all()[chunk.source].name.clone().into()));
         }

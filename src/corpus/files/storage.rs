@@ -12,6 +12,7 @@ use crate::neardup::{
 use crate::store;
 use crate::text::features::ArticleKeys;
 
+use super::looker::{FoundAhead, Looker};
 use super::rows::StoredLine;
 use super::together::together_first;
 use super::work::{LineSource, LineStorage};
@@ -66,11 +67,19 @@ impl RunStorage {
         Ok(Self { kept, folder, config: config.clone(), memory, threads })
     }
 
-    /// Looks up documents that are judged next, where that is worth more than a thread.
-    pub(super) fn look_ahead(&mut self, coming: &[&ArticleKeys]) -> Result<(), Error> {
+    /// Returns what looks up documents while those before them are judged; none where that is not
+    /// worth a thread.
+    pub(super) fn looker(&mut self) -> Result<Option<Looker>, Error> {
         match &mut self.kept {
-            Kept::Disk(disk) => Ok(disk.look_ahead(coming)?),
-            Kept::Memory(_) => Ok(()),
+            Kept::Disk(disk) => Ok(Some(disk.looker()?)),
+            Kept::Memory(_) => Ok(None),
+        }
+    }
+
+    /// Takes what was found for the documents that are judged next.
+    pub(super) fn take_found(&mut self, found: FoundAhead) {
+        if let Kept::Disk(disk) = &mut self.kept {
+            disk.take_found(found);
         }
     }
 

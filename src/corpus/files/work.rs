@@ -2,12 +2,11 @@
 //! output, which goes when the run ends.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use quick_cache::sync::Cache;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::clock::Timestamp;
@@ -25,6 +24,7 @@ use crate::text::features::ArticleKeys;
 
 use super::Error;
 use super::ends::SketchEnds;
+use super::looker::{FoundAhead, Looker, TextCache, TextReader, Texts};
 use super::rows::{StoredCandidates, StoredLine};
 use super::together::{together, together_first};
 
@@ -69,16 +69,15 @@ pub(super) struct LineStorage {
     /// Until it is dropped.
     batch: Option<Batch>,
     index: Index,
-    store: Store,
-    /// Texts that were compared lately. A key has its oldest texts, so that those that many others
-    /// share one with by chance are compared again and again.
-    texts: Cache<u32, Arc<CachedText>>,
+    store: Arc<Store>,
+    reader: TextReader,
     /// Texts that are likely needed by those that were looked up together.
-    loaded: HashMap<u32, Arc<CachedText>>,
-    loaded_max: usize,
+    loaded: Texts,
     memory: usize,
     together: usize,
-    /// Texts that were moved to another tree since the last commit.
+    /// Others are being looked up, among those of the last commit.
+    looks: bool,
+    /// Texts that were moved to another tree since then.
     moved: HashSet<u32>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
@@ -93,18 +92,6 @@ pub(super) struct LineStorage {
     pending_max: usize,
     threads: usize,
     folder: WorkFolder,
-}
-
-/// The tree of a text, and its keys.
-struct CachedText {
-    tree: u32,
-    keys: ArticleKeys,
-}
-
-impl From<Content> for CachedText {
-    fn from(row: Content) -> Self {
-        Self { tree: row.document as u32, keys: row.keys() }
-    }
 }
 
 /// A folder that is there as long as this is.
@@ -127,7 +114,7 @@ impl LineStorage {
     ) -> Result<Self, Error> {
         let folder = WorkFolder(folder);
         let part = (memory / PART).max(PART_BYTES_MIN);
-        let store = Store::open_or_create(&folder.0, part)?;
+        let store = Arc::new(Store::open_or_create(&folder.0, part)?);
         let ends = SketchEnds::create(&folder.0)?;
         let tail = (part / NEWEST_BYTES) as u64;
         let index = Index::open_with(&store, config, Sizes { tail, step: STEP });
@@ -136,19 +123,19 @@ impl LineStorage {
             index::Error::Store(error) => Error::Work(error),
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
-        let loaded_max = part / TEXT_BYTES;
-        let texts = Cache::new(loaded_max / 4);
+        let most = part / TEXT_BYTES;
+        let texts = Arc::new(TextCache::new(most / 4));
         let pending_max = (memory / COMMIT_ROW_BYTES).clamp(1 << 10, COMMIT_ROWS_MAX);
         let (ahead, pending, looked_again) = (VecDeque::new(), 0, false);
         Ok(Self {
             batch,
             index,
             store,
-            texts,
-            loaded: HashMap::new(),
-            loaded_max,
+            reader: TextReader { texts, most, threads },
+            loaded: Texts::new(),
             memory,
             together: together_first(memory),
+            looks: false,
             moved: HashSet::new(),
             coming,
             ends,
@@ -166,43 +153,28 @@ impl LineStorage {
         self.coming.extend(lines);
     }
 
-    /// Looks up documents that are to be added next, with all threads.
-    pub(super) fn look_ahead(&mut self, coming: &[&ArticleKeys]) -> Result<(), store::Error> {
-        self.ahead.clear();
+    /// Returns what looks up documents that are to be added behind the next ones, while these are.
+    pub(super) fn looker(&mut self) -> Result<Looker, store::Error> {
         if self.pending >= self.pending_max {
             self.commit()?;
         }
-        let ends = &self.ends;
-        let found = self.index.look_ahead(&self.store, coming, self.threads, |keys, content| {
-            ends.resembles(content, &keys.text.sketch)
-        })?;
-        let found_bytes: usize = found.iter().map(LookedAhead::memory).sum();
-        self.together = together(self.memory, found_bytes / found.len().max(1));
-        let likely = found.iter().flat_map(LookedAhead::likely).collect();
-        self.ahead = found.into();
-        self.load(likely)
+        self.looks = true;
+        let (store, reader) = (Arc::clone(&self.store), self.reader.clone());
+        Ok(Looker { store, older: self.index.older(), ends: self.ends.until_now(), reader })
     }
 
-    /// Reads texts that will be needed, with all threads.
-    fn load(&mut self, mut contents: Vec<u64>) -> Result<(), store::Error> {
-        contents.sort_unstable();
-        contents.dedup();
-        contents.truncate(self.loaded_max);
-        let (loaded, texts, moved) = (&self.loaded, &self.texts, &self.moved);
-        let read = each_of(&contents, &self.store, self.threads, |view, content| {
-            let number = *content as u32;
-            if moved.contains(&number) {
-                return Ok(None);
-            }
-            if let Some(known) = loaded.get(&number).cloned().or_else(|| texts.get(&number)) {
-                return Ok(Some((number, known)));
-            }
-            // Those that are not there came after the last commit.
-            let row = view.get(CONTENTS, *content)?;
-            Ok(row.map(|row| (number, Arc::new(row.into()))))
-        })?;
-        self.loaded = read.into_iter().flatten().collect();
-        Ok(())
+    /// Takes what was found for the documents that are to be added next.
+    pub(super) fn take_found(&mut self, found: FoundAhead) {
+        self.looks = false;
+        self.together = together(self.memory, found.bytes() / found.found.len().max(1));
+        self.ahead = found.found.into();
+        self.keep_loaded(found.texts);
+    }
+
+    /// Has texts at hand that were read as the last commit has left them.
+    fn keep_loaded(&mut self, mut texts: Texts) {
+        texts.retain(|content, _| !self.moved.contains(content));
+        self.loaded = texts;
     }
 
     /// Looks up texts that are known, with all threads, and remembers what was found.
@@ -230,7 +202,7 @@ impl LineStorage {
 
     /// Now and then brings to the disk what was written, and has the index do its share of merging.
     fn rest(&mut self) -> Result<(), store::Error> {
-        if self.pending >= self.pending_max && self.ahead.is_empty() {
+        if self.pending >= self.pending_max && self.ahead.is_empty() && !self.looks {
             self.commit()?;
         }
         self.pending += 1;
@@ -238,6 +210,7 @@ impl LineStorage {
     }
 
     fn commit(&mut self) -> Result<(), store::Error> {
+        debug_assert!(!self.looks, "what is looked up is true until the next commit");
         self.pending = 0;
         if let Some(mut batch) = self.batch.take() {
             self.index.merge_some(&mut batch)?;
@@ -336,7 +309,9 @@ impl Storage for LineStorage {
         let each = known.into_iter().map(|known| known.map_or_else(|| found.next(), Some));
         let found: Vec<Vec<Candidate>> = each.flatten().map(Vec::from).collect();
         let likely = found.iter().flatten();
-        self.load(likely.map(|candidate| candidate.content).collect())?;
+        let likely = likely.map(|candidate| candidate.content).collect();
+        let texts = self.reader.read(&self.store, likely)?;
+        self.keep_loaded(texts);
         Ok(found)
     }
 
@@ -356,7 +331,7 @@ impl Storage for LineStorage {
         if let Some(loaded) = self.loaded.get(&content) {
             return Ok(JudgedText { tree: loaded.tree, keys: Cow::Borrowed(&loaded.keys) });
         }
-        let known = self.texts.get_or_insert_with(&content, || {
+        let known = self.reader.texts.get_or_insert_with(&content, || {
             Ok::<_, store::Error>(Arc::new(self.content(content)?.into()))
         })?;
         Ok(JudgedText { tree: known.tree, keys: Cow::Owned(known.keys.clone()) })
@@ -370,7 +345,7 @@ impl Storage for LineStorage {
     fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
         let mut row = self.content(content)?;
         row.document = u64::from(place.tree);
-        self.texts.remove(&content);
+        self.reader.texts.remove(&content);
         self.loaded.remove(&content);
         self.moved.insert(content);
         let batch = self.batch_mut();

@@ -1,29 +1,48 @@
 //! Articles that are looked up together, by several threads, before it is their turn.
 //!
-//! All contents that are there stay the same until the next commit, so that many articles can be
-//! looked up at a time; those that came since are asked when it is an article's turn.
+//! All contents but the newest stay the same until the next commit, so that many articles can be
+//! looked up among them while others are added; those that came since are asked when it is an
+//! article's turn.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use crate::base::threads::each_part;
-use crate::neardup::segment::exact_key;
-use crate::neardup::{Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist};
+use crate::neardup::segment::{Segment, SegmentPostings, exact_key};
+use crate::neardup::{
+    Asked, Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist,
+};
 use crate::store::{self, Snapshot, Store, View};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 
 use super::Index;
-use super::recent::Frozen;
+use super::blocks::{IndexCache, Source};
+use super::recent::{Frozen, FrozenContents, Tail};
 
 /// Parts of a look-up for each thread.
 const PARTS: usize = 16;
+
+/// All contents but the newest, as the last commit has left them, whatever is added meanwhile. A
+/// commit waits until those that are being looked up have been.
+pub struct OlderContents {
+    /// Says what an article asks for.
+    asks: Arc<Finder>,
+    segments: Arc<[Segment]>,
+    cache: Arc<IndexCache>,
+    frozen: Vec<Arc<FrozenContents>>,
+    /// How many such there are with those that came into the store.
+    frozen_until: u64,
+    /// How many contents were removed until then.
+    forgotten: usize,
+}
 
 /// What was found for an article before its turn.
 #[derive(Debug)]
 pub struct LookedAhead {
     hash: u128,
     title: Option<Fingerprint>,
-    /// How many contents were removed until then.
+    frozen_until: u64,
     forgotten: usize,
     /// Those with its very text.
     equal: Box<[u64]>,
@@ -32,55 +51,129 @@ pub struct LookedAhead {
     found_bytes: usize,
 }
 
-impl Index {
-    /// Looks up articles; contents that come until it is their turn have greater numbers than all
-    /// that are there. `resembles` tells whether an article has more in common with a content than
-    /// keys that others have by chance.
-    pub fn look_ahead(
+impl std::fmt::Debug for OlderContents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OlderContents")
+            .field("segments", &self.segments.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OlderContents {
+    /// Looks up articles. `resembles` tells whether an article has more in common with a content
+    /// than keys that others have by chance.
+    pub fn look_up(
         &self,
         store: &Store,
         articles: &[&ArticleKeys],
         threads: usize,
         resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
     ) -> Result<Vec<LookedAhead>, store::Error> {
-        let Self { frozen, tail, .. } = self;
-        let finder = &tail.finder;
         self.found_by_threads(store, articles, threads, |keys, found| {
-            let (all, mut equal) = (All { found: &found, frozen, newest: finder }, Vec::new());
+            let (all, mut equal) = (All { found: &found, older: self }, Vec::new());
             let exact = exact_key(keys.text.hash);
             let Ok(()) = all.equal(Key::Exact, exact, &mut |content| equal.push(content));
-            let resembles = |content| resembles(keys, content);
             Ok(LookedAhead {
                 hash: keys.text.hash,
                 title: keys.title,
-                forgotten: finder.forgotten(),
+                frozen_until: self.frozen_until,
+                forgotten: self.forgotten,
                 equal: equal.into(),
-                shortlist: Shortlist::of(finder, tail.last, keys, &all, resembles)?,
+                shortlist: Shortlist::of(&self.asks, keys, &all, |content| {
+                    resembles(keys, content)
+                })?,
                 found_bytes: found.memory(),
             })
         })
     }
 
-    /// Returns the same as [`Index::candidates`] for an article that was looked up since the last
-    /// commit, without those that the judge does not read: it gives up behind some that share keys
-    /// with it by chance. None if it was not that article, or contents were removed since.
+    /// Looks up articles in segments, with several threads, and makes something of what was found
+    /// for each. So many blocks are read that none is kept for another time.
+    fn found_by_threads<T: Send>(
+        &self,
+        store: &Store,
+        articles: &[&ArticleKeys],
+        threads: usize,
+        each: impl Fn(&ArticleKeys, FoundPostings) -> Result<T, store::Error> + Sync,
+    ) -> Result<Vec<T>, store::Error> {
+        let look_up = LookUp::of(&self.asks, articles, threads);
+        let parts = look_up.parts(PARTS * threads);
+        let answers = each_part(parts.iter(), threads, |asks| {
+            let (view, mut answers) = (store.snapshot()?, Vec::new());
+            let blocks = &Source::new(&view, &self.cache, false);
+            let postings = SegmentPostings { segments: &self.segments, blocks };
+            postings.find(&asks.in_order(), &mut |answer| answers.push(answer))?;
+            Ok::<_, store::Error>(answers)
+        });
+        let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut all = look_up.found(answers.into_iter().flatten());
+        let size = part_size(articles.len(), threads);
+        let parts = articles.chunks(size).zip(all.chunks_mut(size));
+        let made = each_part(parts, threads, |(articles, all)| {
+            let pairs = articles.iter().zip(all);
+            let pairs = pairs.map(|(keys, found)| each(keys, std::mem::take(found)));
+            pairs.collect::<Result<Vec<T>, store::Error>>()
+        });
+        joined(made)
+    }
+}
+
+impl Index {
+    /// Returns all contents but the newest, to be asked while others are added.
+    #[must_use]
+    pub fn older(&self) -> OlderContents {
+        OlderContents {
+            asks: Arc::clone(&self.asks),
+            segments: Arc::clone(&self.asked),
+            cache: Arc::clone(&self.cache),
+            frozen: self.frozen.iter().map(|frozen| Arc::clone(&frozen.contents)).collect(),
+            frozen_until: self.frozen_before + self.frozen.len() as u64,
+            forgotten: self.forgotten,
+        }
+    }
+
+    /// Returns the same as [`Index::candidates`] for an article that was looked up among older
+    /// contents, without those that the judge does not read: it gives up behind some that share
+    /// keys with it by chance. None if it was not that article, contents were removed since, what
+    /// was new then has come into the store, or the index was not empty when it was opened.
     #[must_use]
     pub fn candidates_after(
         &self,
         ahead: &LookedAhead,
         keys: &ArticleKeys,
     ) -> Option<Vec<Candidate>> {
-        let finder = &self.tail.finder;
         let is_it = ahead.hash == keys.text.hash && ahead.title == keys.title;
-        let is_true = is_it && ahead.forgotten == finder.forgotten();
-        is_true.then(|| ahead.shortlist.candidates(finder, keys))
+        let is_true = is_it && self.knows_newer(ahead);
+        let found = || {
+            ahead.shortlist.candidates(&self.tail.finder, &self.newest(ahead.frozen_until), keys)
+        };
+        is_true.then(found)
     }
 
-    /// Returns the same as [`Index::equal_texts`] for an article that was looked up since the last
-    /// commit; none if it has another hash.
+    /// Returns the same as [`Index::equal_texts`] for an article that was looked up among older
+    /// contents; none if it has another hash, or for one of the other reasons.
     #[must_use]
     pub fn equal_texts_after(&self, ahead: &LookedAhead, hash: u128) -> Option<Vec<u64>> {
-        (ahead.hash == hash).then(|| self.tail.with_newest(exact_key(hash), ahead.equal.to_vec()))
+        if ahead.hash != hash || !self.knows_newer(ahead) {
+            return None;
+        }
+        let (key, mut found) = (exact_key(hash), ahead.equal.to_vec());
+        let newest = self.newest(ahead.frozen_until);
+        let Ok(()) = newest.equal(Key::Exact, key, &mut |content| found.push(content));
+        Some(self.tail.oldest(found))
+    }
+
+    /// Tells whether all that was not looked up is in memory, and nothing else.
+    fn knows_newer(&self, ahead: &LookedAhead) -> bool {
+        let nothing_went = ahead.forgotten == self.forgotten;
+        self.is_new && nothing_went && ahead.frozen_until >= self.frozen_before
+    }
+
+    /// Returns the newest contents, and those before them that are on their way into the store, but
+    /// for so many.
+    pub(super) fn newest(&self, but: u64) -> Newest<'_> {
+        let but = (but.saturating_sub(self.frozen_before) as usize).min(self.frozen.len());
+        Newest { frozen: &self.frozen[but..], tail: &self.tail }
     }
 
     /// Makes something of what [`Index::candidates`] is for each of some articles.
@@ -91,7 +184,7 @@ impl Index {
         threads: usize,
         make: impl Fn(&ArticleKeys, Vec<Candidate>) -> Result<T, store::Error> + Sync,
     ) -> Result<Vec<T>, store::Error> {
-        self.found_by_threads(store, articles, threads, |keys, mut found| {
+        self.older().found_by_threads(store, articles, threads, |keys, mut found| {
             self.add_frozen(keys, &mut found);
             let Ok(found) = self.tail.finder.candidates_with(keys, &found);
             make(keys, found)
@@ -119,26 +212,52 @@ impl LookedAhead {
     }
 }
 
-/// What was found for an article in segments, and all contents that are not there.
+/// What was found for an article in segments, and all older contents that are not there.
 struct All<'a> {
     found: &'a FoundPostings,
-    frozen: &'a [Frozen],
-    newest: &'a Finder,
+    older: &'a OlderContents,
 }
 
 impl Postings for All<'_> {
     type Error = Infallible;
 
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        self.older.frozen.iter().for_each(|frozen| frozen.prefetch(asked));
+    }
+
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
         self.found.near(asked, each)?;
-        self.frozen.iter().try_for_each(|frozen| frozen.near(asked, each))?;
-        self.newest.near(asked, each)
+        self.older.frozen.iter().try_for_each(|frozen| frozen.near(asked, each))
     }
 
     fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
         self.found.equal(key, hash, each)?;
-        self.frozen.iter().try_for_each(|frozen| frozen.equal(key, hash, each))?;
-        self.newest.equal(key, hash, each)
+        self.older.frozen.iter().try_for_each(|frozen| frozen.equal(key, hash, each))
+    }
+}
+
+/// Contents in memory.
+pub(super) struct Newest<'a> {
+    frozen: &'a [Frozen],
+    tail: &'a Tail,
+}
+
+impl Postings for Newest<'_> {
+    type Error = Infallible;
+
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        self.frozen.iter().for_each(|frozen| frozen.contents.prefetch(asked));
+        self.tail.prefetch(asked);
+    }
+
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        self.frozen.iter().try_for_each(|frozen| frozen.contents.near(asked, each))?;
+        self.tail.near(asked, each)
+    }
+
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        self.frozen.iter().try_for_each(|frozen| frozen.contents.equal(key, hash, each))?;
+        self.tail.equal(key, hash, each)
     }
 }
 
@@ -150,7 +269,7 @@ impl Index {
         view: &impl View,
         articles: &[&ArticleKeys],
     ) -> Result<Vec<FoundPostings>, store::Error> {
-        let look_up = LookUp::of(&self.tail.finder, articles, 1);
+        let look_up = LookUp::of(&self.asks, articles, 1);
         let mut answers = Vec::new();
         for asks in look_up.parts(1) {
             let blocks = &self.source(view, true);
@@ -163,38 +282,9 @@ impl Index {
         Ok(all)
     }
 
-    /// Looks up articles in segments, with several threads, and makes something of what was found
-    /// for each. So many blocks are read that none is kept for another time.
-    fn found_by_threads<T: Send>(
-        &self,
-        store: &Store,
-        articles: &[&ArticleKeys],
-        threads: usize,
-        each: impl Fn(&ArticleKeys, FoundPostings) -> Result<T, store::Error> + Sync,
-    ) -> Result<Vec<T>, store::Error> {
-        let look_up = LookUp::of(&self.tail.finder, articles, threads);
-        let parts = look_up.parts(PARTS * threads);
-        let answers = each_part(parts.iter(), threads, |asks| {
-            let (view, mut answers) = (store.snapshot()?, Vec::new());
-            let blocks = &self.source(&view, false);
-            self.postings(blocks).find(&asks.in_order(), &mut |answer| answers.push(answer))?;
-            Ok::<_, store::Error>(answers)
-        });
-        let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut all = look_up.found(answers.into_iter().flatten());
-        let size = part_size(articles.len(), threads);
-        let parts = articles.chunks(size).zip(all.chunks_mut(size));
-        let made = each_part(parts, threads, |(articles, all)| {
-            let pairs = articles.iter().zip(all);
-            let pairs = pairs.map(|(keys, found)| each(keys, std::mem::take(found)));
-            pairs.collect::<Result<Vec<T>, store::Error>>()
-        });
-        joined(made)
-    }
-
     fn add_frozen(&self, keys: &ArticleKeys, found: &mut FoundPostings) {
         for frozen in &self.frozen {
-            let Ok(()) = found.add(&self.tail.finder, keys, frozen);
+            let Ok(()) = found.add(&self.asks, keys, &*frozen.contents);
         }
     }
 }

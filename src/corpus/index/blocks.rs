@@ -1,7 +1,7 @@
 //! Where the blocks of segments are: in the store, and those that were asked for lately in memory.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -10,7 +10,7 @@ use super::filters::Filters;
 use crate::corpus::tables::{KEYS, NEAR};
 use crate::neardup::Key;
 use crate::neardup::segment::{
-    BadBlock, Block, BlockId, Blocks, FILTERS, Filter, GONE, Posting, ROTATIONS, Written,
+    BadBlock, Block, BlockId, Blocks, FILTERS, Filter, GONE, Posting, ROTATIONS, Segment, Written,
     equality_table,
 };
 use crate::store::{self, BadRow, Batch, Error, FixedKey as _, Table, Update as _, View};
@@ -48,7 +48,7 @@ impl Weighter<BlockId, Arc<Block>> for BytesOf {
 #[derive(Debug)]
 pub(super) struct IndexCache {
     blocks: Cache<BlockId, Arc<Block>, BytesOf>,
-    pub filters: Filters,
+    filters: RwLock<Filters>,
 }
 
 impl IndexCache {
@@ -57,24 +57,39 @@ impl IndexCache {
     pub(super) fn beside(page_cache: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        Self { blocks, filters: Filters::within(bytes * 5) }
+        Self { blocks, filters: RwLock::new(Filters::within(bytes * 5)) }
     }
 
     /// Returns the memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.blocks.weight() as usize + self.filters.bytes()
+        self.blocks.weight() as usize + self.filters().bytes()
+    }
+
+    /// Holds the filters of these segments from here on, and no others. Waits until all that ask
+    /// are done.
+    pub(super) fn follow(&self, asked: &[Segment]) {
+        self.filters.write().unwrap_or_else(PoisonError::into_inner).follow(asked);
+    }
+
+    fn filters(&self) -> RwLockReadGuard<'_, Filters> {
+        self.filters.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All blocks, as one state of the store has them.
 pub(super) struct Source<'a, V> {
-    pub(super) view: &'a V,
-    pub(super) cache: &'a IndexCache,
+    view: &'a V,
+    blocks: &'a Cache<BlockId, Arc<Block>, BytesOf>,
+    filters: RwLockReadGuard<'a, Filters>,
     /// What is read is kept in the cache: it is asked for, not merged.
-    pub(super) keeps: bool,
+    keeps: bool,
 }
 
-impl<V: View> Source<'_, V> {
+impl<'a, V: View> Source<'a, V> {
+    pub(super) fn new(view: &'a V, cache: &'a IndexCache, keeps: bool) -> Self {
+        Self { view, blocks: &cache.blocks, filters: cache.filters(), keeps }
+    }
+
     fn read<T>(&self, id: BlockId, of: impl Fn(&[u8]) -> Result<T, BadBlock>) -> Result<T, Error> {
         let bytes = self.view.bytes(table_of(id.table), id)?;
         let bytes = bytes.ok_or(BadBlock("is missing"))?;
@@ -86,18 +101,18 @@ impl<V: View> Blocks for Source<'_, V> {
     type Error = Error;
 
     fn block(&self, id: BlockId) -> Result<Arc<Block>, Error> {
-        if let Some(block) = self.cache.blocks.get(&id) {
+        if let Some(block) = self.blocks.get(&id) {
             return Ok(block);
         }
         let block = Arc::new(self.read(id, Block::read)?);
         if self.keeps || id.level > 0 {
-            self.cache.blocks.insert(id, Arc::clone(&block));
+            self.blocks.insert(id, Arc::clone(&block));
         }
         Ok(block)
     }
 
     fn passes(&self, id: BlockId, key: u64) -> Result<bool, Error> {
-        let Some(held) = self.cache.filters.of(id) else { return Ok(true) };
+        let Some(held) = self.filters.of(id) else { return Ok(true) };
         let Some(place) = held.filters.get(id.first.key as usize) else { return Ok(true) };
         if let Some(filter) = place.get() {
             return Ok(filter.may_have(key));

@@ -20,16 +20,16 @@ mod plan;
 mod recent;
 mod rows;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
 use crate::neardup::segment::{Merge, Segment, SegmentPostings, SegmentSize, due, exact_key};
-use crate::neardup::{self, Candidate, Config, Key, Postings as _};
+use crate::neardup::{self, Candidate, Config, Finder, Key, Postings as _};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
-pub use ahead::{LookedAhead, each_of};
+pub use ahead::{LookedAhead, OlderContents, each_of};
 use blocks::{IndexCache, Source, keep, remove_some};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
@@ -82,27 +82,35 @@ impl Sizes {
 /// The index of a store.
 pub struct Index {
     config: Config,
+    /// Says what an article asks for.
+    asks: Arc<Finder>,
     sizes: Sizes,
     tail: Tail,
     /// On their way into the store, oldest first.
     frozen: Vec<Frozen>,
+    /// How many such have come into the store before them.
+    frozen_before: u64,
     /// Segments of the store, oldest first.
     kept: Vec<Segment>,
     /// Those that can be asked, as the last commit has left them.
-    asked: Vec<Segment>,
+    asked: Arc<[Segment]>,
     /// Of `frozen`, so many are in the store with this batch.
     stored: usize,
     merges: Vec<Merge>,
     /// Segments that became part of others with this batch, and earlier.
     ended: Vec<u32>,
     removed: Vec<u32>,
-    cache: IndexCache,
+    cache: Arc<IndexCache>,
     /// Blocks that were written since some were removed.
     written: usize,
     /// Postings that are still to be written or merged by the next commits.
     owed: u64,
     /// It knows of changes that are not committed.
     ahead: bool,
+    /// How many contents were removed since it was opened.
+    forgotten: usize,
+    /// It was empty when it was opened. Else the log may name contents that are in the store.
+    is_new: bool,
 }
 
 impl std::fmt::Debug for Index {
@@ -121,22 +129,27 @@ impl Index {
     pub fn open_with(store: &Store, config: &Config, sizes: Sizes) -> Result<Self, Error> {
         let mut index = Self {
             config: config.clone(),
+            asks: Arc::new(Finder::new(config)?),
             sizes,
             tail: Tail::new(config)?,
             frozen: Vec::new(),
+            frozen_before: 0,
             kept: Vec::new(),
-            asked: Vec::new(),
+            asked: Arc::default(),
             stored: 0,
             merges: Vec::new(),
             ended: Vec::new(),
             removed: Vec::new(),
-            cache: IndexCache::beside(store.cache_bytes()),
+            cache: Arc::new(IndexCache::beside(store.cache_bytes())),
             written: 0,
             owed: 0,
             ahead: false,
+            forgotten: 0,
+            is_new: false,
         };
         build::build_if_other(store, &index.tail.finder, config)?;
         index.read(&store.snapshot()?)?;
+        index.is_new = index.kept.is_empty() && index.frozen.is_empty() && index.tail.is_empty();
         Ok(index)
     }
 
@@ -186,7 +199,7 @@ impl Index {
     }
 
     fn source<'a, V: View>(&'a self, view: &'a V, keeps: bool) -> Source<'a, V> {
-        Source { view, cache: &self.cache, keeps }
+        Source::new(view, &self.cache, keeps)
     }
 
     fn take_in(&mut self, content: u64, keys: &ArticleKeys) -> bool {
@@ -214,6 +227,7 @@ impl Index {
     /// Names a content no more: it was removed from the store, which has noted it in the log.
     pub fn forget(&mut self, content: u64) {
         self.ahead = true;
+        self.forgotten += 1;
         self.tail.forget(content);
     }
 
@@ -242,10 +256,8 @@ impl Index {
         let (key, mut found) = (exact_key(hash), Vec::new());
         let blocks = &self.source(view, true);
         self.postings(blocks).equal(Key::Exact, key, &mut |content| found.push(content))?;
-        for frozen in &self.frozen {
-            let Ok(()) = frozen.equal(Key::Exact, key, &mut |content| found.push(content));
-        }
-        Ok(self.tail.with_newest(key, found))
+        let Ok(()) = self.newest(0).equal(Key::Exact, key, &mut |content| found.push(content));
+        Ok(self.tail.oldest(found))
     }
 
     fn postings<'a, V: View>(
@@ -421,6 +433,7 @@ impl Index {
     pub fn committed(&mut self) {
         self.ahead = false;
         self.removed.append(&mut self.ended);
+        self.frozen_before += self.stored as u64;
         self.frozen.drain(..std::mem::take(&mut self.stored));
         self.ask_kept();
         if let Err(error) = self.freeze_if_full(None) {
@@ -432,8 +445,8 @@ impl Index {
     /// Asks the segments that are in the store from here on.
     fn ask_kept(&mut self) {
         if !self.asked.iter().map(|one| one.number).eq(self.kept.iter().map(|one| one.number)) {
-            self.asked.clone_from(&self.kept);
-            self.cache.filters.follow(&self.asked);
+            self.asked = self.kept.as_slice().into();
+            self.cache.follow(&self.asked);
         }
     }
 

@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::neardup::segment::{
     GONE, PER_KEY_MAX, Posting, Segment, Written, equality_table, exact_key,
 };
-use crate::neardup::{Config, Error, Finder, Key, Nearby, Postings};
+use crate::neardup::{Asked, Config, Error, Finder, Key, Nearby, Postings};
 use crate::text::features::ArticleKeys;
 
 /// Returns the postings of a content: that of its whole text, unless it is empty, and those by
@@ -33,14 +34,16 @@ pub(super) struct Tail {
     /// Their postings, and those of contents that went.
     pub postings: Vec<(u8, Posting)>,
     pub contents: u64,
-    /// The greatest number of a content.
-    pub last: Option<u64>,
 }
 
 impl Tail {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
         let (exact, postings) = (BTreeSet::new(), Vec::new());
-        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0, last: None })
+        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0 })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.postings.is_empty()
     }
 
     /// Adds the keys of a content. Returns how many postings it has.
@@ -52,15 +55,13 @@ impl Tail {
             self.exact.extend(exact(content, keys));
             self.postings.extend(postings);
             self.contents += 1;
-            self.last = self.last.max(Some(content));
         }
         count
     }
 
-    /// Adds those of the newest contents that have the hash of a whole text: the oldest, as many as
-    /// a key may have.
-    pub(super) fn with_newest(&self, key: u64, mut found: Vec<u64>) -> Vec<u64> {
-        found.extend(of_key(&self.exact, key));
+    /// Leaves of contents that were found by the hash of a whole text the oldest, as many as a key
+    /// may have.
+    pub(super) fn oldest(&self, mut found: Vec<u64>) -> Vec<u64> {
         found.sort_unstable();
         found.dedup();
         found.retain(|content| !self.finder.has_forgotten(*content));
@@ -82,11 +83,16 @@ impl Tail {
 
 /// Contents that are on their way into the store.
 pub(super) struct Frozen {
-    finder: Finder,
-    exact: BTreeSet<Posting>,
+    pub contents: Arc<FrozenContents>,
     made: Made,
     /// The last row of the log that they make needless; none if that is not known yet.
     pub logged: Option<u64>,
+}
+
+/// The contents themselves, which may be asked elsewhere meanwhile.
+pub(super) struct FrozenContents {
+    finder: Finder,
+    exact: BTreeSet<Posting>,
 }
 
 /// The segment of contents in memory.
@@ -129,7 +135,8 @@ impl Frozen {
         let Tail { finder, exact, postings, contents, .. } = tail;
         let bytes = postings.capacity() * size_of::<(u8, Posting)>();
         let made = thread::spawn(move || FrozenSegment::of(contents, postings));
-        Self { finder, exact, made: Made::Coming(Some(made), bytes), logged }
+        let contents = Arc::new(FrozenContents { finder, exact });
+        Self { contents, made: Made::Coming(Some(made), bytes), logged }
     }
 
     /// Returns the segment, when it is made.
@@ -153,12 +160,36 @@ impl Frozen {
                 bytes + blocks.capacity() * size_of::<Written>()
             }
         };
-        self.finder.bytes() + made
+        let FrozenContents { finder, exact } = &*self.contents;
+        finder.bytes() + exact.len() * size_of::<Posting>() + made
     }
 }
 
-impl Postings for Frozen {
+impl Postings for FrozenContents {
     type Error = Infallible;
+
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        self.finder.prefetch(asked);
+    }
+
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        self.finder.near(asked, each)
+    }
+
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        if key == Key::Exact {
+            of_key(&self.exact, hash).for_each(&mut *each);
+        }
+        self.finder.equal(key, hash, each)
+    }
+}
+
+impl Postings for Tail {
+    type Error = Infallible;
+
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        self.finder.prefetch(asked);
+    }
 
     fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
         self.finder.near(asked, each)
