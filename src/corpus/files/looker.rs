@@ -100,3 +100,63 @@ impl TextReader {
         Ok(read.into_iter().flatten().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::LineStorage;
+    use crate::neardup::{
+        Config, JudgedPage, Key, LineStanding, Storage as _, TextPlace, article_keys,
+    };
+    use crate::text::features::{ArticleKeys, Fingerprinter, Input};
+
+    /// Those of a text in which some words are others.
+    fn keys(name: &str, others: usize) -> ArticleKeys {
+        let number = |word: usize| if word < others { 900 + word } else { word };
+        let words = (0..80).map(|word| format!("{name}{}", number(word)));
+        let text = &words.collect::<Vec<_>>().join(" ");
+        article_keys(&Fingerprinter::default(), &Input { text, ..Input::default() })
+    }
+
+    #[test]
+    fn what_changes_while_a_document_is_looked_up_is_known_at_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        let mut storage = LineStorage::begin(work, &Config::default(), 1 << 20, 2).unwrap();
+        let place =
+            |tree| TextPlace { tree, first: 0, key: Key::Near, distance: 3, similarity: 0.5 };
+        let page = JudgedPage {
+            content: 0,
+            popularity: 0,
+            standing: LineStanding { site: 0, edition: 0, form: 0, name: 0, title: 0, heading: 0 },
+        };
+        let mut number = 0;
+        let mut add = |storage: &mut LineStorage, keys: ArticleKeys| {
+            storage.add_text(number, place(number), keys).unwrap();
+            number += 1;
+            number - 1
+        };
+        let one = add(&mut storage, keys("word", 0));
+        // So many that the first ones were committed and are no longer the newest.
+        (0..2_100).for_each(|own| drop(add(&mut storage, keys(&format!("other{own}x"), 0))));
+        let looker = storage.looker().unwrap();
+        let two = add(&mut storage, keys("word", 1));
+        let asked = [keys("word", 2), keys("word", 1)];
+        let found = looker.look_up(&asked.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(found.texts.keys().collect::<Vec<_>>(), [&one]);
+        storage.put_place(one, place(7)).unwrap();
+        storage.take_found(found);
+        let candidates = |storage: &LineStorage, at: usize| {
+            let candidates = storage.candidates(&asked[at]).unwrap();
+            let mut contents: Vec<u64> = candidates.iter().map(|one| one.content).collect();
+            contents.sort_unstable();
+            contents
+        };
+        assert_eq!(candidates(&storage, 0), [one, two].map(u64::from));
+        let three = add(&mut storage, asked[0].clone());
+        storage.add_page(0, page).unwrap();
+        assert_eq!(candidates(&storage, 1), [one, two, three].map(u64::from));
+        assert_eq!(storage.equal_texts(asked[1].text.hash).unwrap(), [two]);
+        let trees = [one, two].map(|content| storage.text(content).unwrap().tree);
+        assert_eq!(trees, [7, two], "it has moved meanwhile");
+    }
+}

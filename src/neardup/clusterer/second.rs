@@ -1,6 +1,6 @@
 //! The second look: matches that were less than certain, now that more documents are known.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::second_look::{LOOKS_MAX, loose_leaves};
 use super::super::storage::{Storage, TextPlace};
@@ -38,9 +38,10 @@ impl<S: Storage> Clusterer<S> {
     /// another cluster or became one of their own.
     pub(crate) fn settle(&mut self) -> Result<usize, S::Error> {
         let mut all = 0;
+        let mut unite = Vec::new();
         // What moves may be a better place for what was looked at before.
         for pass in 0..LOOKS_MAX {
-            let moved = self.look_again(pass == 0)?;
+            let moved = self.look_again(pass == 0, &mut unite)?;
             all += moved;
             if moved == 0 {
                 break;
@@ -54,12 +55,18 @@ impl<S: Storage> Clusterer<S> {
     /// `apart`: trees on which leaves are loose are taken apart. Once is enough: their leaves may
     /// form another one, which again would be. From then on, texts are looked at again whose trees,
     /// or those of texts that share a key with them, have changed: all others stay where they are.
-    fn look_again(&mut self, apart: bool) -> Result<usize, S::Error> {
+    ///
+    /// `unite`: texts and trees that would surely take them, as the last pass has found them.
+    fn look_again(
+        &mut self,
+        apart: bool,
+        unite: &mut Vec<(u32, Vec<u64>)>,
+    ) -> Result<usize, S::Error> {
         let mut moved = 0;
         self.changed.begin_pass();
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure)? } else { vec![false; unsure.len()] };
-        let mut unite = Vec::new();
+        let mut before: HashMap<u32, Vec<u64>> = unite.drain(..).collect();
         let together = self.storage.together();
         for (contents, loose) in unsure.chunks(together).zip(loose.chunks(together)) {
             // No text is added by now, so that these are the same whatever moves.
@@ -68,6 +75,8 @@ impl<S: Storage> Clusterer<S> {
                 let tree = self.storage.place(*content)?.tree;
                 if !apart && !self.is_changed(tree, &found)? {
                     self.unsure.push(*content);
+                    // The trees may have changed when all have been looked at.
+                    unite.extend(before.remove_entry(content));
                     continue;
                 }
                 if *loose {
@@ -82,9 +91,9 @@ impl<S: Storage> Clusterer<S> {
                 }
             }
         }
-        for (content, also) in unite {
+        for (content, also) in &*unite {
             moved += also.len();
-            self.unite(self.storage.place(content)?.tree, &also)?;
+            self.unite(self.storage.place(*content)?.tree, also)?;
         }
         Ok(moved)
     }
@@ -193,5 +202,80 @@ impl<S: Storage> Clusterer<S> {
             }
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::super::{Config, Membership, MemoryStorage, article_keys};
+    use super::*;
+    use crate::text::features::{ArticleKeys, Fingerprinter, Input};
+
+    #[test]
+    fn a_tree_that_changes_is_noted_for_this_pass_and_the_next() {
+        let mut changed = Changed::default();
+        changed.note(1);
+        assert!(!changed.has(1), "nobody looks yet");
+        changed.begin_pass();
+        changed.note(2);
+        let had = |changed: &Changed| [1, 2, 3].map(|tree| changed.has(tree));
+        assert_eq!(had(&changed), [false, true, false]);
+        changed.begin_pass();
+        changed.note(3);
+        assert_eq!(had(&changed), [false, true, true]);
+        changed.begin_pass();
+        assert_eq!(had(&changed), [false, false, true]);
+    }
+
+    /// A document: its site, its title, parts that others have as well, and words of its own.
+    type Made = (u8, u8, [u8; 3], u8);
+
+    fn keys(number: usize, (site, title, parts, own): Made) -> ArticleKeys {
+        let part = |part: u8| (0..25).map(move |word| format!("p{part}w{word}"));
+        let own = (0..usize::from(own)).map(|word| format!("d{number}w{word}"));
+        let words: Vec<String> = parts.into_iter().flat_map(part).chain(own).collect();
+        let (text, url) = (words.join(" "), format!("http://site{site}.example/{number}"));
+        let title = if title < 4 { format!("Some title of part {title}") } else { String::new() };
+        let input = Input { text: &text, title: &title, url: &url, ..Input::default() };
+        article_keys(&Fingerprinter::default(), &input)
+    }
+
+    fn judged(made: &[Made]) -> Clusterer<MemoryStorage> {
+        let config = Config::default();
+        let mut all = Clusterer::new(MemoryStorage::new(&config).unwrap(), config).unwrap();
+        for (number, made) in made.iter().enumerate() {
+            let Ok(_) = all.judge(keys(number, *made), 0);
+        }
+        all
+    }
+
+    fn fates(all: &Clusterer<MemoryStorage>) -> Vec<Membership> {
+        (0..all.documents()).map(|number| all.fate(number).unwrap()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+        #[test]
+        fn texts_that_are_not_looked_at_again_would_stay_where_they_are(
+            made in prop::collection::vec((0u8..6, 0u8..8, [0u8..6, 0..6, 0..6], 0u8..60), 10..90),
+        ) {
+            let (mut some, mut each) = (judged(&made), judged(&made));
+            let Ok(moved) = some.settle();
+            let (mut moved_each, mut unite) = (0, Vec::new());
+            for pass in 0..LOOKS_MAX {
+                let Ok(moved) = each.look_again(pass == 0, &mut unite);
+                moved_each += moved;
+                if moved == 0 {
+                    break;
+                }
+                // As if all had changed.
+                (0..each.clusters()).for_each(|tree| each.changed.note(tree));
+            }
+            prop_assert_eq!(moved, moved_each);
+            prop_assert_eq!(fates(&some), fates(&each));
+        }
     }
 }
