@@ -34,9 +34,9 @@ pub(super) fn together_first(memory: usize) -> usize {
     together(memory, FOUND_BYTES)
 }
 
-/// Of the memory of a run, one part of so many is that of lines that were made and wait to be
-/// judged: those of pages are long.
-const LINES_PART: usize = 16;
+/// Of the memory of a run, one part of so many is that of lines that were made for the documents of
+/// a batch: those of pages are long. Two batches are there at a time.
+const LINES_PART: usize = 32;
 
 /// How many documents are gathered.
 #[derive(Debug, Clone, Copy)]
