@@ -230,10 +230,24 @@ mod tests {
         assert_eq!(had(&changed), [false, false, true]);
     }
 
-    /// A document: its site, its title, parts that others have as well, and words of its own.
-    type Made = (u8, u8, [u8; 3], u8);
+    /// A document.
+    #[derive(Debug)]
+    struct Made {
+        site: u8,
+        title: u8,
+        /// Parts of the text that others have as well.
+        parts: [u8; 3],
+        /// Words of its own.
+        own: u8,
+    }
 
-    fn keys(number: usize, (site, title, parts, own): Made) -> ArticleKeys {
+    fn made() -> impl Strategy<Value = Made> {
+        let all = (0u8..6, 0u8..8, [0u8..6, 0..6, 0..6], 0u8..60);
+        all.prop_map(|(site, title, parts, own)| Made { site, title, parts, own })
+    }
+
+    fn keys(number: usize, made: &Made) -> ArticleKeys {
+        let Made { site, title, parts, own } = *made;
         let part = |part: u8| (0..25).map(move |word| format!("p{part}w{word}"));
         let own = (0..usize::from(own)).map(|word| format!("d{number}w{word}"));
         let words: Vec<String> = parts.into_iter().flat_map(part).chain(own).collect();
@@ -247,7 +261,7 @@ mod tests {
         let config = Config::default();
         let mut all = Clusterer::new(MemoryStorage::new(&config).unwrap(), config).unwrap();
         for (number, made) in made.iter().enumerate() {
-            let Ok(_) = all.judge(keys(number, *made), 0);
+            let Ok(_) = all.judge(keys(number, made), 0);
         }
         all
     }
@@ -261,7 +275,7 @@ mod tests {
 
         #[test]
         fn texts_that_are_not_looked_at_again_would_stay_where_they_are(
-            made in prop::collection::vec((0u8..6, 0u8..8, [0u8..6, 0..6, 0..6], 0u8..60), 10..90),
+            made in prop::collection::vec(made(), 10..90),
         ) {
             let (mut some, mut each) = (judged(&made), judged(&made));
             let Ok(moved) = some.settle();
