@@ -137,7 +137,9 @@ mod tests {
         };
         let one = add(&mut storage, keys("word", 0));
         // So many that the first ones were committed and are no longer the newest.
-        (0..2_100).for_each(|own| drop(add(&mut storage, keys(&format!("other{own}x"), 0))));
+        for own in 0..2_100 {
+            add(&mut storage, keys(&format!("other{own}x"), 0));
+        }
         let looker = storage.looker().unwrap();
         let two = add(&mut storage, keys("word", 1));
         let asked = [keys("word", 2), keys("word", 1)];
