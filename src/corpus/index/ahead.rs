@@ -18,7 +18,7 @@ use crate::text::simhash::Fingerprint;
 
 use super::Index;
 use super::blocks::{IndexCache, Source};
-use super::recent::{Frozen, FrozenContents, Tail};
+use super::recent::{Frozen, InMemory};
 
 /// Parts of a look-up for each thread.
 const PARTS: usize = 16;
@@ -30,7 +30,7 @@ pub struct OlderContents {
     asks: Arc<Finder>,
     segments: Arc<[Segment]>,
     cache: Arc<IndexCache>,
-    frozen: Vec<Arc<FrozenContents>>,
+    frozen: Vec<Arc<InMemory>>,
     /// How many such there are with those that came into the store.
     frozen_until: u64,
     /// How many contents were removed until then.
@@ -145,7 +145,11 @@ impl Index {
         let is_it = ahead.hash == keys.text.hash && ahead.title == keys.title;
         let is_true = is_it && self.knows_newer(ahead);
         let found = || {
-            ahead.shortlist.candidates(&self.tail.finder, &self.newest(ahead.frozen_until), keys)
+            ahead.shortlist.candidates(
+                &self.tail.contents.finder,
+                &self.newest(ahead.frozen_until),
+                keys,
+            )
         };
         is_true.then(found)
     }
@@ -173,7 +177,7 @@ impl Index {
     /// for so many.
     pub(super) fn newest(&self, but: u64) -> Newest<'_> {
         let but = (but.saturating_sub(self.frozen_before) as usize).min(self.frozen.len());
-        Newest { frozen: &self.frozen[but..], tail: &self.tail }
+        Newest { frozen: &self.frozen[but..], tail: &self.tail.contents }
     }
 
     /// Makes something of what [`Index::candidates`] is for each of some articles.
@@ -186,7 +190,7 @@ impl Index {
     ) -> Result<Vec<T>, store::Error> {
         self.older().found_by_threads(store, articles, threads, |keys, mut found| {
             self.add_frozen(keys, &mut found);
-            let Ok(found) = self.tail.finder.candidates_with(keys, &found);
+            let Ok(found) = self.tail.contents.finder.candidates_with(keys, &found);
             make(keys, found)
         })
     }
@@ -239,7 +243,7 @@ impl Postings for All<'_> {
 /// Contents in memory.
 pub(super) struct Newest<'a> {
     frozen: &'a [Frozen],
-    tail: &'a Tail,
+    tail: &'a InMemory,
 }
 
 impl Postings for Newest<'_> {

@@ -147,7 +147,7 @@ impl Index {
             forgotten: 0,
             is_new: false,
         };
-        build::build_if_other(store, &index.tail.finder, config)?;
+        build::build_if_other(store, &index.tail.contents.finder, config)?;
         index.read(&store.snapshot()?)?;
         index.is_new = index.kept.is_empty() && index.frozen.is_empty() && index.tail.is_empty();
         Ok(index)
@@ -246,7 +246,8 @@ impl Index {
         keys: &ArticleKeys,
     ) -> Result<Vec<Candidate>, store::Error> {
         let mut found = self.found(view, &[keys])?;
-        let Ok(found) = self.tail.finder.candidates_with(keys, &found.pop().unwrap_or_default());
+        let Ok(found) =
+            self.tail.contents.finder.candidates_with(keys, &found.pop().unwrap_or_default());
         Ok(found)
     }
 
@@ -452,8 +453,7 @@ impl Index {
 
     fn freeze_if_full(&mut self, logged: Option<u64>) -> Result<(), store::Error> {
         let postings_max = self.sizes.unit() * 2;
-        if self.tail.contents < self.sizes.tail && (self.tail.postings.len() as u64) < postings_max
-        {
+        if self.tail.count < self.sizes.tail && (self.tail.postings.len() as u64) < postings_max {
             return Ok(());
         }
         self.freeze(logged)

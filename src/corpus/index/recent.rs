@@ -26,20 +26,52 @@ fn exact(content: u64, keys: &ArticleKeys) -> Option<Posting> {
     (keys.text.words > 0).then(|| Posting { key: exact_key(keys.text.hash), content })
 }
 
-/// The contents that came last.
-pub(super) struct Tail {
+/// Contents in memory, as they are asked.
+pub(super) struct InMemory {
     pub finder: Finder,
     /// Hashes of their whole texts.
-    pub exact: BTreeSet<Posting>,
+    exact: BTreeSet<Posting>,
+}
+
+impl InMemory {
+    fn bytes(&self) -> usize {
+        self.finder.bytes() + self.exact.len() * size_of::<Posting>()
+    }
+}
+
+impl Postings for InMemory {
+    type Error = Infallible;
+
+    fn prefetch(&self, asked: &[(Key, Asked)]) {
+        self.finder.prefetch(asked);
+    }
+
+    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
+        self.finder.near(asked, each)
+    }
+
+    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
+        if key == Key::Exact {
+            let of = |content| Posting { key: hash, content };
+            let found = self.exact.range(of(0)..=of(u64::MAX));
+            found.for_each(|posting| each(posting.content));
+        }
+        self.finder.equal(key, hash, each)
+    }
+}
+
+/// The contents that came last.
+pub(super) struct Tail {
+    pub contents: InMemory,
+    pub count: u64,
     /// Their postings, and those of contents that went.
     pub postings: Vec<(u8, Posting)>,
-    pub contents: u64,
 }
 
 impl Tail {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
-        let (exact, postings) = (BTreeSet::new(), Vec::new());
-        Ok(Self { finder: Finder::new(config)?, exact, postings, contents: 0 })
+        let contents = InMemory { finder: Finder::new(config)?, exact: BTreeSet::new() };
+        Ok(Self { contents, count: 0, postings: Vec::new() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -48,13 +80,14 @@ impl Tail {
 
     /// Adds the keys of a content. Returns how many postings it has.
     pub(super) fn insert(&mut self, content: u64, keys: &ArticleKeys) -> u64 {
-        let postings = postings_of(&self.finder, content, keys);
+        let InMemory { finder, exact: hashes } = &mut self.contents;
+        let postings = postings_of(finder, content, keys);
         let count = postings.len() as u64;
         if count > 0 {
-            self.finder.insert(content, keys);
-            self.exact.extend(exact(content, keys));
+            finder.insert(content, keys);
+            hashes.extend(exact(content, keys));
             self.postings.extend(postings);
-            self.contents += 1;
+            self.count += 1;
         }
         count
     }
@@ -64,35 +97,29 @@ impl Tail {
     pub(super) fn oldest(&self, mut found: Vec<u64>) -> Vec<u64> {
         found.sort_unstable();
         found.dedup();
-        found.retain(|content| !self.finder.has_forgotten(*content));
+        found.retain(|content| !self.contents.finder.has_forgotten(*content));
         found.truncate(PER_KEY_MAX);
         found
     }
 
     /// Names a content no more, wherever it is.
     pub(super) fn forget(&mut self, content: u64) {
-        self.finder.forget(content);
+        self.contents.finder.forget(content);
         self.postings.push((GONE, Posting { key: content, content: 0 }));
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let exact = self.exact.len() * size_of::<Posting>();
-        self.finder.bytes() + exact + self.postings.capacity() * size_of::<(u8, Posting)>()
+        self.contents.bytes() + self.postings.capacity() * size_of::<(u8, Posting)>()
     }
 }
 
 /// Contents that are on their way into the store.
 pub(super) struct Frozen {
-    pub contents: Arc<FrozenContents>,
+    /// They may be asked elsewhere meanwhile.
+    pub contents: Arc<InMemory>,
     made: Made,
     /// The last row of the log that they make needless; none if that is not known yet.
     pub logged: Option<u64>,
-}
-
-/// The contents themselves, which may be asked elsewhere meanwhile.
-pub(super) struct FrozenContents {
-    finder: Finder,
-    exact: BTreeSet<Posting>,
 }
 
 /// The segment of contents in memory.
@@ -132,11 +159,10 @@ impl FrozenSegment {
 
 impl Frozen {
     pub(super) fn of(tail: Tail, logged: Option<u64>) -> Self {
-        let Tail { finder, exact, postings, contents, .. } = tail;
+        let Tail { contents, count, postings } = tail;
         let bytes = postings.capacity() * size_of::<(u8, Posting)>();
-        let made = thread::spawn(move || FrozenSegment::of(contents, postings));
-        let contents = Arc::new(FrozenContents { finder, exact });
-        Self { contents, made: Made::Coming(Some(made), bytes), logged }
+        let made = thread::spawn(move || FrozenSegment::of(count, postings));
+        Self { contents: Arc::new(contents), made: Made::Coming(Some(made), bytes), logged }
     }
 
     /// Returns the segment, when it is made.
@@ -160,51 +186,6 @@ impl Frozen {
                 bytes + blocks.capacity() * size_of::<Written>()
             }
         };
-        let FrozenContents { finder, exact } = &*self.contents;
-        finder.bytes() + exact.len() * size_of::<Posting>() + made
+        self.contents.bytes() + made
     }
-}
-
-impl Postings for FrozenContents {
-    type Error = Infallible;
-
-    fn prefetch(&self, asked: &[(Key, Asked)]) {
-        self.finder.prefetch(asked);
-    }
-
-    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
-        self.finder.near(asked, each)
-    }
-
-    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
-        if key == Key::Exact {
-            of_key(&self.exact, hash).for_each(&mut *each);
-        }
-        self.finder.equal(key, hash, each)
-    }
-}
-
-impl Postings for Tail {
-    type Error = Infallible;
-
-    fn prefetch(&self, asked: &[(Key, Asked)]) {
-        self.finder.prefetch(asked);
-    }
-
-    fn near(&self, asked: Nearby, each: &mut dyn FnMut(u32, u64)) -> Result<(), Infallible> {
-        self.finder.near(asked, each)
-    }
-
-    fn equal(&self, key: Key, hash: u64, each: &mut dyn FnMut(u64)) -> Result<(), Infallible> {
-        if key == Key::Exact {
-            of_key(&self.exact, hash).for_each(&mut *each);
-        }
-        self.finder.equal(key, hash, each)
-    }
-}
-
-/// Returns the contents of a key.
-fn of_key(postings: &BTreeSet<Posting>, key: u64) -> impl Iterator<Item = u64> {
-    let of = |content| Posting { key, content };
-    postings.range(of(0)..=of(u64::MAX)).map(|posting| posting.content)
 }
