@@ -8,7 +8,7 @@ use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::corpus::documents::Content;
 use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
-use uniqcrawl::neardup::segment::{BlockId, Posting};
+use uniqcrawl::neardup::segment::{BYTES_MAX, BlockId, Posting, bytes_of_pages};
 use uniqcrawl::neardup::{Candidate, Config, Finder};
 use uniqcrawl::store::{Batch, Store, Update as _, View as _};
 use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
@@ -16,7 +16,7 @@ use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::sketch::{SLOTS, Sketch, mix};
 
 /// Parts so small that some hundred contents are merged several times.
-const SMALL: Sizes = Sizes { tail: 9, step: 1 };
+const SMALL: Sizes = Sizes { tail: 9, step: 1, block_bytes: 400 };
 
 /// Keys of a text of one of some kinds, so that many have something in common.
 fn keys(seed: u64) -> ArticleKeys {
@@ -257,7 +257,7 @@ proptest! {
 
 #[test]
 fn many_contents_are_in_few_segments_and_the_log_is_short() {
-    let mut indexed = Indexed::new(SMALL);
+    let mut indexed = Indexed::new(Sizes { block_bytes: BYTES_MAX, ..SMALL });
     for _ in 0..150 {
         indexed.write(10, &[], true);
     }
@@ -270,6 +270,17 @@ fn many_contents_are_in_few_segments_and_the_log_is_short() {
     // What was merged is not kept twice.
     let blocks = snapshot.len(NEAR).unwrap() + snapshot.len(KEYS).unwrap();
     assert!(blocks < 1_500, "{blocks} blocks");
+}
+
+#[test]
+fn blocks_of_merged_segments_are_as_long_as_they_may_be() {
+    let block_bytes = bytes_of_pages(3);
+    let mut indexed = Indexed::new(Sizes { tail: 200, step: 8, block_bytes });
+    (0..20).for_each(|_| indexed.write(100, &[], true));
+    let batch = indexed.store.begin().unwrap();
+    let rows = batch.rows(KEYS).unwrap().map(|row| row.unwrap().bytes().len());
+    let longest = rows.max().unwrap();
+    assert!((block_bytes - 20..=block_bytes).contains(&longest), "{longest}");
 }
 
 #[test]

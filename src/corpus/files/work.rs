@@ -15,6 +15,7 @@ use crate::corpus::index::{self, Index, LookedAhead, Sizes, each_of};
 use crate::corpus::tables::{
     CONTENTS, LINE_CANDIDATES, LINE_LISTS, LINE_PLACES, LINE_TREES, LINES,
 };
+use crate::neardup::segment::bytes_of_pages;
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
     TextPlace,
@@ -47,7 +48,10 @@ pub(super) const NEWEST_BYTES: usize = 2_400;
 const TEXT_BYTES: usize = 1_000;
 
 /// Blocks that a step of a merge reads or writes: nobody waits for it.
-const STEP: usize = 64;
+const STEP: usize = 8;
+
+/// Bytes of a block: so many documents are looked up together that nearly all blocks are read.
+const BLOCK_BYTES: usize = bytes_of_pages(4);
 
 /// Texts and documents of a transaction at most, and the memory that one takes until then.
 const COMMIT_ROWS_MAX: usize = 1 << 15;
@@ -117,7 +121,8 @@ impl LineStorage {
         let store = Arc::new(Store::open_or_create(&folder.0, part)?);
         let ends = SketchEnds::create(&folder.0)?;
         let tail = (part / NEWEST_BYTES) as u64;
-        let index = Index::open_with(&store, config, Sizes { tail, step: STEP });
+        let sizes = Sizes { tail, step: STEP, block_bytes: BLOCK_BYTES };
+        let index = Index::open_with(&store, config, sizes);
         let index = index.map_err(|error| match error {
             index::Error::Settings(error) => Error::Dedup(error),
             index::Error::Store(error) => Error::Work(error),

@@ -23,7 +23,9 @@ mod rows;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
-use crate::neardup::segment::{Merge, Segment, SegmentPostings, SegmentSize, due, exact_key};
+use crate::neardup::segment::{
+    BYTES_MAX, Merge, Segment, SegmentPostings, SegmentSize, due, exact_key,
+};
 use crate::neardup::{self, Candidate, Config, Finder, Key, Postings as _};
 use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
@@ -58,11 +60,13 @@ pub struct Sizes {
     /// Blocks of the largest segment that a step of a merge reads, and of a new one that a step
     /// writes.
     pub step: usize,
+    /// Bytes of a block of merged segments at most.
+    pub block_bytes: usize,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { tail: 8_192, step: 8 }
+        Self { tail: 8_192, step: 8, block_bytes: BYTES_MAX }
     }
 }
 
@@ -180,7 +184,7 @@ impl Index {
         self.kept = all.into_iter().filter(|(is_whole, _)| *is_whole).map(|(_, one)| one).collect();
         for state in states {
             let merge = Merge::resume(&self.source(view, false), &self.kept, state)?;
-            self.merges.push(merge);
+            self.merges.push(merge.with_block_bytes(self.sizes.block_bytes));
         }
         for row in view.rows(INDEX_LOG)? {
             let row = row?;
@@ -379,7 +383,7 @@ impl Index {
             let output = Segment::new(number, inputs.first().map_or(number, |oldest| oldest.age));
             batch.put(SEGMENTS, number, &StoredSegment::of(&output, false))?;
             let merge = Merge::begin(&self.source(batch, false), inputs, output, forgets)?;
-            self.merges.push(merge);
+            self.merges.push(merge.with_block_bytes(self.sizes.block_bytes));
         }
     }
 

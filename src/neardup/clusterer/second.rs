@@ -67,8 +67,8 @@ impl<S: Storage> Clusterer<S> {
         let unsure = std::mem::take(&mut self.unsure);
         let loose = if apart { self.loose(&unsure)? } else { vec![false; unsure.len()] };
         let mut before: HashMap<u32, Vec<u64>> = unite.drain(..).collect();
-        // No others are looked up meanwhile.
-        let together = 2 * self.storage.together();
+        // No others are looked up meanwhile, which have as much memory.
+        let together = self.storage.together();
         for (contents, loose) in unsure.chunks(together).zip(loose.chunks(together)) {
             // No text is added by now, so that these are the same whatever moves.
             let found = self.storage.candidates_of(contents)?;

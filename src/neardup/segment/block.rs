@@ -19,8 +19,15 @@ pub(super) const HEAD: usize = 20;
 /// Bytes behind the columns in memory, so that eight can be read at any place of them.
 const PADDING: usize = 8;
 
-/// Bytes of a block at most: with its key, and what the store notes of it, one page.
-pub const BYTES_MAX: usize = 4_000;
+/// Bytes of a block at most, if nothing else is said: one page.
+pub const BYTES_MAX: usize = bytes_of_pages(1);
+
+/// Returns the bytes of a block at most that takes so many pages of the store, with its key and
+/// what the store notes of it. Long blocks are read in fewer pieces by who reads most of them.
+#[must_use]
+pub const fn bytes_of_pages(pages: usize) -> usize {
+    pages * 4_096 - 96
+}
 
 /// A block whose bytes make no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -134,14 +141,15 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// Adds a posting, unless the block would be too long then: false, and it is as before.
-    pub fn push(&mut self, posting: Posting) -> bool {
+    /// Adds a posting, unless the block would have more bytes than this then: false, and it is as
+    /// before.
+    pub fn push(&mut self, posting: Posting, bytes_max: usize) -> bool {
         let (least, largest) = self.contents.unwrap_or((posting.content, posting.content));
         let contents = (least.min(posting.content), largest.max(posting.content));
         let first = self.first().unwrap_or(posting);
         let width = width(posting.key - first.key) + width(contents.1 - contents.0);
         let count = self.postings.len() + 1;
-        if HEAD + count * width > BYTES_MAX || count > usize::from(u16::MAX) {
+        if HEAD + count * width > bytes_max || count > usize::from(u16::MAX) {
             return false;
         }
         self.contents = Some(contents);
@@ -224,17 +232,18 @@ mod tests {
         fn what_is_packed_is_found_again(
             postings in prop::collection::btree_set(posting(), 1..600),
             asked in posting(),
+            bytes_max in 100..BYTES_MAX,
         ) {
             let mut writer = BlockWriter::default();
             let mut held = Vec::new();
             for posting in postings {
-                if !writer.push(posting) {
+                if !writer.push(posting, bytes_max) {
                     break;
                 }
                 held.push(posting);
             }
             let bytes = writer.bytes().unwrap();
-            prop_assert!(bytes.len() <= BYTES_MAX);
+            prop_assert!(bytes.len() <= bytes_max);
             let block = Block::read(&bytes).unwrap();
             prop_assert_eq!(block.postings().collect::<Vec<_>>(), held.clone());
             prop_assert_eq!(block.below(asked), held.partition_point(|held| *held < asked));
@@ -257,7 +266,7 @@ mod tests {
     fn a_block_is_refused_when_bytes_are_missing() {
         let mut writer = BlockWriter::default();
         for key in 0..100 {
-            assert!(writer.push(Posting { key, content: 7 << 40 | key }));
+            assert!(writer.push(Posting { key, content: 7 << 40 | key }, BYTES_MAX));
         }
         let bytes = writer.take().unwrap();
         // A byte of each key and of each content.

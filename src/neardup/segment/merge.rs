@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::block::{BadBlock, Block, Posting};
+use super::block::{BYTES_MAX, BadBlock, Block, Posting};
 use super::tree::{Blocks, SegmentTable, TreeState, TreeWriter, Written};
 use super::{GONE, PER_KEY_MAX, Segment, is_filtered};
 
@@ -20,6 +20,8 @@ pub struct Merge {
     current: Option<CurrentTable>,
     /// Contents that are gone.
     gone: HashSet<u64>,
+    /// Bytes of a block at most.
+    block_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -76,7 +78,7 @@ impl Merge {
     ) -> Result<Self, B::Error> {
         output.contents = inputs.iter().map(|input| input.contents).sum();
         let gone = gone_of(blocks, &inputs)?;
-        Ok(Self { inputs, output, forgets, current: None, gone })
+        Ok(Self { inputs, output, forgets, current: None, gone, block_bytes: BYTES_MAX })
     }
 
     /// Goes on with a merge whose inputs are found in `segments`.
@@ -92,7 +94,8 @@ impl Merge {
         let inputs = state.inputs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let gone = gone_of(blocks, &inputs)?;
         let MergeState { output, forgets, current, .. } = state;
-        let mut merge = Self { inputs, output, forgets, current: None, gone };
+        let block_bytes = BYTES_MAX;
+        let mut merge = Self { inputs, output, forgets, current: None, gone, block_bytes };
         if let Some(PausedTable { table, tree, after }) = current {
             let mut writer = merge.writer(table);
             if let Some(tree) = &tree {
@@ -101,6 +104,16 @@ impl Merge {
             merge.current = Some(CurrentTable { table, writer, after });
         }
         Ok(merge)
+    }
+
+    /// Has blocks of at most so many bytes from here on.
+    #[must_use]
+    pub fn with_block_bytes(mut self, block_bytes: usize) -> Self {
+        self.block_bytes = block_bytes;
+        if let Some(current) = &mut self.current {
+            current.writer.set_block_bytes(block_bytes);
+        }
+        self
     }
 
     /// Returns the numbers of the segments that become one.
@@ -123,7 +136,9 @@ impl Merge {
     fn writer(&self, table: u8) -> TreeWriter {
         let tables = self.inputs.iter().filter_map(|input| input.table(table));
         let postings = tables.map(|table| table.postings).sum();
-        TreeWriter::new(self.output.number, table, postings, is_filtered(table))
+        let mut writer = TreeWriter::new(self.output.number, table, postings, is_filtered(table));
+        writer.set_block_bytes(self.block_bytes);
+        writer
     }
 
     /// Reads about as many blocks of the largest input, and what the others have there.

@@ -17,7 +17,7 @@ mod size;
 mod tree;
 
 pub use ask::{Answer, Ask, Found, SegmentPostings};
-pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
+pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting, bytes_of_pages};
 pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, KEYS as FILTER_KEYS, WORDS};
 pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};

@@ -38,6 +38,9 @@ impl MemoryBlocks {
     }
 }
 
+/// Bytes of a block of a merge at most.
+const BLOCK_BYTES: usize = 700;
+
 type Model = BTreeSet<(u8, Posting)>;
 
 /// A segment of so many contents, some of whose keys others have too.
@@ -130,7 +133,11 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
     let inputs = vec![one, two, three];
     let (mut whole, mut parts) = (blocks.clone(), blocks);
 
-    let mut merge = Merge::begin(&whole, inputs.clone(), Segment::new(9, 1), true).unwrap();
+    let begin = |blocks: &MemoryBlocks| {
+        let merge = Merge::begin(blocks, inputs.clone(), Segment::new(9, 1), true).unwrap();
+        merge.with_block_bytes(BLOCK_BYTES)
+    };
+    let mut merge = begin(&whole);
     let straight = loop {
         let step = merge.step(&whole, 40).unwrap();
         whole.keep(step.written);
@@ -138,10 +145,11 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
             break done;
         }
     };
-    let mut state = Merge::begin(&parts, inputs.clone(), Segment::new(9, 1), true).unwrap().state();
+    let mut state = begin(&parts).state();
     let mut steps = 0;
     let interrupted = loop {
-        let mut merge = Merge::resume(&parts, &inputs, state).unwrap();
+        let merge = Merge::resume(&parts, &inputs, state).unwrap();
+        let mut merge = merge.with_block_bytes(BLOCK_BYTES);
         let step = merge.step(&parts, 40).unwrap();
         parts.keep(step.written);
         steps += 1;
@@ -155,6 +163,9 @@ fn a_merge_that_is_interrupted_after_every_step_makes_the_same_segment() {
     assert_eq!(whole.0, parts.0);
     let model = merged(&[&first, &second, &third], &HashSet::new());
     assert_eq!(all_of(&whole, &straight), model);
+    let made = whole.0.iter().filter(|(id, _)| id.segment == 9 && id.level != FILTERS);
+    assert!(made.clone().all(|(_, bytes)| bytes.len() <= BLOCK_BYTES));
+    assert!(made.count() > 100);
 }
 
 /// What is asked for by some contents, in order; all of one content have its number.

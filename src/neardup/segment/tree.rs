@@ -4,7 +4,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use super::block::{BadBlock, Block, BlockWriter, Posting};
+use super::block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
 use super::filter::{Filter, KEYS, filter_of};
 
 /// Level of the filters, which stand for no blocks.
@@ -135,6 +135,8 @@ fn walk<B: Blocks>(
 pub struct TreeWriter {
     segment: u32,
     table: u8,
+    /// Bytes of a block at most.
+    block_bytes: usize,
     /// The block of each level that is not full yet.
     levels: Vec<BlockWriter>,
     postings: u64,
@@ -167,6 +169,7 @@ impl TreeWriter {
         Self {
             segment,
             table,
+            block_bytes: BYTES_MAX,
             levels: vec![BlockWriter::default()],
             postings: 0,
             first: None,
@@ -175,6 +178,11 @@ impl TreeWriter {
             keys: Vec::new(),
             written: Vec::new(),
         }
+    }
+
+    /// Has blocks of at most so many bytes from here on.
+    pub fn set_block_bytes(&mut self, block_bytes: usize) {
+        self.block_bytes = block_bytes;
     }
 
     /// Goes on with a table as it was after [`TreeWriter::pause`].
@@ -216,9 +224,9 @@ impl TreeWriter {
         if self.levels.len() == level {
             self.levels.push(BlockWriter::default());
         }
-        if !self.levels[level].push(posting) {
+        if !self.levels[level].push(posting, self.block_bytes) {
             self.end_block(level);
-            self.levels[level].push(posting);
+            self.levels[level].push(posting, self.block_bytes);
         }
     }
 
