@@ -30,3 +30,31 @@ pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Resul
     }
     Ok(())
 }
+
+/// Writes `bytes` at a place of a file.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+#[cfg(unix)]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+}
+
+/// Writes `bytes` at a place of a file.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+#[cfg(windows)]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt as _;
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.seek_write(&bytes[done..], at + done as u64)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => done += written,
+        }
+    }
+    Ok(())
+}

@@ -111,8 +111,6 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         | Name::IndexLog
         | Name::BodyParts
         | Name::Lines
-        | Name::LinePlaces
-        | Name::LineTrees
         | Name::LineLists
         | Name::LineCandidates => Ok(()),
         Name::HostNumbers => to.table(HOST_NUMBERS),

@@ -8,7 +8,7 @@ use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{
     Arrivals, CanonicalChange, Content, Copy, DocId, Document, EndedDocument, KeptPage, Sent,
 };
-use super::files::{StoredCandidates, StoredLine, StoredPlace, StoredTree};
+use super::files::{StoredCandidates, StoredLine};
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
@@ -97,12 +97,6 @@ pub const ERROR_PAGES: Table<u32, ErrorPage> = Table::new(Name::ErrorPages);
 
 /// Document of a run over files -> its line.
 pub const LINES: Table<u32, StoredLine> = Table::new(Name::Lines);
-
-/// Content of such a run -> where it hangs.
-pub const LINE_PLACES: Table<u32, StoredPlace> = Table::new(Name::LinePlaces);
-
-/// Tree of such a run -> tree.
-pub const LINE_TREES: Table<u32, StoredTree> = Table::new(Name::LineTrees);
 
 /// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the
 /// first.

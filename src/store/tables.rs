@@ -193,12 +193,8 @@ tables! {
     /// Sequence of the same log -> document that ended then (`documents`).
     ended_log: EndedLog = "ended_log", u64 => &'static [u8];
     /// Number of a document -> its line; only while `crawl dedup` runs, in a store of its own, as
-    /// the four tables after it (`files`).
+    /// the two tables after it (`files`).
     lines: Lines = "lines", u32 => &'static [u8];
-    /// Number of a content -> where it hangs (`files`).
-    line_places: LinePlaces = "line_places", u32 => &'static [u8];
-    /// Number of a tree -> tree (`files`).
-    line_trees: LineTrees = "line_trees", u32 => &'static [u8];
     /// Number of a tree, hash of a site or 0, place -> document (`files`).
     line_lists: LineLists = "line_lists", &'static [u8] => u32;
     /// Number of a content -> contents that share a key with it (`files`).

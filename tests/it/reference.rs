@@ -13,9 +13,7 @@ use uniqcrawl::corpus::documents::{
     KeptImage, KeptLink, KeptPage, PageDetails, Sent, StoredBody,
 };
 use uniqcrawl::corpus::export::{FIELDS, FORMATS};
-use uniqcrawl::corpus::files::{
-    StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree,
-};
+use uniqcrawl::corpus::files::{StoredCandidate, StoredCandidates, StoredLine};
 use uniqcrawl::corpus::index::{
     StoredMerge, StoredPaused, StoredPosting, StoredSegment, StoredTable,
 };
@@ -170,8 +168,6 @@ fn the_rows_of_the_store_are_described_by_their_declarations() {
         row_kind::<StoredMerge>(),
         row_kind::<StoredPayload>(),
         row_kind::<StoredLine>(),
-        row_kind::<StoredPlace>(),
-        row_kind::<StoredTree>(),
         row_kind::<StoredCandidates>(),
         row_kind::<JobProgress>(),
         row_kind::<Run>(),

@@ -1,18 +1,13 @@
 //! The ends of the sketches of all texts, in a file: by these the many texts that share a key with
 //! an article by chance are told from others without being read.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use crate::base::positions::read_exact_at;
 use crate::neardup::{Candidate, SKETCH_END, ends_resemble, sift, sketch_end};
 use crate::store;
 use crate::text::sketch::Sketch;
 
-/// Bytes in memory that are not in the file yet, at most.
-const NEWEST_BYTES: usize = 1 << 20;
+use super::records::Records;
 
 /// The ends of the sketches of texts, which have numbers from 0.
 #[derive(Debug)]
@@ -20,35 +15,17 @@ pub(super) struct SketchEnds(EndsUntil);
 
 /// Those of all texts that were there at some time.
 #[derive(Debug, Clone)]
-pub(super) struct EndsUntil {
-    file: Arc<File>,
-    path: PathBuf,
-    /// Texts in the file.
-    written: u64,
-    /// Those behind them.
-    newest: Vec<u8>,
-}
+pub(super) struct EndsUntil(Records<SKETCH_END>);
 
 impl SketchEnds {
     /// Begins an empty file in a folder.
     pub(super) fn create(folder: &Path) -> Result<Self, store::Error> {
-        let path = folder.join("sketch-ends");
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
-        let file = file.map_err(|source| store::Error::Io { path: path.clone(), source })?;
-        Ok(Self(EndsUntil { file: Arc::new(file), path, written: 0, newest: Vec::new() }))
+        Ok(Self(EndsUntil(Records::create(folder, "sketch-ends")?)))
     }
 
     /// Adds the sketch of the next text.
     pub(super) fn push(&mut self, sketch: &Sketch) -> Result<(), store::Error> {
-        let all = &mut self.0;
-        all.newest.extend_from_slice(sketch_end(sketch));
-        if all.newest.len() >= NEWEST_BYTES {
-            (&*all.file).write_all(&all.newest).map_err(|error| all.failed(error))?;
-            all.written += (all.newest.len() / SKETCH_END) as u64;
-            all.newest.clear();
-        }
-        Ok(())
+        self.0.0.push(sketch_end(sketch))
     }
 
     /// Returns those of all texts that are there now, to be read while others come.
@@ -70,15 +47,7 @@ impl SketchEnds {
 impl EndsUntil {
     /// Tells whether a text has more in common with a sketch than chance has it.
     pub(super) fn resembles(&self, content: u64, sketch: &Sketch) -> Result<bool, store::Error> {
-        let mut read = [0; SKETCH_END];
-        let end = if let Some(newest) = content.checked_sub(self.written) {
-            &self.newest[newest as usize * SKETCH_END..][..SKETCH_END]
-        } else {
-            let at = content * SKETCH_END as u64;
-            read_exact_at(&self.file, &mut read, at).map_err(|error| self.failed(error))?;
-            &read[..]
-        };
-        Ok(ends_resemble(sketch_end(sketch), end))
+        Ok(ends_resemble(sketch_end(sketch), &self.0.get(content)?))
     }
 
     /// Leaves of candidates those that the judge reads. Of `known`, in order, it is known that they
@@ -95,10 +64,6 @@ impl EndsUntil {
             )
         })?;
         Ok(candidates)
-    }
-
-    fn failed(&self, source: io::Error) -> store::Error {
-        store::Error::Io { path: self.path.clone(), source }
     }
 }
 
@@ -117,11 +82,10 @@ mod tests {
     fn texts_of_the_file_and_of_memory_are_told_from_others() {
         let folder = tempfile::tempdir().unwrap();
         let mut ends = SketchEnds::create(folder.path()).unwrap();
-        let count = 2 * (NEWEST_BYTES / SKETCH_END) as u64 + 10;
+        let count = 9_000;
         (0..count).for_each(|number| ends.push(&sketch(number)).unwrap());
         let until = ends.until_now();
-        (0..NEWEST_BYTES as u64).for_each(|number| ends.push(&sketch(number)).unwrap());
-        assert_eq!(until.newest.len(), 10 * SKETCH_END);
+        (0..count).for_each(|number| ends.push(&sketch(number)).unwrap());
         for number in [0, 1, count / 2, count - 11, count - 10, count - 1] {
             assert!(until.resembles(number, &sketch(number)).unwrap());
             assert!(!until.resembles(number, &sketch(number + 1)).unwrap());

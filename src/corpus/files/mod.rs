@@ -17,6 +17,7 @@ mod kept;
 mod looker;
 pub(crate) mod pipeline;
 pub(crate) mod prepare;
+mod records;
 mod rows;
 mod run;
 pub(crate) mod spool;
@@ -36,7 +37,7 @@ use crate::{neardup, store};
 
 pub use input::{Columns, FieldNames, InputOptions, Lines, Position, Record, values_of};
 pub use prepare::Reasons;
-pub use rows::{StoredCandidate, StoredCandidates, StoredLine, StoredPlace, StoredTree};
+pub use rows::{StoredCandidate, StoredCandidates, StoredLine};
 pub use run::run;
 
 /// What a run may take.

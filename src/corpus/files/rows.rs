@@ -1,7 +1,7 @@
 //! The rows of a run over files: its documents, their texts and clusters.
 
 use crate::neardup::{Candidate, Cluster, JudgedPage, JudgedTree, Key, LineStanding, TextPlace};
-use crate::store::{Code, Fixed, Flag, List, Nested, Number, Text, row};
+use crate::store::{BadRow, Code, Fixed, Flag, List, Nested, Number, Text, row};
 
 use super::work::LineSource;
 
@@ -31,42 +31,6 @@ row! {
         pub title: u32 = Number;
         /// Hash of its title without the number of a chapter.
         pub heading: u32 = Number;
-    }
-}
-
-row! {
-    /// Where a text of a run over files hangs.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct StoredPlace: "place", 1 to 1 {
-        /// Its tree.
-        pub tree: u32 = Number;
-        /// The first document that has it.
-        pub first: u32 = Number;
-        /// By which key it was found.
-        pub key: Key = Code;
-        /// Bits between its fingerprint and that of the root.
-        pub distance: u8 = Number;
-        /// Bits of its similarity to the root, as IEEE 754 has them.
-        pub similarity: u32 = Number;
-    }
-}
-
-row! {
-    /// A tree of a run over files.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct StoredTree: "tree", 1 to 1 {
-        /// Its first document.
-        pub first: u32 = Number;
-        /// Its most popular document.
-        pub canonical: u32 = Number;
-        /// Its documents.
-        pub copies: u32 = Number;
-        /// Popularity of the canonical document.
-        pub popularity: u64 = Number;
-        /// Content at its root.
-        pub root: u32 = Number;
-        /// Content of the canonical document.
-        pub best: u32 = Number;
     }
 }
 
@@ -108,33 +72,56 @@ impl StoredLine {
     }
 }
 
-impl From<TextPlace> for StoredPlace {
-    fn from(place: TextPlace) -> Self {
-        let TextPlace { tree, first, key, distance, similarity } = place;
-        Self { tree, first, key, distance, similarity: similarity.to_bits() }
-    }
+/// Bytes of where a text hangs.
+pub(super) const PLACE_BYTES: usize = 14;
+
+pub(super) fn place_bytes(place: &TextPlace) -> [u8; PLACE_BYTES] {
+    let TextPlace { tree, first, key, distance, similarity } = *place;
+    let mut bytes = [0; PLACE_BYTES];
+    bytes[..4].copy_from_slice(&tree.to_be_bytes());
+    bytes[4..8].copy_from_slice(&first.to_be_bytes());
+    bytes[8] = key as u8;
+    bytes[9] = distance;
+    bytes[10..].copy_from_slice(&similarity.to_be_bytes());
+    bytes
 }
 
-impl From<StoredPlace> for TextPlace {
-    fn from(row: StoredPlace) -> Self {
-        let StoredPlace { tree, first, key, distance, similarity } = row;
-        Self { tree, first, key, distance, similarity: f32::from_bits(similarity) }
-    }
+/// Reads where a text hangs.
+pub(super) fn place_of(bytes: &[u8; PLACE_BYTES]) -> Result<TextPlace, BadRow> {
+    let bad = BadRow { kind: "place", detail: "its key is unknown" };
+    Ok(TextPlace {
+        tree: number_at(bytes, 0),
+        first: number_at(bytes, 4),
+        key: Key::from_code(bytes[8].into()).ok_or(bad)?,
+        distance: bytes[9],
+        similarity: f32::from_bits(number_at(bytes, 10)),
+    })
 }
 
-impl From<JudgedTree> for StoredTree {
-    fn from(tree: JudgedTree) -> Self {
-        let JudgedTree { cluster: Cluster { first, canonical, copies }, popularity, root, best } =
-            tree;
-        Self { first, canonical, copies, popularity, root, best }
+/// Bytes of a tree.
+pub(super) const TREE_BYTES: usize = 28;
+
+pub(super) fn tree_bytes(row: &JudgedTree) -> [u8; TREE_BYTES] {
+    let JudgedTree { cluster: Cluster { first, canonical, copies }, popularity, root, best } = *row;
+    let mut bytes = [0; TREE_BYTES];
+    bytes[..8].copy_from_slice(&popularity.to_be_bytes());
+    for (field, number) in
+        bytes[8..].as_chunks_mut().0.iter_mut().zip([first, canonical, copies, root, best])
+    {
+        *field = number.to_be_bytes();
     }
+    bytes
 }
 
-impl From<StoredTree> for JudgedTree {
-    fn from(row: StoredTree) -> Self {
-        let StoredTree { first, canonical, copies, popularity, root, best } = row;
-        Self { cluster: Cluster { first, canonical, copies }, popularity, root, best }
-    }
+/// Reads a tree.
+pub(super) fn tree_of(bytes: &[u8; TREE_BYTES]) -> JudgedTree {
+    let popularity = u64::from(number_at(bytes, 0)) << 32 | u64::from(number_at(bytes, 4));
+    let [first, canonical, copies, root, best] = [8, 12, 16, 20, 24].map(|at| number_at(bytes, at));
+    JudgedTree { cluster: Cluster { first, canonical, copies }, popularity, root, best }
+}
+
+fn number_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(std::array::from_fn(|byte| bytes[at + byte]))
 }
 
 impl From<&[Candidate]> for StoredCandidates {
@@ -154,5 +141,24 @@ impl From<StoredCandidates> for Vec<Candidate> {
             Candidate { content: u64::from(content), key, titled, weak, votes }
         };
         row.all.into_iter().map(candidate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_trees_are_read_as_they_were_written() {
+        for key in Key::ALL {
+            let (tree, first, similarity) = (1 << 30 | 2, 3 << 20 | 4, 0.123);
+            let place = TextPlace { tree, first, key: *key, distance: 63, similarity };
+            assert_eq!(place_of(&place_bytes(&place)).unwrap(), place);
+        }
+        assert!(place_of(&[u8::MAX; PLACE_BYTES]).is_err());
+        let cluster = Cluster { first: 1 << 24 | 1, canonical: 2 << 16 | 2, copies: 3 << 8 | 3 };
+        let (popularity, root, best) = (u64::MAX - 9, u32::MAX - 1, 5);
+        let tree = JudgedTree { cluster, popularity, root, best };
+        assert_eq!(tree_of(&tree_bytes(&tree)), tree);
     }
 }

@@ -12,9 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::Content;
 use crate::corpus::index::{self, Index, LookedAhead, Sizes, each_of};
-use crate::corpus::tables::{
-    CONTENTS, LINE_CANDIDATES, LINE_LISTS, LINE_PLACES, LINE_TREES, LINES,
-};
+use crate::corpus::tables::{CONTENTS, LINE_CANDIDATES, LINE_LISTS, LINES};
 use crate::neardup::segment::bytes_of_pages;
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
@@ -26,7 +24,11 @@ use crate::text::features::ArticleKeys;
 use super::Error;
 use super::ends::SketchEnds;
 use super::looker::{FoundAhead, Looker, TextCache, TextReader, Texts};
-use super::rows::{StoredCandidates, StoredLine};
+use super::records::Records;
+use super::rows::{
+    PLACE_BYTES, StoredCandidates, StoredLine, TREE_BYTES, place_bytes, place_of, tree_bytes,
+    tree_of,
+};
 use super::together::{together, together_first};
 
 /// Of the memory of a run, one part of so many is the page cache of its store. The index has three
@@ -87,6 +89,9 @@ pub(super) struct LineStorage {
     coming: VecDeque<LineSource>,
     /// The ends of the sketches of all texts.
     ends: SketchEnds,
+    /// Where texts hang.
+    places: Records<PLACE_BYTES>,
+    trees: Records<TREE_BYTES>,
     /// What was found for documents that are still to be added, before the next commit.
     ahead: VecDeque<LookedAhead>,
     /// Texts were looked up again: what was found is true until another one comes.
@@ -120,6 +125,8 @@ impl LineStorage {
         let part = (memory / PART).max(PART_BYTES_MIN);
         let store = Arc::new(Store::open_or_create(&folder.0, part)?);
         let ends = SketchEnds::create(&folder.0)?;
+        let places = Records::create(&folder.0, "places")?;
+        let trees = Records::create(&folder.0, "trees")?;
         let tail = (part / NEWEST_BYTES) as u64;
         let sizes = Sizes { tail, step: STEP, block_bytes: BLOCK_BYTES };
         let index = Index::open_with(&store, config, sizes);
@@ -144,6 +151,8 @@ impl LineStorage {
             moved: HashSet::new(),
             coming,
             ends,
+            places,
+            trees,
             ahead,
             looked_again,
             pending,
@@ -343,8 +352,7 @@ impl Storage for LineStorage {
     }
 
     fn place(&self, content: u32) -> Result<TextPlace, store::Error> {
-        let row = self.batch().get(LINE_PLACES, content)?;
-        Ok(row.ok_or(missing("place"))?.into())
+        Ok(place_of(&self.places.get(content.into())?)?)
     }
 
     fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
@@ -353,9 +361,8 @@ impl Storage for LineStorage {
         self.reader.texts.remove(&content);
         self.loaded.remove(&content);
         self.moved.insert(content);
-        let batch = self.batch_mut();
-        batch.put(CONTENTS, u64::from(content), &row)?;
-        batch.put(LINE_PLACES, content, &place.into())
+        self.places.put(content.into(), &place_bytes(&place))?;
+        self.batch_mut().put(CONTENTS, u64::from(content), &row)
     }
 
     fn add_text(
@@ -373,17 +380,16 @@ impl Storage for LineStorage {
         self.index.insert(batch, number, &keys);
         self.ends.push(&keys.text.sketch)?;
         let row = Content::first(u64::from(place.tree), &keys, Timestamp::default());
-        batch.put(CONTENTS, number, &row)?;
-        batch.put(LINE_PLACES, content, &place.into())
+        self.places.put(number, &place_bytes(&place))?;
+        batch.put(CONTENTS, number, &row)
     }
 
     fn tree(&self, tree: u32) -> Result<JudgedTree, store::Error> {
-        let row = self.batch().get(LINE_TREES, tree)?;
-        Ok(row.ok_or(missing("tree"))?.into())
+        Ok(tree_of(&self.trees.get(tree.into())?))
     }
 
     fn put_tree(&mut self, tree: u32, row: JudgedTree) -> Result<(), store::Error> {
-        self.batch_mut().put(LINE_TREES, tree, &row.into())
+        self.trees.put(tree.into(), &tree_bytes(&row))
     }
 
     fn page(&self, document: u32) -> Result<JudgedPage, store::Error> {
