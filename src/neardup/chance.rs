@@ -5,8 +5,8 @@ use crate::text::sketch::{Sketch, equal_slots};
 /// Slots at the end of a sketch, where the default bands have no part.
 pub(crate) const SKETCH_END: usize = 128;
 
-/// Of them, so many must be equal: of texts of a similarity of 0.3, one pair in ten thousand million
-/// has fewer; of 0.1 14 % have, of 0.05 85 %, of 0.03 99 %.
+/// Of them, so many must be equal. One pair of texts in ten thousand million that have a similarity
+/// of 0.3 has fewer; of 0.1 14 % have, of 0.05 85 %, of 0.03 99 %.
 pub(super) const END_EQUAL_MIN: usize = 10;
 
 /// Returns the end of a sketch, by which texts that share weak keys are compared first.
