@@ -41,7 +41,7 @@ const MADE: &str = "documents.zst";
 const WORK: &str = "work";
 
 /// Of the memory of a run, one part of so many is that of chunks that wait to be judged.
-const MADE_PART: usize = 16;
+const MADE_PART: usize = 24;
 
 /// What such a chunk takes about.
 const MADE_BYTES: usize = 2 * CHUNK_BYTES;
