@@ -1,5 +1,5 @@
-//! Records of one length, by their number from 0, in a file that goes when the run ends: one is
-//! read ten times as fast as a row of the store, and no crash has to leave it whole.
+//! Records of one length, by their number from 0, in a file that goes when the run ends: no crash
+//! has to leave it whole, so that one is read by one call of the system, and no tree is searched.
 
 use std::fs::File;
 use std::io;
