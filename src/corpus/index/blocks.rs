@@ -1,7 +1,7 @@
 //! Where the blocks of segments are: in the store, and those that were asked for lately in memory.
 
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -122,6 +122,13 @@ impl<V: View> Blocks for Source<'_, V> {
         }
         let filter = self.read(id, Filter::read)?.narrowed(held.words.into());
         Ok(place.get_or_init(|| filter).may_have(key))
+    }
+
+    fn prefetch(&self, id: BlockId, key: u64) {
+        let place = self.filters.of(id).and_then(|held| held.filters.get(id.first.key as usize));
+        if let Some(filter) = place.and_then(OnceLock::get) {
+            filter.prefetch(key);
+        }
     }
 }
 

@@ -187,7 +187,7 @@ fn prefetch(rows: &[u16]) {
 /// Has memory come nearer that is read soon: of many places that are asked for one behind the
 /// other, all are waited for at the same time.
 #[inline(always)]
-pub(super) fn prefetch_line<T>(place: *const T) {
+pub fn prefetch_line<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

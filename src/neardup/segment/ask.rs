@@ -9,6 +9,7 @@ use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_o
 use crate::neardup::Key;
 use crate::neardup::finder::{Asked, Nearby, Postings, first_of};
 use crate::neardup::index::rotated::key_flips;
+use crate::neardup::index::simd::{Level, near};
 use crate::text::simhash::Fingerprint;
 
 /// Postings of a table that are asked for: those of a range of keys that are near one of them.
@@ -86,6 +87,9 @@ fn rotated_by(rotation: u8) -> u32 {
 /// were asked.
 const ASKS: usize = 1 << 16;
 
+/// Places in filters that are asked from memory before the first of them is read.
+const PREFETCHED: usize = 64;
+
 /// Contents that were found by a key, at least one: nearest and oldest first, as many as a key may
 /// have. Those who asked for the same share them.
 #[derive(Debug, Clone)]
@@ -158,13 +162,14 @@ impl SharedAsk<'_> {
 impl<B: Blocks> SegmentPostings<'_, B> {
     /// Looks up what is asked for; `asks` are in order. Calls `answer` where something was found.
     pub fn find(&self, asks: &[Ask], answer: &mut impl FnMut(Answer)) -> Result<(), B::Error> {
+        let level = Level::default();
         let of_tables = asks.chunk_by(|one, next| one.table == next.table);
         for asks in of_tables.flat_map(|asks| asks.chunks(ASKS)) {
             let shared = asks.chunk_by(Ask::is_as);
             let mut shared: Vec<SharedAsk<'_>> =
                 shared.map(|asks| SharedAsk { asks, found: Vec::new() }).collect();
             for segment in self.segments {
-                self.find_in(segment, &mut shared)?;
+                self.find_in(segment, level, &mut shared)?;
             }
             for SharedAsk { asks, mut found } in shared {
                 if !found.is_empty() {
@@ -178,34 +183,59 @@ impl<B: Blocks> SegmentPostings<'_, B> {
     }
 
     /// Looks up in one segment what is asked of one table.
-    fn find_in(&self, segment: &Segment, asks: &mut [SharedAsk<'_>]) -> Result<(), B::Error> {
+    fn find_in(
+        &self,
+        segment: &Segment,
+        level: Level,
+        asks: &mut [SharedAsk<'_>],
+    ) -> Result<(), B::Error> {
         let Some(table) = asks.first().and_then(|one| segment.table(one.ask().table)) else {
             return Ok(());
         };
+        if !is_filtered(table.table) {
+            return near_in(Cursor::new(self.blocks, segment.number, table), level, asks);
+        }
         let mut cursor = Cursor::new(self.blocks, segment.number, table);
-        for asks in asks.chunk_by_mut(|one, next| one.ask().looks_where(&next.ask())) {
-            let ask = asks[0].ask();
-            if is_filtered(ask.table) {
+        for asks in asks.chunks_mut(PREFETCHED) {
+            let keys = asks.iter().map(|one| one.ask().key);
+            keys.for_each(|key| table.prefetch(self.blocks, segment.number, key));
+            for shared in asks {
+                let key = shared.ask().key;
                 // Contents of segments behind it are newer, and a key has its oldest ones.
-                let is_full = asks[0].found.len() >= PER_KEY_MAX;
-                if is_full || !table.may_have(self.blocks, segment.number, ask.key)? {
+                let is_full = shared.found.len() >= PER_KEY_MAX;
+                if is_full || !table.may_have(self.blocks, segment.number, key)? {
                     continue;
                 }
+                cursor.postings_of(key..=key, |block, range| {
+                    shared.found.extend(range.map(|at| (0, block.get(at).content)));
+                })?;
             }
-            cursor.postings_of(ask.keys(), |block, range| {
-                for at in range {
-                    let key = block.key(at);
-                    for SharedAsk { asks, found } in &mut *asks {
-                        let distance = (key ^ asks[0].key).count_ones();
-                        if distance <= u32::from(asks[0].k) {
-                            found.push((distance, block.get(at).content));
-                        }
-                    }
-                }
-            })?;
         }
         Ok(())
     }
+}
+
+/// Looks up fingerprints in a table.
+fn near_in<B: Blocks>(
+    mut cursor: Cursor<'_, B>,
+    level: Level,
+    asks: &mut [SharedAsk<'_>],
+) -> Result<(), B::Error> {
+    let mut keys = Vec::new();
+    for asks in asks.chunk_by_mut(|one, next| one.ask().looks_where(&next.ask())) {
+        cursor.postings_of(asks[0].ask().keys(), |block, range| {
+            let first = range.start;
+            block.keys(range, &mut keys);
+            for SharedAsk { asks, found } in &mut *asks {
+                let Ask { key, k, .. } = asks[0];
+                near(level, &keys, key, k.into(), &mut |at| {
+                    let distance = (keys[at] ^ key).count_ones();
+                    found.push((distance, block.get(first + at).content));
+                });
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// One article at a time.

@@ -4,6 +4,8 @@
 //! the bytes that a key and a content take beyond these (1 and 1); then what each key has beyond
 //! the least one, then what each content has. Columns of one width are searched where they lie.
 
+use std::ops::Range;
+
 /// A key, and a content that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Posting {
@@ -86,6 +88,25 @@ impl Block {
         let start = HEAD + self.count * self.key_width + at * self.content_width;
         let beyond = self.beyond(start, self.content_width);
         Posting { key: self.key(at), content: self.least.content.wrapping_add(beyond) }
+    }
+
+    /// Puts the keys of a range of postings in the place of what a list has.
+    pub fn keys(&self, range: Range<usize>, keys: &mut Vec<u64>) {
+        keys.clear();
+        match self.key_width {
+            0 => keys.resize(range.len(), self.least.key),
+            // All bits of a fingerprint but the first 16, by which it is looked up.
+            6 => keys.extend(range.map(|at| self.key_of::<6>(at))),
+            7 => keys.extend(range.map(|at| self.key_of::<7>(at))),
+            8 => keys.extend(range.map(|at| self.key_of::<8>(at))),
+            _ => keys.extend(range.map(|at| self.key(at))),
+        }
+    }
+
+    /// The key of a posting, of which so many bytes are beyond the least one.
+    fn key_of<const WIDTH: usize>(&self, at: usize) -> u64 {
+        let beyond = wide(&self.bytes[HEAD + at * WIDTH..]) >> (64 - 8 * WIDTH);
+        self.least.key.wrapping_add(beyond)
     }
 
     /// Returns all postings.
@@ -246,6 +267,9 @@ mod tests {
             prop_assert!(bytes.len() <= bytes_max);
             let block = Block::read(&bytes).unwrap();
             prop_assert_eq!(block.postings().collect::<Vec<_>>(), held.clone());
+            let (from, mut keys) = (held.len() / 3, vec![7]);
+            block.keys(from..held.len(), &mut keys);
+            prop_assert!(keys.iter().eq(held[from..].iter().map(|posting| &posting.key)));
             prop_assert_eq!(block.below(asked), held.partition_point(|held| *held < asked));
             prop_assert_eq!(BlockWriter::resumed(&block), writer.clone());
             prop_assert_eq!(writer.take(), Some(bytes));

@@ -11,6 +11,7 @@
 //! the multipliers are those of the specification of Apache Parquet.
 
 use super::block::BadBlock;
+use crate::neardup::index::simd::prefetch_line;
 use crate::text::sketch::mix;
 
 /// Keys of one filter, as they come.
@@ -91,14 +92,25 @@ impl Filter {
     #[must_use]
     pub fn may_have(&self, key: u64) -> bool {
         let (block, hash) = place(key, self.blocks);
-        let words = if self.bits.len() == self.blocks as usize * WORDS {
-            WORDS
-        } else {
-            self.bits.len() / self.blocks as usize
-        };
+        let words = self.words();
         let words = &self.bits[block * words..][..words];
         let missing = words.iter().zip(SALTS).map(|(word, salt)| !word & bit(hash, salt));
         missing.fold(0, |all, missing| all | missing) == 0
+    }
+
+    /// Has the words come nearer by which a key will be judged.
+    pub fn prefetch(&self, key: u64) {
+        let (block, _) = place(key, self.blocks);
+        prefetch_line(self.bits.as_ptr().wrapping_add(block * self.words()));
+    }
+
+    /// Words of each block.
+    fn words(&self) -> usize {
+        if self.bits.len() == self.blocks as usize * WORDS {
+            WORDS
+        } else {
+            self.bits.len() / self.blocks as usize
+        }
     }
 
     /// Returns the memory that it takes, in bytes.

@@ -45,6 +45,11 @@ pub trait Blocks {
 
     /// Tells whether a filter lets a key pass.
     fn passes(&self, filter: BlockId, key: u64) -> Result<bool, Self::Error>;
+
+    /// Has the place in a filter come nearer that a key will be asked at, if that is of use.
+    fn prefetch(&self, filter: BlockId, key: u64) {
+        let _ = (filter, key);
+    }
 }
 
 /// One table of a segment.
@@ -90,8 +95,18 @@ impl SegmentTable {
         if self.filters == 0 {
             return Ok(true);
         }
-        let filter = BlockId::filter(self.table, segment, filter_of(key, self.filters));
-        blocks.passes(filter, key)
+        blocks.passes(self.filter(segment, key), key)
+    }
+
+    /// Has the place in its filter come nearer that a key will be asked at.
+    pub fn prefetch<B: Blocks>(&self, blocks: &B, segment: u32, key: u64) {
+        if self.filters > 0 {
+            blocks.prefetch(self.filter(segment, key), key);
+        }
+    }
+
+    fn filter(&self, segment: u32, key: u64) -> BlockId {
+        BlockId::filter(self.table, segment, filter_of(key, self.filters))
     }
 
     /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long

@@ -1,6 +1,8 @@
 //! Serves a site of N pages on loopback, until it is killed: by default of 13 KB with 20 links each.
-//! Usage: site ADDRESS [PAGES [--copies TRUTH [--hosts N] [--language en|zh]]]
+//! Usage: site ADDRESS [PAGES [--bytes N | --copies TRUTH [--language en|zh]] [--hosts N]]
 //!
+//! With `--bytes`, pages have N bytes of text and are made when they are asked for, so that there may
+//! be more of them than memory holds.
 //! With `--copies`, one page in ten is a copy of another one with known edits, and one of a series
 //! that shares a notice; TRUTH is the file that says so, a line of JSON for each page. The pages are
 //! spread over N (1) hosts: the addresses that follow ADDRESS, with its port.
@@ -13,10 +15,12 @@ mod layout;
 mod usual;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
 
 use language::Vocabulary;
+use usual::Pages;
 
 const ROBOTS: &str = "User-agent: *\nAllow: /\n";
 
@@ -27,6 +31,8 @@ struct Arguments {
     copies: Option<String>,
     hosts: u8,
     chinese: bool,
+    /// Length of the text of a page that is made when it is asked for.
+    bytes: Option<usize>,
 }
 
 fn arguments() -> Arguments {
@@ -34,10 +40,11 @@ fn arguments() -> Arguments {
     let address = rest.next().expect("site ADDRESS [PAGES [--copies TRUTH ...]]");
     let address = address.parse().expect("an address and port");
     let pages = rest.next().map_or(5_000, |n| n.parse().expect("a number of pages"));
-    let mut all = Arguments { address, pages, copies: None, hosts: 1, chinese: false };
+    let mut all = Arguments { address, pages, copies: None, hosts: 1, chinese: false, bytes: None };
     while let Some(name) = rest.next() {
         let value = rest.next().expect("each option has a value");
         match name.as_str() {
+            "--bytes" => all.bytes = Some(value.parse().expect("a number of bytes")),
             "--copies" => all.copies = Some(value),
             "--hosts" => all.hosts = value.parse().expect("a number of hosts"),
             "--language" => all.chinese = value == "zh",
@@ -48,12 +55,30 @@ fn arguments() -> Arguments {
 }
 
 /// A site of one template, as it has always been: what figures of different times are compared by.
-fn usual(pages: u64) -> Site {
+fn usual(count: u64) -> Site {
     let words = usual::vocabulary();
-    let front = Site::new().page("/", Page::html(usual::page(0, pages, &words))).robots(ROBOTS);
-    (0..pages).fold(front, |site, number| {
-        site.page(&format!("/p/{number}"), Page::html(usual::page(number, pages, &words)))
-    })
+    let pages = Pages { count, bytes: 12_000, hosts: Vec::new() };
+    let made = |number| Page::html(usual::page(number, &pages, &words));
+    let front = Site::new().page("/", made(0)).robots(ROBOTS);
+    (0..count).fold(front, |site, number| site.page(&format!("/p/{number}"), made(number)))
+}
+
+/// The same on many hosts, each page made when it is asked for.
+fn on_demand(pages: Pages) -> Vec<Site> {
+    let hosts = pages.hosts.len() as u64;
+    let common = Arc::new((pages, usual::vocabulary()));
+    let site = |host: u64| {
+        let common = common.clone();
+        Site::new().robots(ROBOTS).handler(move |request| {
+            let (pages, words) = &*common;
+            let number = match request.target.as_str() {
+                "/" => host,
+                target => target.strip_prefix("/p/")?.parse().ok()?,
+            };
+            (number < pages.count).then(|| Page::html(usual::page(number, pages, words)))
+        })
+    };
+    (0..hosts).map(site).collect()
 }
 
 /// The same port at the addresses that follow.
@@ -85,9 +110,12 @@ fn with_copies(arguments: &Arguments, hosts: &[SocketAddr]) -> Vec<Site> {
 async fn main() {
     let arguments = arguments();
     let hosts = addresses(arguments.address, arguments.hosts);
-    let sites = match arguments.copies {
-        Some(_) => with_copies(&arguments, &hosts),
-        None => vec![usual(arguments.pages)],
+    let sites = match (&arguments.copies, arguments.bytes) {
+        (Some(_), _) => with_copies(&arguments, &hosts),
+        (None, Some(bytes)) => {
+            on_demand(Pages { count: arguments.pages, bytes, hosts: hosts.clone() })
+        }
+        (None, None) => vec![usual(arguments.pages)],
     };
     let mut webs = Vec::new();
     for (address, site) in hosts.iter().zip(sites) {

@@ -1,5 +1,7 @@
 //! The usual site: pages of one template in a language of syllables.
 
+use std::net::SocketAddr;
+
 /// Words that make up a third of any English text.
 const USUAL: [&str; 12] =
     ["the", "of", "and", "to", "in", "is", "that", "for", "with", "as", "was", "by"];
@@ -17,7 +19,33 @@ pub fn vocabulary() -> Vec<String> {
     (0..6_000).map(word).collect()
 }
 
-pub fn page(number: u64, pages: u64, words: &[String]) -> String {
+/// What the pages of a site have in common.
+pub struct Pages {
+    /// How many there are.
+    pub count: u64,
+    /// Length of one without its links.
+    pub bytes: usize,
+    /// Hosts that have one page after the other in turn; none for links without a host.
+    pub hosts: Vec<SocketAddr>,
+}
+
+impl Pages {
+    /// Where a link leads to: anywhere, but of eight links seven stay on a host.
+    fn drawn(&self, number: u64, bits: u64) -> u64 {
+        let to = bits % self.count;
+        let hosts = self.hosts.len() as u64;
+        if hosts == 0 || bits >> 61 == 0 { to } else { to - to % hosts + number % hosts }
+    }
+
+    fn link(&self, to: u64) -> String {
+        match self.hosts.len() {
+            0 => format!("/p/{to}"),
+            hosts => format!("http://{}/p/{to}", self.hosts[to as usize % hosts]),
+        }
+    }
+}
+
+pub fn page(number: u64, pages: &Pages, words: &[String]) -> String {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     let mut next = || {
         state ^= state << 13;
@@ -28,7 +56,7 @@ pub fn page(number: u64, pages: u64, words: &[String]) -> String {
     let mut html = format!(
         "<!DOCTYPE html><html><head><title>Page {number}</title></head><body><main><h1>Page {number}</h1>\n"
     );
-    while html.len() < 12_000 {
+    while html.len() < pages.bytes {
         html.push_str("<p>");
         for _ in 0..40 {
             let bits = next();
@@ -49,10 +77,10 @@ pub fn page(number: u64, pages: u64, words: &[String]) -> String {
         // Two children in a tree, so that every page is reached; the others anywhere.
         let to = match link {
             0 | 1 => number * 2 + link + 1,
-            _ => next() % pages,
+            _ => pages.drawn(number, next()),
         };
-        if to < pages {
-            html.push_str(&format!("<li><a href=\"/p/{to}\">page {to}</a></li>"));
+        if to < pages.count {
+            html.push_str(&format!("<li><a href=\"{}\">page {to}</a></li>", pages.link(to)));
         }
     }
     html.push_str("</ul></body></html>");
