@@ -1,5 +1,5 @@
-//! The inner loops of the layouts, in three versions chosen at run time: AVX-512 with
-//! `VPOPCNTDQ`, AVX2 with `POPCNT`, and plain Rust for every other processor.
+//! The inner loops of the layouts, and of blocks of the store, in three versions chosen at run
+//! time: AVX-512 with `VPOPCNTDQ`, AVX2 with `POPCNT`, and plain Rust for every other processor.
 //!
 //! The only module with `unsafe` code: wide loads and calls of functions that need instructions
 //! which the build target does not promise. Plain Rust is several times slower.

@@ -71,11 +71,6 @@ impl Ask {
     fn is_as(&self, other: &Self) -> bool {
         *self == Self { number: self.number, ..*other }
     }
-
-    /// Tells whether another one, behind it in order, looks at the same keys.
-    fn looks_where(&self, other: &Self) -> bool {
-        self.prefix == other.prefix && (self.key == other.key || !is_filtered(self.table))
-    }
 }
 
 /// Returns the bits by which a rotation turns fingerprints.
@@ -206,7 +201,7 @@ impl<B: Blocks> SegmentPostings<'_, B> {
                 if is_full || !table.may_have(self.blocks, segment.number, key)? {
                     continue;
                 }
-                cursor.postings_of(key..=key, |block, range| {
+                cursor.postings_of(shared.asks[0].keys(), |block, range| {
                     shared.found.extend(range.map(|at| (0, block.get(at).content)));
                 })?;
             }
@@ -222,7 +217,7 @@ fn near_in<B: Blocks>(
     asks: &mut [SharedAsk<'_>],
 ) -> Result<(), B::Error> {
     let mut keys = Vec::new();
-    for asks in asks.chunk_by_mut(|one, next| one.ask().looks_where(&next.ask())) {
+    for asks in asks.chunk_by_mut(|one, next| one.ask().prefix == next.ask().prefix) {
         cursor.postings_of(asks[0].ask().keys(), |block, range| {
             let first = range.start;
             block.keys(range, &mut keys);

@@ -95,7 +95,7 @@ impl Block {
         keys.clear();
         match self.key_width {
             0 => keys.resize(range.len(), self.least.key),
-            // All bits of a fingerprint but the first 16, by which it is looked up.
+            // Fingerprints: the more a segment has, the fewer bytes are beyond the least one.
             6 => keys.extend(range.map(|at| self.key_of::<6>(at))),
             7 => keys.extend(range.map(|at| self.key_of::<7>(at))),
             8 => keys.extend(range.map(|at| self.key_of::<8>(at))),
