@@ -3,13 +3,14 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::block::Block;
 use super::cursor::Cursor;
 use super::tree::Blocks;
 use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_of, near_table};
-use crate::neardup::Key;
 use crate::neardup::finder::{Asked, Nearby, Postings, first_of};
 use crate::neardup::index::rotated::key_flips;
 use crate::neardup::index::simd::{Level, near};
+use crate::neardup::{Field, Key};
 use crate::text::simhash::Fingerprint;
 
 /// Postings of a table that are asked for: those of a range of keys that are near one of them.
@@ -82,6 +83,10 @@ fn rotated_by(rotation: u8) -> u32 {
 /// were asked.
 const ASKS: usize = 1 << 16;
 
+/// Blocks of titles that have the same first bits of which one look-up looks at the first ones: of
+/// some two thousand titles, where a block is a page.
+const TITLE_BLOCKS_MAX: usize = 4;
+
 /// Places in filters that are asked from memory before the first of them is read.
 const PREFETCHED: usize = 64;
 
@@ -152,6 +157,15 @@ impl SharedAsk<'_> {
     fn ask(&self) -> Ask {
         self.asks[0]
     }
+
+    /// Compares the fingerprints of postings of a block, from the first of them on.
+    fn compare(&mut self, level: Level, keys: &[u64], block: &Block, first: usize) {
+        let Ask { key, k, .. } = self.ask();
+        near(level, keys, key, k.into(), &mut |at| {
+            let distance = (keys[at] ^ key).count_ones();
+            self.found.push((distance, block.get(first + at).content));
+        });
+    }
 }
 
 impl<B: Blocks> SegmentPostings<'_, B> {
@@ -188,7 +202,8 @@ impl<B: Blocks> SegmentPostings<'_, B> {
             return Ok(());
         };
         if !is_filtered(table.table) {
-            return near_in(Cursor::new(self.blocks, segment.number, table), level, asks);
+            let cursor = || Cursor::new(self.blocks, segment.number, table);
+            return near_in(cursor, level, asks, blocks_max(table.table));
         }
         let mut cursor = Cursor::new(self.blocks, segment.number, table);
         for asks in asks.chunks_mut(PREFETCHED) {
@@ -210,25 +225,51 @@ impl<B: Blocks> SegmentPostings<'_, B> {
     }
 }
 
-/// Looks up fingerprints in a table.
-fn near_in<B: Blocks>(
-    mut cursor: Cursor<'_, B>,
+/// Returns how many blocks of fingerprints that have the same first bits are looked at.
+///
+/// Titles of two or three words that a site has in common (`Page 7`, `Page 8`) have few
+/// fingerprints: of a million of them, tens of thousands share their first bits with each.
+fn blocks_max(table: u8) -> usize {
+    match near_of(table) {
+        (Field::Content, _) => usize::MAX,
+        (Field::Title, _) => TITLE_BLOCKS_MAX,
+    }
+}
+
+/// Looks up fingerprints in a table. Where too many blocks have the first bits, those that have
+/// more of them are looked at as well, and those that have all.
+fn near_in<'a, B: Blocks + 'a>(
+    cursor: impl Fn() -> Cursor<'a, B>,
     level: Level,
     asks: &mut [SharedAsk<'_>],
+    blocks_max: usize,
 ) -> Result<(), B::Error> {
-    let mut keys = Vec::new();
+    let (mut keys, mut all) = (Vec::new(), cursor());
     for asks in asks.chunk_by_mut(|one, next| one.ask().prefix == next.ask().prefix) {
-        cursor.postings_of(asks[0].ask().keys(), |block, range| {
+        let whole = all.some_of(asks[0].ask().keys(), blocks_max, |block, range| {
             let first = range.start;
             block.keys(range, &mut keys);
-            for SharedAsk { asks, found } in &mut *asks {
-                let Ask { key, k, .. } = asks[0];
-                near(level, &keys, key, k.into(), &mut |at| {
-                    let distance = (keys[at] ^ key).count_ones();
-                    found.push((distance, block.get(first + at).content));
-                });
+            for shared in &mut *asks {
+                shared.compare(level, &keys, block, first);
             }
         })?;
+        if whole {
+            continue;
+        }
+        for shared in asks {
+            for others in [u64::MAX >> 32, 0] {
+                let key = shared.ask().key;
+                let nearer = key & !others..=key | others;
+                let whole = cursor().some_of(nearer, blocks_max, |block, range| {
+                    let first = range.start;
+                    block.keys(range, &mut keys);
+                    shared.compare(level, &keys, block, first);
+                })?;
+                if whole {
+                    break;
+                }
+            }
+        }
     }
     Ok(())
 }

@@ -34,12 +34,27 @@ impl<'a, B: Blocks> Cursor<'a, B> {
     pub(super) fn postings_of(
         &mut self,
         keys: RangeInclusive<u64>,
-        mut each: impl FnMut(&Block, Range<usize>),
+        each: impl FnMut(&Block, Range<usize>),
     ) -> Result<(), B::Error> {
+        self.some_of(keys, usize::MAX, each).map(drop)
+    }
+
+    /// Does the same with so many blocks at most. Returns whether these were all.
+    pub(super) fn some_of(
+        &mut self,
+        keys: RangeInclusive<u64>,
+        blocks_max: usize,
+        mut each: impl FnMut(&Block, Range<usize>),
+    ) -> Result<bool, B::Error> {
+        let mut blocks = 0;
         let from = Posting { key: *keys.start(), content: 0 };
         let end = keys.end().checked_add(1).map(|key| Posting { key, content: 0 });
         let mut next = Some(from);
         while let Some(place) = next.filter(|next| end.is_none_or(|end| *next < end)) {
+            if blocks == blocks_max {
+                return Ok(false);
+            }
+            blocks += 1;
             let block = self.seek(place)?;
             let last = end.map_or(block.count(), |end| block.below(end));
             each(&block, block.below(from).min(last)..last);
@@ -48,7 +63,7 @@ impl<'a, B: Blocks> Cursor<'a, B> {
             }
             next = self.next_first();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Goes to the block that has a posting, or would have it, which is not before the present one.

@@ -188,7 +188,10 @@ fn asks_of(contents: impl Iterator<Item = u64>) -> Vec<Ask> {
 
 type AllFound = BTreeSet<(u32, u32, u64)>;
 
-fn found_by(postings: &SegmentPostings<'_, MemoryBlocks>, asks: &[Ask]) -> AllFound {
+fn found_by<B: Blocks<Error = BadBlock>>(
+    postings: &SegmentPostings<'_, B>,
+    asks: &[Ask],
+) -> AllFound {
     let mut all = AllFound::new();
     let each = &mut |answer: Answer| {
         assert!((1..=PER_KEY_MAX).contains(&answer.found.each().count()));
@@ -271,6 +274,40 @@ fn a_place_that_goes_forward_reads_what_is_asked_and_each_block_once() {
         }
         let read = counted.read.into_inner();
         assert!(read.len() > 2 && read.values().all(|times| *times == 1), "{read:?}");
+    }
+}
+
+#[test]
+fn titles_of_which_very_many_share_their_first_bits_cost_some_blocks_and_equal_ones_are_found() {
+    let mut blocks = MemoryBlocks::default();
+    // Each has the first 16 bits of all others, and of its next 16 bits one of eight values.
+    let fingerprint = |content: u64| 0xABCD << 48 | (content % 8) << 32 | mix(content) >> 32;
+    let contents = 60_000;
+    let postings = |table| {
+        let posting = |content| Posting { key: fingerprint(content), content };
+        (0..contents).map(move |content| (table, posting(content)))
+    };
+    let (title, text) = (near_table(Field::Title, 0), near_table(Field::Content, 0));
+    let (segment, written) =
+        Segment::of(1, contents, postings(text).chain(postings(title)).collect());
+    blocks.keep(written);
+    let ask = |field, content| {
+        let fingerprint = Fingerprint(fingerprint(content));
+        let mut asks: Vec<Ask> =
+            Ask::near(Key::Near, Nearby { field, fingerprint, k: 3 }, 0).collect();
+        asks.retain(|ask| ask.table == title || ask.table == text);
+        let counted = CountedBlocks { blocks: &blocks, read: RefCell::default() };
+        let segments = std::slice::from_ref(&segment);
+        let found = found_by(&SegmentPostings { segments, blocks: &counted }, &asks);
+        (found, counted.read.into_inner().len())
+    };
+    for content in [0, 7, 23_456, contents - 1] {
+        let (all, read) = ask(Field::Content, content);
+        assert!(read > 80, "{read} blocks of texts");
+        let (some, read) = ask(Field::Title, content);
+        assert!(read < 20, "{read} blocks of titles");
+        assert!(some.contains(&(0, 0, content)), "the same title");
+        assert!(some.is_subset(&all), "{content}");
     }
 }
 
