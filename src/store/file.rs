@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use redb::{Builder, Database, DatabaseError};
 
+use crate::base::system::is_read_at_random;
+
 use super::Error;
 use super::overlay::{Freezer, Overlay};
 
@@ -71,9 +73,14 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens the file.
+/// Opens the file, which is one of redb and not empty.
 pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, Error> {
-    open_by(path, cache_bytes, |builder| builder.open(path))
+    open_by(path, cache_bytes, |builder| {
+        let file = File::options().read(true).write(true).open(path);
+        let file = file.map_err(|error| DatabaseError::Storage(error.into()))?;
+        is_read_at_random(&file);
+        builder.create_file(file)
+    })
 }
 
 /// Opens the file in such a way that nothing is ever written to it.

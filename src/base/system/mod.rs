@@ -1,5 +1,6 @@
 //! What the operating system lets this process have: open files above all, memory and disk.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -47,6 +48,18 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Tells the system that a file is read here and there. What it would read ahead would be in vain,
+/// and lie in its cache in pieces of up to megabytes, of which each write of a page touches all.
+pub(crate) fn is_read_at_random(file: &File) {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    {
+        // It is advice: without it all works as well.
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    let _ = file;
 }
 
 /// Returns why no file can be opened at the moment; none if one can. The resolver of the system
