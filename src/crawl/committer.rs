@@ -14,8 +14,8 @@ use async_channel::Sender;
 
 use crate::base::clock::Timestamp;
 use crate::corpus::boilerplate::{ErrorPages, HostBlocks, KnownBlocks};
-use crate::corpus::clusters::{self, Article, Place};
-use crate::corpus::dedup::{self, Corpus as _, Looks, Placed, Placer};
+use crate::corpus::clusters::{self, Place};
+use crate::corpus::dedup::{self, Corpus as _, Looks};
 use crate::corpus::documents::write_page;
 use crate::corpus::index::Index;
 use crate::frontier::{Frontier, Lease, Offer, Offered, Rank, Reason, Settlement, State, Visited};
@@ -35,6 +35,7 @@ mod again;
 mod beyond;
 mod errors;
 mod leases;
+mod placing;
 mod replay;
 mod shortage;
 mod start;
@@ -181,11 +182,17 @@ impl<'a> Committer<'a> {
         self.errors_before = Report::errors(&snapshot)?;
         drop(snapshot);
         self.look.begin(&self.store.snapshot()?)?;
+        let turn = self.store.turn();
+        self.show_committed()?;
+        drop(turn);
         loop {
             let came = if self.is_shared() || self.is_one_of_many() { self.rest() } else { None };
             if self.batch(came)? == Course::Over {
                 break;
             }
+        }
+        if let Some(home) = &self.home {
+            home.committed.set(None);
         }
         let has_ended = self.stopping.is_none();
         self.writing.take().map_or(Ok(()), |writing| writing.close(has_ended))?;
@@ -282,6 +289,7 @@ impl<'a> Committer<'a> {
         self.settle_beyond(&mut batch)?;
         tracing::trace!(pages, "committing");
         batch.commit()?;
+        self.show_committed()?;
         drop(turn);
         self.tell_beyond();
         tracing::trace!(pages, "committed");
@@ -442,40 +450,13 @@ impl<'a> Committer<'a> {
         }
         let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
-        let placed = self.placer(batch, now).place(article, links)?;
+        let index = &self.asked(page);
+        let placed = self.placer_of(batch, index, now).place(article, links)?;
         self.hand_over(|| CorpusChange::Place { article: Box::new(article.clone()), links });
         if placed.judged.place == Place::New {
             self.tell_of(&placed, article, links);
         }
         Ok((self.placed(&placed), true))
-    }
-
-    fn placer<'b>(&'b self, batch: &'b mut Batch, now: Timestamp) -> Placer<'b> {
-        Placer { batch, index: &self.index, config: &self.settings.dedup, now }
-    }
-
-    /// Notes a new document for whoever is told of them.
-    fn tell_of(&mut self, placed: &Placed, article: &Article, links: u64) {
-        if self.context.on_document.is_some() {
-            self.fresh.push(NewDocument::of(placed.joined.id, article, links));
-        }
-    }
-
-    /// Counts a page that was stored. Returns what became of it.
-    fn placed(&mut self, placed: &Placed) -> Settlement {
-        let Placed { judged, joined, document, merged } = placed;
-        let place = &judged.place;
-        self.tally.merged += merged;
-        self.tally.joined(place, joined);
-        // Boilerplate that is not known yet makes copies of pages that are none.
-        let sure = matches!(place, Place::Tree(matched) if matched.sure);
-        self.promising += u64::from(!sure && !judged.repeats);
-        let live = &self.context.live;
-        match place {
-            Place::New => live.new.fetch_add(1, Ordering::Relaxed),
-            Place::Tree(_) => live.duplicates.fetch_add(1, Ordering::Relaxed),
-        };
-        Settlement::Stored(*document)
     }
 
     /// Offers the links of a page. Returns whether any of them is new.

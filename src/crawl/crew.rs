@@ -4,18 +4,18 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Instant;
 
 use async_channel::Sender;
 
 use crate::corpus::boilerplate::KnownBlocks;
-use crate::corpus::dedup;
-use crate::corpus::index::Index;
+use crate::corpus::dedup::{self, CommittedContents};
+use crate::corpus::index::{Index, LookedAhead};
 use crate::frontier::Lease;
 use crate::store::Store;
-use crate::text::features::Fingerprinter;
+use crate::text::features::{ArticleKeys, Fingerprinter};
 use crate::urls::{HostKey, PageUrl};
 
 use super::committer::{Began, Committer, Parts};
@@ -64,9 +64,33 @@ pub(super) struct Way {
 pub(super) struct Home {
     pub done: SyncSender<Visit<Yield>>,
     pub known: KnownBlocks,
+    /// What is stored, as the last commit has left it.
+    pub committed: Committed,
     pub context: Context,
     /// Hosts of the seeds: that one of them cannot be had is told at once.
     pub seeds: Arc<HashSet<HostKey>>,
+}
+
+/// What a store has, as the last commit has left it, for those who look up pages before it is their
+/// turn.
+#[derive(Debug, Default)]
+pub(super) struct Committed(RwLock<Option<Arc<CommittedContents>>>);
+
+impl Committed {
+    /// Has another state asked from here on; none ends the looking.
+    pub(super) fn set(&self, state: Option<CommittedContents>) {
+        let state = state.map(Arc::new);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// Looks up an article. What cannot be told is asked again when it is its turn.
+    pub(super) fn look_up(&self, keys: &ArticleKeys) -> Option<LookedAhead> {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        state.look_up(keys).unwrap_or_else(|error| {
+            tracing::debug!(%error, "a page is looked up when it is its turn");
+            None
+        })
+    }
 }
 
 /// Places for requests, of which each crawl gets no more than its part.
@@ -194,6 +218,7 @@ impl Crew {
         let home = Home {
             done,
             known: known.clone(),
+            committed: Committed::default(),
             context: context.clone(),
             seeds: Arc::clone(&self.seeds),
         };

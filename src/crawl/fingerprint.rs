@@ -11,6 +11,7 @@ use crate::corpus::clusters::Article;
 use crate::corpus::documents::{
     Facts, Keep, KeptHeaders, KeptImage, KeptLink, KeptPage, PageDetails,
 };
+use crate::corpus::index::LookedAhead;
 use crate::frontier::{Lease, Listed, PageCut, Purpose, Reason, RobotsAnswer, Settlement};
 use crate::neardup;
 use crate::page::{self, Extras, LinkText, Metadata, Moment, Stated, Wanted};
@@ -63,6 +64,8 @@ pub(super) struct ReadPage {
     pub kept: Option<Box<KeptPage>>,
     /// Hash of its main text without digits, if it is too short to be compared with others.
     pub said: Option<u64>,
+    /// What is like it among the contents of the last commit, if that was asked.
+    pub ahead: Option<LookedAhead>,
 }
 
 /// What fingerprinters share.
@@ -88,7 +91,13 @@ pub(super) fn run(visits: &Receiver<Visit<VisitAnswer>>, common: Common<'_>) {
     while let Ok(visit) = visits.recv_blocking() {
         let Some(home) = visit.way.home.clone() else { continue };
         let with = With { settings, fingerprinter, memory, known: &home.known };
-        if home.done.send(fingerprinted(visit, with)).is_err() {
+        let mut visit = fingerprinted(visit, with);
+        if let Yield::Page(page) = &mut visit.outcome
+            && !page.noindex
+        {
+            page.ahead = home.committed.look_up(&page.article.keys);
+        }
+        if home.done.send(visit).is_err() {
             tracing::debug!("a crawl has ended before its answers came");
         }
     }
@@ -332,6 +341,7 @@ fn page(
         said: short.then(|| without_digits(&article.text)),
         whole: whole
             .map(|(keys, text)| Box::new(Article { keys, text, left_out: 0, ..article.clone() })),
+        ahead: None,
         blocks: blocks.keys,
         left_out,
         kept,

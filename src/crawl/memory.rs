@@ -4,6 +4,7 @@
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::corpus::index::LookedAhead;
 use crate::page::{self, Memory};
 use crate::urls::PageUrl;
 use crate::web::fetch::decode::{DecodeError, DecodeLimits, decode};
@@ -134,6 +135,8 @@ impl ReadPage {
         let links: usize = links.map(|(url, _)| url.as_str().len() + ADDRESS_BYTES).sum();
         let whole = self.whole.as_ref().map_or(0, |whole| whole.text.len());
         let kept = self.kept.as_ref().map_or(0, |kept| kept.bytes());
-        links + self.article.text.len() + whole + kept + self.blocks.len() * size_of::<u64>()
+        let ahead = self.ahead.as_ref().map_or(0, LookedAhead::memory);
+        let blocks = self.blocks.len() * size_of::<u64>();
+        links + self.article.text.len() + whole + kept + blocks + ahead
     }
 }

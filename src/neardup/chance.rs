@@ -15,7 +15,7 @@ pub(crate) fn sketch_end(sketch: &Sketch) -> &[u8; SKETCH_END] {
 }
 
 /// Tells whether two texts that share weak keys have more in common than chance has it.
-pub(super) fn resembles(one: &Sketch, other: &Sketch) -> bool {
+pub(crate) fn resembles(one: &Sketch, other: &Sketch) -> bool {
     ends_resemble(sketch_end(one), sketch_end(other))
 }
 

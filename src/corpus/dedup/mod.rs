@@ -1,6 +1,7 @@
 //! The dedup stage over a store: the judge of [`crate::neardup`] is asked about what is stored, in
 //! the transaction that stores its answer.
 
+mod ahead;
 mod compare;
 mod expiry;
 mod looks;
@@ -10,6 +11,7 @@ mod sent;
 mod stored;
 
 pub use super::index::Error;
+pub use ahead::{AskedAhead, CommittedContents};
 pub use compare::{Comparison, Side, compare, compare_sides};
 pub use expiry::{Expiry, expire, old};
 pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};

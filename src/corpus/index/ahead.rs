@@ -40,6 +40,8 @@ pub struct OlderContents {
 /// What was found for an article before its turn.
 #[derive(Debug)]
 pub struct LookedAhead {
+    /// Of the index that was asked, and of no other.
+    asks: Arc<Finder>,
     hash: u128,
     title: Option<Fingerprint>,
     frozen_until: u64,
@@ -70,20 +72,52 @@ impl OlderContents {
         resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
     ) -> Result<Vec<LookedAhead>, store::Error> {
         self.found_by_threads(store, articles, threads, |keys, found| {
-            let (all, mut equal) = (All { found: &found, older: self }, Vec::new());
-            let exact = exact_key(keys.text.hash);
-            let Ok(()) = all.equal(Key::Exact, exact, &mut |content| equal.push(content));
-            Ok(LookedAhead {
-                hash: keys.text.hash,
-                title: keys.title,
-                frozen_until: self.frozen_until,
-                forgotten: self.forgotten,
-                equal: equal.into(),
-                shortlist: Shortlist::of(&self.asks, keys, &all, |content| {
-                    resembles(keys, content)
-                })?,
-                found_bytes: found.memory(),
-            })
+            self.looked_up(keys, &found, |content| resembles(keys, content))
+        })
+    }
+
+    /// Looks up one article, in a state of the store in which these contents are there. None if one
+    /// of them has its very text: then it seldom matters what else is like it.
+    pub fn look_up_one(
+        &self,
+        view: &impl View,
+        keys: &ArticleKeys,
+        resembles: impl FnMut(u64) -> Result<bool, store::Error>,
+    ) -> Result<Option<LookedAhead>, store::Error> {
+        let blocks = &Source::new(view, &self.cache, true);
+        let postings = SegmentPostings { segments: &self.segments, blocks };
+        let (exact, mut is_known) = (exact_key(keys.text.hash), false);
+        postings.equal(Key::Exact, exact, &mut |_| is_known = true)?;
+        if is_known {
+            return Ok(None);
+        }
+        let (look_up, mut answers) = (LookUp::of(&self.asks, &[keys], 1), Vec::new());
+        for asks in look_up.parts(1) {
+            postings.find(&asks.in_order(), &mut |answer| answers.push(answer))?;
+        }
+        let found = look_up.found(answers).pop().unwrap_or_default();
+        self.looked_up(keys, &found, resembles).map(Some)
+    }
+
+    /// Makes what is kept of what was found in segments, and of what is not there.
+    fn looked_up(
+        &self,
+        keys: &ArticleKeys,
+        found: &FoundPostings,
+        resembles: impl FnMut(u64) -> Result<bool, store::Error>,
+    ) -> Result<LookedAhead, store::Error> {
+        let (all, mut equal) = (All { found, older: self }, Vec::new());
+        let exact = exact_key(keys.text.hash);
+        let Ok(()) = all.equal(Key::Exact, exact, &mut |content| equal.push(content));
+        Ok(LookedAhead {
+            asks: Arc::clone(&self.asks),
+            hash: keys.text.hash,
+            title: keys.title,
+            frozen_until: self.frozen_until,
+            forgotten: self.forgotten,
+            equal: equal.into(),
+            shortlist: Shortlist::of(&self.asks, keys, &all, resembles)?,
+            found_bytes: found.memory(),
         })
     }
 
@@ -134,8 +168,8 @@ impl Index {
 
     /// Returns the same as [`Index::candidates`] for an article that was looked up among older
     /// contents, without those that the judge does not read: it gives up behind some that share
-    /// keys with it by chance. None if it was not that article, contents were removed since, what
-    /// was new then has come into the store, or the index was not empty when it was opened.
+    /// keys with it by chance. None if it was not that article, another index was asked, contents
+    /// were removed since, or what was new then has come into the store.
     #[must_use]
     pub fn candidates_after(
         &self,
@@ -169,8 +203,10 @@ impl Index {
 
     /// Tells whether all that was not looked up is in memory, and nothing else.
     fn knows_newer(&self, ahead: &LookedAhead) -> bool {
+        let is_of_this = Arc::ptr_eq(&ahead.asks, &self.asks);
         let nothing_went = ahead.forgotten == self.forgotten;
-        self.is_new && nothing_went && ahead.frozen_until >= self.frozen_before
+        let first = self.frozen_before.max(self.frozen_twice);
+        is_of_this && nothing_went && ahead.frozen_until >= first
     }
 
     /// Returns the newest contents, and those before them that are on their way into the store, but

@@ -113,8 +113,9 @@ pub struct Index {
     ahead: bool,
     /// How many contents were removed since it was opened.
     forgotten: usize,
-    /// It was empty when it was opened. Else the log may name contents that are in the store.
-    is_new: bool,
+    /// Of the contents that became segments since it was opened, the first so many came out of the
+    /// log, which may name contents that are in a segment already.
+    frozen_twice: u64,
 }
 
 impl std::fmt::Debug for Index {
@@ -149,11 +150,11 @@ impl Index {
             owed: 0,
             ahead: false,
             forgotten: 0,
-            is_new: false,
+            frozen_twice: 0,
         };
         build::build_if_other(store, &index.tail.contents.finder, config)?;
         index.read(&store.snapshot()?)?;
-        index.is_new = index.kept.is_empty() && index.frozen.is_empty() && index.tail.is_empty();
+        index.frozen_twice = index.frozen.len() as u64 + u64::from(!index.tail.is_empty());
         Ok(index)
     }
 

@@ -84,7 +84,8 @@ impl Committer<'_> {
         }
         let article = article_of(batch, &self.index, page)?;
         self.tally.left_out(article);
-        let (placed, left) = self.placer(batch, now).revise(document, article, links)?;
+        let index = &self.asked(page);
+        let (placed, left) = self.placer_of(batch, index, now).revise(document, article, links)?;
         self.hand_over(|| CorpusChange::Place { article: Box::new(article.clone()), links });
         if placed.judged.place == Place::New && placed.joined.document != document {
             self.tell_of(&placed, article, links);

@@ -1,0 +1,80 @@
+//! Articles that are looked up before it is their turn, in the state of the last commit, by whoever
+//! fingerprints them: the thread that stores them asks only for what has come since.
+
+use std::sync::Mutex;
+
+use crate::corpus::index::{Index, LookedAhead, OlderContents, lock};
+use crate::corpus::tables::CONTENTS;
+use crate::neardup::{Candidate, resembles, sift};
+use crate::store::{Batch, Error, Snapshot, Store, View};
+use crate::text::features::ArticleKeys;
+
+use super::lookup::{Keep, Lookup};
+
+/// What the last commit has left, to be asked while others write.
+#[derive(Debug)]
+pub struct CommittedContents {
+    view: Snapshot,
+    contents: OlderContents,
+}
+
+impl CommittedContents {
+    /// Takes the present state. To be called by a writer whose turn it is, with no batch open.
+    pub fn of(store: &Store, index: &Mutex<Index>) -> Result<Self, Error> {
+        let contents = lock(index).older();
+        Ok(Self { view: store.snapshot()?, contents })
+    }
+
+    /// Looks up an article. None if its very text is there: then it seldom matters what else is
+    /// like it.
+    pub fn look_up(&self, keys: &ArticleKeys) -> Result<Option<LookedAhead>, Error> {
+        self.contents.look_up_one(&self.view, keys, |content| may_be(&self.view, content, keys))
+    }
+}
+
+/// Tells whether an article may have more in common with a content than keys that others have by
+/// chance: of one that is not there, the judge has to say.
+fn may_be(view: &impl View, content: u64, keys: &ArticleKeys) -> Result<bool, Error> {
+    let row = view.get(CONTENTS, content)?;
+    Ok(row.is_none_or(|row| resembles(&keys.text.sketch, &row.sketch)))
+}
+
+/// An index with what was found in it before for one article.
+#[derive(Debug)]
+pub struct AskedAhead<'a> {
+    /// The index.
+    pub index: &'a Mutex<Index>,
+    /// What was found.
+    pub ahead: Option<&'a LookedAhead>,
+}
+
+impl Lookup<Batch> for AskedAhead<'_> {
+    fn equal_texts(&self, batch: &Batch, hash: u128) -> Result<Vec<u64>, Error> {
+        let index = lock(self.index);
+        let found = self.ahead.and_then(|ahead| index.equal_texts_after(ahead, hash));
+        found.map_or_else(|| index.equal_texts(batch, hash), Ok)
+    }
+
+    fn candidates(&self, batch: &Batch, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
+        let index = lock(self.index);
+        let found = self.ahead.and_then(|ahead| {
+            let found = index.candidates_after(ahead, keys)?;
+            Some((found, ahead.chance()))
+        });
+        let Some((mut found, chance)) = found else { return index.candidates(batch, keys) };
+        sift(&mut found, |content| {
+            Ok::<_, Error>(chance.binary_search(&content).is_err() && may_be(batch, content, keys)?)
+        })?;
+        Ok(found)
+    }
+}
+
+impl Keep<Batch> for AskedAhead<'_> {
+    fn insert(&self, batch: &mut Batch, content: u64, keys: &ArticleKeys) {
+        self.index.insert(batch, content, keys);
+    }
+
+    fn forget(&self, content: u64) {
+        self.index.forget(content);
+    }
+}
