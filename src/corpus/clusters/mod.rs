@@ -282,27 +282,14 @@ fn put_popularity(
     copy: &Copy,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let was = must_read(batch, document)?.canonical;
-    batch.put(COPIES, (document, address), copy)?;
-    if was != address || copy.popularity >= before {
-        return elect_again(batch, document, address, copy, now);
-    }
-    // Any other copy may be better.
-    recount(batch, document, now)?;
-    Ok(must_read(batch, document)?.canonical != was)
-}
-
-/// Makes a copy canonical whose popularity is another one now, if it is better than the present
-/// one. Returns true if it became so by that.
-fn elect_again(
-    batch: &mut impl Transaction,
-    document: u64,
-    address: &str,
-    copy: &Copy,
-    now: Timestamp,
-) -> Result<bool, Error> {
     let mut row = must_read(batch, document)?;
     let was = row.canonical.clone();
+    batch.put(COPIES, (document, address), copy)?;
+    if was == address && copy.popularity < before {
+        // Any other copy may be better.
+        recount(batch, document, now)?;
+        return Ok(must_read(batch, document)?.canonical != was);
+    }
     elect(batch, document, &mut row, address, copy)?;
     note(batch, document, was.clone(), &row, now)?;
     write_document(batch, document, &row)?;
