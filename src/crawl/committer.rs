@@ -191,9 +191,7 @@ impl<'a> Committer<'a> {
                 break;
             }
         }
-        if let Some(home) = &self.home {
-            home.committed.set(None);
-        }
+        self.hide_committed();
         let has_ended = self.stopping.is_none();
         self.writing.take().map_or(Ok(()), |writing| writing.close(has_ended))?;
         if !self.is_shared() {
@@ -224,7 +222,8 @@ impl<'a> Committer<'a> {
                 return None;
             }
             match self.next(self.wait(None)) {
-                Ok(None) => {}
+                // What others have removed since is only free when nobody looks at it any more.
+                Ok(None) => self.hide_committed(),
                 Ok(done) => return done,
                 Err(()) => return None,
             }

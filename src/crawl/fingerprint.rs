@@ -23,6 +23,7 @@ use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
 use super::archive::PackedVisit;
+use super::crew::Committed;
 use super::memory::{HeldBody, HeldMemory, Shared};
 use super::visitor::{Visit, VisitAnswer};
 use super::{Settings, lists};
@@ -68,6 +69,17 @@ pub(super) struct ReadPage {
     pub ahead: Option<LookedAhead>,
 }
 
+impl ReadPage {
+    /// Looks up what is like it, if it may be stored. A store that cannot be read is left to
+    /// whoever stores the page.
+    fn look_up(&mut self, committed: &Committed) {
+        if !self.noindex {
+            let looked = AssertUnwindSafe(|| committed.look_up(&self.article.keys));
+            self.ahead = catch_unwind(looked).ok().flatten();
+        }
+    }
+}
+
 /// What fingerprinters share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct With<'a> {
@@ -75,6 +87,8 @@ pub(super) struct With<'a> {
     pub fingerprinter: &'a Fingerprinter,
     pub known: &'a KnownBlocks,
     pub memory: &'a Shared,
+    /// Where articles are looked up; none to leave that to whoever stores them.
+    pub committed: Option<&'a Committed>,
 }
 
 /// What those share who work for several crawls.
@@ -90,14 +104,9 @@ pub(super) fn run(visits: &Receiver<Visit<VisitAnswer>>, common: Common<'_>) {
     let Common { settings, fingerprinter, memory } = common;
     while let Ok(visit) = visits.recv_blocking() {
         let Some(home) = visit.way.home.clone() else { continue };
-        let with = With { settings, fingerprinter, memory, known: &home.known };
-        let mut visit = fingerprinted(visit, with);
-        if let Yield::Page(page) = &mut visit.outcome
-            && !page.noindex
-        {
-            page.ahead = home.committed.look_up(&page.article.keys);
-        }
-        if home.done.send(visit).is_err() {
+        let (known, committed) = (&home.known, Some(&home.committed));
+        let with = With { settings, fingerprinter, known, memory, committed };
+        if home.done.send(fingerprinted(visit, with)).is_err() {
             tracing::debug!("a crawl has ended before its answers came");
         }
     }
@@ -115,10 +124,13 @@ pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Vi
     // A page that breaks the reader is the outcome of that page, not the end of the crawl.
     let outcome =
         catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
-    let outcome = outcome.unwrap_or_else(|_| {
+    let mut outcome = outcome.unwrap_or_else(|_| {
         tracing::error!(url = %lease.url, "the reader failed on this page");
         Yield::Settled(Settlement::Refused(Reason::Unreadable))
     });
+    if let (Yield::Page(page), Some(committed)) = (&mut outcome, with.committed) {
+        page.look_up(committed);
+    }
     tracing::trace!(url = %lease.url, "fingerprinted");
     held.shrink(&outcome);
     if let Some(packed) = &mut held.packed {

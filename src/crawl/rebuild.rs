@@ -341,6 +341,7 @@ impl<'a> Common<'a> {
             fingerprinter: &self.fingerprinter,
             known: &known,
             memory: &self.memory,
+            committed: None,
         };
         let replay = Replay { with, threads: self.threads, tell: self.tell };
         let end = committer.replay(source, &replay, progress)?;

@@ -129,6 +129,7 @@ mod traps;
 mod unsettled;
 mod upgrade;
 mod urls;
+mod waiting_crawl;
 mod warc;
 mod warc_kills;
 mod warc_remote;

@@ -40,6 +40,13 @@ impl Committer<'_> {
         Ok(())
     }
 
+    /// Has no page looked up before its turn from here on, until another state is shown.
+    pub(super) fn hide_committed(&self) {
+        if let Some(home) = &self.home {
+            home.committed.set(None);
+        }
+    }
+
     /// Notes a new document for whoever is told of them.
     pub(super) fn tell_of(&mut self, placed: &Placed, article: &Article, links: u64) {
         if self.context.on_document.is_some() {
