@@ -50,18 +50,16 @@ pub struct AskedAhead<'a> {
 
 impl Lookup<Batch> for AskedAhead<'_> {
     fn equal_texts(&self, batch: &Batch, hash: u128) -> Result<Vec<u64>, Error> {
-        let index = lock(self.index);
-        let found = self.ahead.and_then(|ahead| index.equal_texts_after(ahead, hash));
-        found.map_or_else(|| index.equal_texts(batch, hash), Ok)
+        let found = self.ahead.and_then(|ahead| lock(self.index).equal_texts_after(ahead, hash));
+        found.map_or_else(|| self.index.equal_texts(batch, hash), Ok)
     }
 
     fn candidates(&self, batch: &Batch, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
-        let index = lock(self.index);
         let found = self.ahead.and_then(|ahead| {
-            let found = index.candidates_after(ahead, keys)?;
+            let found = lock(self.index).candidates_after(ahead, keys)?;
             Some((found, ahead.chance()))
         });
-        let Some((mut found, chance)) = found else { return index.candidates(batch, keys) };
+        let Some((mut found, chance)) = found else { return self.index.candidates(batch, keys) };
         sift(&mut found, |content| {
             Ok::<_, Error>(chance.binary_search(&content).is_err() && may_be(batch, content, keys)?)
         })?;
