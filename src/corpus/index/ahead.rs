@@ -76,14 +76,18 @@ impl OlderContents {
         })
     }
 
-    /// Looks up one article, in a state of the store in which these contents are there. None if one
-    /// of them has its very text: then it seldom matters what else is like it.
+    /// Looks up one article, in a state of the store in which these contents are there. None if
+    /// there are none, or one of them has its very text: then it seldom matters what else is like
+    /// it.
     pub fn look_up_one(
         &self,
         view: &impl View,
         keys: &ArticleKeys,
         resembles: impl FnMut(u64) -> Result<bool, store::Error>,
     ) -> Result<Option<LookedAhead>, store::Error> {
+        if self.segments.is_empty() && self.frozen.is_empty() {
+            return Ok(None);
+        }
         let blocks = &Source::new(view, &self.cache, true);
         let postings = SegmentPostings { segments: &self.segments, blocks };
         let (exact, mut is_known) = (exact_key(keys.text.hash), false);
