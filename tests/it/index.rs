@@ -2,9 +2,11 @@
 //! the file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::dedup::{AskedAhead, CommittedContents, Keep as _, Lookup as _};
 use uniqcrawl::corpus::documents::Content;
 use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
@@ -346,6 +348,45 @@ fn an_index_that_was_opened_again_tells_what_was_looked_up_when_its_log_is_in_th
     }
     let known = keys(1);
     assert!(older.look_up_one(&snapshot, &known, |_| Ok(true)).unwrap().is_none());
+}
+
+#[test]
+fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself() {
+    let mut indexed = Indexed::new(SMALL);
+    (0..20).for_each(|_| indexed.write(7, &[], true));
+    let Indexed { _folder, store, index, next, .. } = indexed;
+    let index = Mutex::new(index);
+    let committed = CommittedContents::of(&store, &index).unwrap();
+    let mut batch = store.begin().unwrap();
+    for content in next..next + 12 {
+        batch.put(CONTENTS, content, &row(&keys(content))).unwrap();
+        index.insert(&mut batch, content, &keys(content));
+    }
+    let mut told = 0;
+    for asked in (next..next + 60).map(keys) {
+        let Some(ahead) = committed.look_up(&asked).unwrap() else { continue };
+        told += 1;
+        let of_page = AskedAhead { index: &index, ahead: Some(&ahead) };
+        let (found, all) = (of_page.candidates(&batch, &asked), index.candidates(&batch, &asked));
+        let (found, all) = (found.unwrap(), all.unwrap());
+        assert!(found.iter().all(|one| all.contains(one)), "{found:?}");
+        let sure = |some: &[Candidate]| -> Vec<Candidate> {
+            some.iter().filter(|one| !one.weak).copied().collect()
+        };
+        assert!(sure(&found) == sure(&all) && !sure(&all).is_empty(), "{found:?}");
+        let hash = asked.text.hash;
+        assert_eq!(
+            of_page.equal_texts(&batch, hash).unwrap(),
+            index.equal_texts(&batch, hash).unwrap()
+        );
+        // What was found for one is nothing to another.
+        let other = keys(next + 3);
+        if other != asked {
+            let plain = index.candidates(&batch, &other).unwrap();
+            assert_eq!(of_page.candidates(&batch, &other).unwrap(), plain);
+        }
+    }
+    assert!(told > 40, "{told}");
 }
 
 #[test]
