@@ -60,7 +60,8 @@ fn the_figures_of_the_note_are_set_right() {
     assert_eq!(machines(&four["space"]), [Some(43), Some(2)]);
     assert_eq!(machines(&ten["space"]), [Some(107), Some(3)]);
     // Its four rotations have as many with the same first bits as four tables have.
-    assert_eq!(plan["index"]["lookUp"]["comparisons"], 4.0 * 262_144.0);
+    let compared = plan["index"]["lookUp"]["comparisons"].as_f64().unwrap() / (4.0 * 262_144.0);
+    assert!((0.8..=1.0).contains(&compared), "{compared} of what four tables compare");
     // Room for the largest segments twice decides on machines; its memory does not grow.
     let index = &plan["index"];
     let peak = 2 * bytes(&index["space"]);
@@ -401,8 +402,9 @@ fn a_look_up_compares_and_reads_what_the_formulas_say() {
     let right = compared as f64 / QUERIES as f64;
     let planned = FOUR_TABLES.comparisons(CONTENTS) as f64;
     assert!(off(planned, right) < 0.1, "{planned} comparisons, not {right}");
-    let near = TableSize::of(TableContent::fingerprints(CONTENTS)).unwrap().look_up().times(4.0);
-    assert!(off(near.comparisons, right) < 0.1, "{near:?}, not {right}");
+    let rotation = TableSize::of(TableContent::fingerprints(CONTENTS)).unwrap();
+    let found = rotation.found().times(4.0);
+    assert!(off(found.comparisons, right) < 0.1, "{found:?}, not {right}");
 
     let read = |ask: &dyn Fn(u64)| {
         blocks.read.set(0);
@@ -413,7 +415,10 @@ fn a_look_up_compares_and_reads_what_the_formulas_say() {
         let asked = Nearby { field: Field::Content, fingerprint: Fingerprint(query), k: 3 };
         all.near(asked, &mut |_, _| ()).unwrap();
     });
-    assert!(off(near.blocks, right) < 0.1, "{} blocks, not {right}", near.blocks);
+    // Most of it filters keep out.
+    let near = rotation.look_up().times(4.0);
+    assert!(off(near.blocks, right) < 0.2, "{} blocks, not {right}", near.blocks);
+    assert!(near.blocks < found.blocks / 10.0, "{near:?}, {found:?}");
     // Of keys that nobody has, few pass a filter.
     let right = read(&|query| all.equal(Key::Sentence, spread(hash(query)), &mut |_| ()).unwrap());
     let content = TableContent::hashes(CONTENTS, 1, 1 << SENTENCE_BITS);

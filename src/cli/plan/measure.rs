@@ -46,7 +46,7 @@ pub(super) struct MachineTimes {
     pub four_tables: f64,
     /// A look-up in ten tables.
     pub ten_tables: f64,
-    /// A look-up of a fingerprint in a segment.
+    /// A look-up of a fingerprint that a segment has.
     pub segment: f64,
     /// A comparison in the blocks of a segment.
     pub block_comparison: f64,
@@ -68,7 +68,7 @@ impl MachineTimes {
     /// Returns the time for which a block of a segment is gone through, without comparisons.
     fn block(&self) -> f64 {
         let rotation = TableSize::of(TableContent::fingerprints(INDEXED));
-        let cost = rotation.map_or_else(LookUpCost::default, |table| table.look_up());
+        let cost = rotation.map_or_else(LookUpCost::default, |table| table.found());
         let cost = cost.times(f64::from(ROTATIONS));
         let rest = self.segment - cost.comparisons * self.block_comparison;
         rest.max(0.0) / cost.blocks.max(1.0)
@@ -193,7 +193,7 @@ fn segment() -> Result<SegmentTime> {
     let (mut found, mut fault) = (0, Ok(()));
     let look_up = seconds(AT_A_TIME, |round| {
         for at in 0..AT_A_TIME {
-            let fingerprint = asked(round, at);
+            let fingerprint = Fingerprint(mix((round * AT_A_TIME + at) * 7 % INDEXED));
             let asked = Nearby { field: Field::Content, fingerprint, k: K };
             fault = fault.and(all.near(asked, &mut |_, _| found += 1));
         }

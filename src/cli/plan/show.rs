@@ -51,7 +51,8 @@ fn comparisons(report: &PlanReport) {
     }
     let set = number(FOUR_TABLES.tables[0].set(report.documents));
     let count = number(rounded_up(report.index.plan.look_up.comparisons));
-    line(["this index", FOUR_TABLES.formula, &set, &count, "[5]"]);
+    let formula = format!("{} behind filters", FOUR_TABLES.formula);
+    line(["this index", &formula, &set, &count, "[5]"]);
 }
 
 fn space(report: &PlanReport) {

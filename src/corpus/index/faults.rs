@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::corpus::tables::{INDEX_LOG, KEYS, NEAR, SEGMENTS};
 use crate::neardup::segment::{
-    BlockId, FILTERS, GONE, Posting, ROTATIONS, Segment, equality_table, is_filtered, near_table,
+    BlockId, FILTERS, GONE, Posting, ROTATIONS, Segment, equality_table, has_hashes, near_table,
 };
 use crate::neardup::{Field, Key};
 use crate::store::{BadRow, Error, META, Table, View};
@@ -195,7 +195,7 @@ impl Seen {
             return Ok(());
         }
         self.postings += postings.len() as u64;
-        let rotation = if is_filtered(id.table) { 0 } else { id.table % ROTATIONS };
+        let rotation = if has_hashes(id.table) { 0 } else { id.table % ROTATIONS };
         for Posting { key, content } in postings {
             let straight = key.rotate_right(16 * u32::from(rotation));
             self.sum = self.sum.wrapping_add(mix(straight ^ mix(content)));
@@ -222,7 +222,7 @@ fn of_segment(
         if !below.eq(&found.told) || found.firsts.get(&table.top) != Some(&vec![table.first]) {
             fault("has blocks that are not found from above");
         }
-        if table.table < GONE && !is_filtered(table.table) {
+        if table.table < GONE && !has_hashes(table.table) {
             let field = table.table / ROTATIONS;
             if *sums.entry(field).or_insert(found.sum) != found.sum {
                 fault("does not agree with the other rotations");

@@ -7,7 +7,9 @@
 
 use std::sync::OnceLock;
 
-use crate::neardup::segment::{BlockId, FILTER_BITS, FILTER_KEYS, Filter, Segment, WORDS};
+use crate::neardup::segment::{
+    BlockId, FILTER_BITS, Filter, Segment, SegmentTable, WORDS, has_fingerprints,
+};
 
 /// Of the keys that nobody has, so many pass by each word: the bits of a filter that are set.
 const PASSES: f64 = 0.55;
@@ -20,12 +22,18 @@ pub(super) struct Filters {
     bytes_max: usize,
 }
 
+/// The filters of the fingerprints of a segment, or of its equality keys.
 #[derive(Debug)]
 struct SegmentFilters {
     segment: u32,
+    of_fingerprints: bool,
     tables: Vec<TableFilters>,
     /// Words of each block that are held.
     words: u8,
+    /// Keys in all of them.
+    keys: u64,
+    /// Keys that an article asks for.
+    asked: f64,
 }
 
 #[derive(Debug)]
@@ -50,11 +58,16 @@ impl Filters {
     /// Holds the filters of these segments from here on, and no others.
     pub(super) fn follow(&mut self, asked: &[Segment]) {
         let mut held = std::mem::take(&mut self.segments);
-        let mut take = |segment: &Segment| {
-            let at = held.iter().position(|own| own.segment == segment.number);
-            at.map_or_else(|| SegmentFilters::of(segment), |at| held.swap_remove(at))
+        let mut take = |segment: &Segment, of_fingerprints: bool| {
+            let is_it = |own: &SegmentFilters| own.is_of(segment.number, of_fingerprints);
+            let at = held.iter().position(is_it);
+            at.map_or_else(
+                || SegmentFilters::of(segment, of_fingerprints),
+                |at| held.swap_remove(at),
+            )
         };
-        self.segments = asked.iter().map(&mut take).collect();
+        let all = asked.iter().flat_map(|segment| [(segment, false), (segment, true)]);
+        self.segments = all.map(|(segment, near)| take(segment, near)).collect();
         while self.bytes() > self.bytes_max {
             let wide = self.segments.iter_mut().filter(|segment| segment.words > 0);
             let Some(least) = wide.min_by(|a, b| a.harm().total_cmp(&b.harm())) else { return };
@@ -64,7 +77,8 @@ impl Filters {
 
     /// Returns the filters of a table; none if its segment is not asked.
     pub(super) fn of(&self, id: BlockId) -> Option<Held<'_>> {
-        let segment = self.segments.iter().find(|segment| segment.segment == id.segment)?;
+        let near = has_fingerprints(id.table);
+        let segment = self.segments.iter().find(|segment| segment.is_of(id.segment, near))?;
         let table = segment.tables.iter().find(|table| table.table == id.table)?;
         Some(Held { filters: &table.filters, words: segment.words })
     }
@@ -76,27 +90,52 @@ impl Filters {
 }
 
 impl SegmentFilters {
-    fn of(segment: &Segment) -> Self {
-        let filtered = segment.tables.iter().filter(|table| table.filters > 0);
-        let tables = filtered.map(|table| TableFilters {
+    fn of(segment: &Segment, of_fingerprints: bool) -> Self {
+        let is_one = |table: &&SegmentTable| {
+            table.filters > 0 && has_fingerprints(table.table) == of_fingerprints
+        };
+        let filtered: Vec<&SegmentTable> = segment.tables.iter().filter(is_one).collect();
+        let tables = filtered.iter().map(|table| TableFilters {
             table: table.table,
             filters: (0..table.filters).map(|_| OnceLock::new()).collect(),
         });
-        Self { segment: segment.number, tables: tables.collect(), words: WORDS as u8 }
+        let keys = filtered.iter().map(|table| table.filter_keys()).sum();
+        Self {
+            segment: segment.number,
+            of_fingerprints,
+            tables: tables.collect(),
+            words: WORDS as u8,
+            keys,
+            asked: keys as f64 / segment.contents.max(1) as f64,
+        }
     }
 
-    fn count(&self) -> usize {
-        self.tables.iter().map(|table| table.filters.len()).sum()
+    fn is_of(&self, segment: u32, of_fingerprints: bool) -> bool {
+        self.segment == segment && self.of_fingerprints == of_fingerprints
     }
 
     fn bytes(&self) -> usize {
-        let word = FILTER_KEYS as usize * FILTER_BITS / 8 / WORDS;
-        self.count() * (size_of::<OnceLock<Filter>>() + usize::from(self.words) * word)
+        let count: usize = self.tables.iter().map(|table| table.filters.len()).sum();
+        let bits = self.keys as usize * FILTER_BITS / WORDS * usize::from(self.words);
+        count * size_of::<OnceLock<Filter>>() + bits / 8
     }
 
-    /// Returns how many more keys pass for each byte that is freed with a word.
+    /// Returns how many more blocks an article has read for each byte that is freed with a word.
     fn harm(&self) -> f64 {
-        PASSES.powi(self.words.into()) / self.count() as f64
+        let more = self.blocks(self.words - 1) - self.blocks(self.words);
+        more / self.keys as f64
+    }
+
+    /// Returns how many blocks an article has read that nobody's keys are in, if so many words are
+    /// held.
+    fn blocks(&self, words: u8) -> f64 {
+        let passes = PASSES.powi(words.into());
+        if self.of_fingerprints {
+            // A rotation is read if one of four keys passes.
+            self.asked / 4.0 * (1.0 - (1.0 - passes).powi(4))
+        } else {
+            self.asked * passes
+        }
     }
 
     fn narrow(&mut self) {

@@ -259,10 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn every_content_is_compared_by_the_first_bits_of_four_rotations() {
-        for contents in [1_000, 1 << 20, 1_000_000_000] {
+    fn contents_are_compared_by_the_first_bits_of_the_rotations_that_filters_let_pass() {
+        for (contents, most) in [(1 << 20, 0.1), (1_000_000_000, 1.0)] {
             let compared = plan(contents).look_up.comparisons;
-            assert!((compared - contents as f64 / 65_536.0 * 4.0).abs() < 1e-3, "{compared}");
+            let all = contents as f64 / 65_536.0 * 4.0;
+            assert!(compared > all * most / 4.0 && compared <= all * most, "{compared} of {all}");
         }
     }
 
@@ -285,7 +286,8 @@ mod tests {
         assert_eq!(small.memory, large.memory);
         assert!(large.memory.bytes() < 832 << 20, "{:?}", large.memory);
         let growth = large.bytes as f64 / small.bytes as f64;
-        assert!((900.0..1_100.0).contains(&growth), "{growth}");
+        // Of segments of hundreds of millions, filters of fingerprints tell nothing.
+        assert!((800.0..1_100.0).contains(&growth), "{growth}");
         for plan in [small, large] {
             let full = plan.bytes as f64 / plan.file_bytes as f64;
             assert!((0.85..1.0).contains(&full), "{full}");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::block::Block;
 use super::cursor::Cursor;
-use super::tree::Blocks;
-use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, is_filtered, near_of, near_table};
+use super::tree::{Blocks, SegmentTable};
+use super::{PER_KEY_MAX, ROTATIONS, Segment, equality_table, has_hashes, near_of, near_table};
 use crate::neardup::finder::{Asked, Nearby, Postings, first_of};
 use crate::neardup::index::rotated::key_flips;
 use crate::neardup::index::simd::{Level, near};
@@ -50,7 +50,7 @@ impl Ask {
     /// Returns what was asked for.
     #[must_use]
     pub fn asked(&self) -> Asked {
-        if is_filtered(self.table) {
+        if has_hashes(self.table) {
             return Asked::Equal(self.key);
         }
         let (field, rotation) = near_of(self.table);
@@ -61,11 +61,21 @@ impl Ask {
 
     /// Returns the keys that are looked at.
     pub(super) fn keys(&self) -> RangeInclusive<u64> {
-        if is_filtered(self.table) {
+        if has_hashes(self.table) {
             return self.key..=self.key;
         }
         let first = u64::from(self.prefix) << 48;
         first..=first | u64::MAX >> 16
+    }
+
+    /// Returns the fingerprint that is looked for, with the first bits that are looked at.
+    pub(super) fn with_prefix(&self) -> u64 {
+        u64::from(self.prefix) << 48 | self.key & u64::MAX >> 16
+    }
+
+    /// Returns in how many bits behind the first ones a fingerprint may differ.
+    pub(super) fn errors_max(&self) -> u32 {
+        u32::from(self.k) - (self.with_prefix() ^ self.key).count_ones()
     }
 
     /// Tells whether another one asks for the same.
@@ -201,9 +211,8 @@ impl<B: Blocks> SegmentPostings<'_, B> {
         let Some(table) = asks.first().and_then(|one| segment.table(one.ask().table)) else {
             return Ok(());
         };
-        if !is_filtered(table.table) {
-            let cursor = || Cursor::new(self.blocks, segment.number, table);
-            return near_in(cursor, level, asks, blocks_max(table.table));
+        if !has_hashes(table.table) {
+            return self.near_in(segment.number, table, level, asks);
         }
         let mut cursor = Cursor::new(self.blocks, segment.number, table);
         for asks in asks.chunks_mut(PREFETCHED) {
@@ -223,6 +232,54 @@ impl<B: Blocks> SegmentPostings<'_, B> {
         }
         Ok(())
     }
+
+    /// Looks up fingerprints in a table. Where too many blocks have the first bits, those that have
+    /// more of them are looked at as well, and those that have all.
+    fn near_in(
+        &self,
+        segment: u32,
+        table: &SegmentTable,
+        level: Level,
+        asks: &mut [SharedAsk<'_>],
+    ) -> Result<(), B::Error> {
+        let blocks_max = blocks_max(table.table);
+        let cursor = || Cursor::new(self.blocks, segment, table);
+        let (mut keys, mut all) = (Vec::new(), cursor());
+        for asks in asks.chunk_by_mut(|one, next| one.ask().prefix == next.ask().prefix) {
+            let mut some = Vec::new();
+            for shared in asks {
+                if table.may_be_near(self.blocks, segment, shared.ask())? {
+                    some.push(shared);
+                }
+            }
+            let Some(first) = some.first() else { continue };
+            let whole = all.some_of(first.ask().keys(), blocks_max, |block, range| {
+                let first = range.start;
+                block.keys(range, &mut keys);
+                for shared in &mut some {
+                    shared.compare(level, &keys, block, first);
+                }
+            })?;
+            if whole {
+                continue;
+            }
+            for shared in some {
+                for others in [u64::MAX >> 32, 0] {
+                    let key = shared.ask().key;
+                    let nearer = key & !others..=key | others;
+                    let whole = cursor().some_of(nearer, blocks_max, |block, range| {
+                        let first = range.start;
+                        block.keys(range, &mut keys);
+                        shared.compare(level, &keys, block, first);
+                    })?;
+                    if whole {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns how many blocks of fingerprints that have the same first bits are looked at.
@@ -234,44 +291,6 @@ fn blocks_max(table: u8) -> usize {
         (Field::Content, _) => usize::MAX,
         (Field::Title, _) => TITLE_BLOCKS_MAX,
     }
-}
-
-/// Looks up fingerprints in a table. Where too many blocks have the first bits, those that have
-/// more of them are looked at as well, and those that have all.
-fn near_in<'a, B: Blocks + 'a>(
-    cursor: impl Fn() -> Cursor<'a, B>,
-    level: Level,
-    asks: &mut [SharedAsk<'_>],
-    blocks_max: usize,
-) -> Result<(), B::Error> {
-    let (mut keys, mut all) = (Vec::new(), cursor());
-    for asks in asks.chunk_by_mut(|one, next| one.ask().prefix == next.ask().prefix) {
-        let whole = all.some_of(asks[0].ask().keys(), blocks_max, |block, range| {
-            let first = range.start;
-            block.keys(range, &mut keys);
-            for shared in &mut *asks {
-                shared.compare(level, &keys, block, first);
-            }
-        })?;
-        if whole {
-            continue;
-        }
-        for shared in asks {
-            for others in [u64::MAX >> 32, 0] {
-                let key = shared.ask().key;
-                let nearer = key & !others..=key | others;
-                let whole = cursor().some_of(nearer, blocks_max, |block, range| {
-                    let first = range.start;
-                    block.keys(range, &mut keys);
-                    shared.compare(level, &keys, block, first);
-                })?;
-                if whole {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// One article at a time.

@@ -7,18 +7,39 @@
 //! Inside it is a split block Bloom filter: eight words of 32 bits make a block, and each key sets
 //! one bit in each word of one block.
 //!
+//! A fingerprint that is asked for need not be there: others may differ from it. Those that have
+//! the first 16 bits of a rotation in common with it and differ in at most three of the rest have
+//! one of the four groups of twelve bits of the rest in common as well. So each fingerprint has
+//! four keys in the filters of a rotation: the first 16 bits with each of these groups.
+//!
 //! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007;
 //! the multipliers are those of the specification of Apache Parquet.
 
-use super::block::BadBlock;
+use super::block::{BYTES_MAX, BadBlock};
 use crate::neardup::index::simd::prefetch_line;
 use crate::text::sketch::mix;
 
 /// Keys of one filter, as they come.
-pub const KEYS: u64 = 3_000;
+pub(super) const KEYS: u64 = 3_000;
 
 /// Bits for each key: of the keys that nobody has, about one in eighty passes.
 pub const BITS: usize = 10;
+
+/// Fingerprints of one filter at most, as they come where they are unlike.
+pub(super) const FINGERPRINTS: u64 = 640;
+
+/// Keys of a fingerprint in the filters of a rotation.
+pub(super) const FINGERPRINT_KEYS: u64 = 4;
+
+/// Bits of a rotated fingerprint that are asked for as they are, and of a group of the others.
+const PREFIX_BITS: u32 = 16;
+const GROUP_BITS: u32 = 12;
+
+/// Of the bits behind the first ones, fingerprints that share no group differ in more.
+pub(super) const GROUP_ERRORS_MAX: u32 = 3;
+
+/// Keys for which a filter has room: it is no longer than a page of the store.
+pub(super) const KEYS_MAX: usize = BYTES_MAX / (BLOCK_BITS / 8) * BLOCK_BITS / BITS;
 
 /// Bits of a block.
 pub(super) const BLOCK_BITS: usize = 256;
@@ -49,9 +70,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Makes the filter of some keys, repeated ones counted once.
+    /// Makes the filter of some keys, repeated ones counted once. If they are more than it has room
+    /// for, it lets every key pass.
     #[must_use]
     pub fn of(keys: &[u64]) -> Self {
+        if keys.len() > KEYS_MAX {
+            return Self::of_all();
+        }
         let blocks = (keys.len() * BITS).div_ceil(BLOCK_BITS).max(1) as u32;
         let mut bits = vec![0; blocks as usize * WORDS].into_boxed_slice();
         for key in keys {
@@ -61,6 +86,12 @@ impl Filter {
             }
         }
         Self { bits, blocks }
+    }
+
+    /// Makes one that lets every key pass.
+    #[must_use]
+    pub fn of_all() -> Self {
+        Self { bits: [u32::MAX; WORDS].into(), blocks: 1 }
     }
 
     /// Reads a filter.
@@ -125,6 +156,32 @@ impl Filter {
 pub(super) fn filter_of(key: u64, filters: u32) -> u32 {
     let at = (u128::from(key) * u128::from(filters)) >> KEY_BITS;
     (at as u32).min(filters.saturating_sub(1))
+}
+
+/// Returns how many filters a rotation of so many fingerprints has: each has as many of the first
+/// bits as another one.
+pub(super) fn filters_of_fingerprints(fingerprints: u64) -> u64 {
+    fingerprints.div_ceil(FINGERPRINTS).next_power_of_two().min(1 << PREFIX_BITS)
+}
+
+/// Returns the number of the filter of a rotated fingerprint, by its first bits.
+pub(super) fn filter_of_fingerprint(key: u64, filters: u32) -> u32 {
+    let prefix = key >> (u64::BITS - PREFIX_BITS);
+    ((prefix * u64::from(filters)) >> PREFIX_BITS) as u32
+}
+
+/// Returns how many values a key of a group has.
+pub(super) fn key_values() -> f64 {
+    f64::from(1_u32 << (PREFIX_BITS + GROUP_BITS))
+}
+
+/// Returns the keys of a rotated fingerprint.
+pub(super) fn fingerprint_keys(key: u64) -> [u64; FINGERPRINT_KEYS as usize] {
+    let prefix = key >> (u64::BITS - PREFIX_BITS);
+    std::array::from_fn(|group| {
+        let bits = key >> (group as u32 * GROUP_BITS) & ((1 << GROUP_BITS) - 1);
+        prefix << 32 | (group as u64) << GROUP_BITS | bits
+    })
 }
 
 /// Returns the block of a key, and the hash that its bits there are made of.

@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use super::block::{BYTES_MAX, BadBlock, Block, Posting};
 use super::tree::{Blocks, SegmentTable, TreeState, TreeWriter, Written};
-use super::{GONE, PER_KEY_MAX, Segment, is_filtered};
+use super::{GONE, PER_KEY_MAX, Segment, has_fingerprints, has_hashes};
+
+/// Fingerprints that are read before the filter that they all fall into is given up: more than it
+/// could tell apart.
+const FINGERPRINTS_READ_MAX: usize = 2_048;
 
 /// A segment that is being made of others.
 #[derive(Debug, Clone)]
@@ -65,6 +69,15 @@ pub struct Step {
     pub postings: usize,
     /// The segment, if it is whole.
     pub done: Option<Segment>,
+}
+
+/// The next postings of a table.
+struct Read {
+    postings: Vec<Posting>,
+    /// They are the last ones.
+    ended: bool,
+    /// They end within a filter.
+    cut: bool,
 }
 
 impl Merge {
@@ -136,7 +149,7 @@ impl Merge {
     fn writer(&self, table: u8) -> TreeWriter {
         let tables = self.inputs.iter().filter_map(|input| input.table(table));
         let postings = tables.map(|table| table.postings).sum();
-        let mut writer = TreeWriter::new(self.output.number, table, postings, is_filtered(table));
+        let mut writer = TreeWriter::new(self.output.number, table, postings);
         writer.set_block_bytes(self.block_bytes);
         writer
     }
@@ -148,7 +161,7 @@ impl Merge {
             step.done = Some(self.output.clone());
             return Ok(step);
         };
-        let (postings, ended) = self.read(blocks, &current, blocks_max)?;
+        let Read { postings, ended, cut } = self.read(blocks, &current, blocks_max)?;
         step.postings = postings.len();
         current.after = postings.last().copied().or(current.after);
         let (mut key, mut held) = (None, 0);
@@ -158,7 +171,7 @@ impl Merge {
             }
             held = if key == Some(posting.key) { held + 1 } else { 1 };
             key = Some(posting.key);
-            if held <= PER_KEY_MAX || !is_filtered(current.table) {
+            if held <= PER_KEY_MAX || !has_hashes(current.table) {
                 current.writer.push(posting);
             }
         }
@@ -168,6 +181,9 @@ impl Merge {
             self.current = self.next_after(current.table);
         } else {
             // What is written is the same whether it is interrupted here or not.
+            if cut {
+                current.writer.give_up_filter();
+            }
             current.writer.pause();
             step.written = current.writer.take_written();
             self.current = Some(current);
@@ -211,14 +227,14 @@ impl Merge {
         Some(CurrentTable { table, writer: self.writer(table), after: None })
     }
 
-    /// Returns the next postings of all inputs, in order, and whether these are the last ones. Of a
-    /// table with filters they end where one does.
+    /// Returns the next postings of all inputs, in order. Of a table with filters they end where
+    /// one does, but for fingerprints of which very many have the same first bits.
     fn read<B: Blocks>(
         &self,
         blocks: &B,
         current: &CurrentTable,
         blocks_max: usize,
-    ) -> Result<(Vec<Posting>, bool), B::Error> {
+    ) -> Result<Read, B::Error> {
         let mut parts: Vec<(SegmentTable, u32)> = self
             .inputs
             .iter()
@@ -254,19 +270,25 @@ impl Merge {
         }
         all.sort();
         all.dedup();
-        let Some(limit) = limit else { return Ok((all, true)) };
+        let Some(limit) = limit else { return Ok(Read { postings: all, ended: true, cut: false }) };
         all.truncate(all.partition_point(|posting| *posting <= limit));
+        let mut cut = false;
         if current.writer.is_filtered() {
             let filter = |posting: &Posting| current.writer.filter_of(posting.key);
             let whole = all.last().map(filter);
             let whole = all.partition_point(|posting| Some(filter(posting)) < whole);
-            if whole == 0 {
+            // Of fingerprints, any number may have the same first bits.
+            let are_many = all.len() > FINGERPRINTS_READ_MAX && has_fingerprints(current.table);
+            cut = whole == 0 && are_many;
+            if whole == 0 && !cut {
                 // All fall into one filter, so that more of them have to be read.
                 return self.read(blocks, current, blocks_max.saturating_mul(2));
             }
-            all.truncate(whole);
+            if !cut {
+                all.truncate(whole);
+            }
         }
-        Ok((all, false))
+        Ok(Read { postings: all, ended: false, cut })
     }
 }
 

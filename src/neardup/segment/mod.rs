@@ -5,7 +5,7 @@
 //! in those that are. Nothing here knows where blocks are kept ([`Blocks`]).
 //!
 //! A segment has a table for each rotation of a kind of fingerprints, for each kind of equality
-//! keys, and one of contents that are gone. Equality keys have filters.
+//! keys, and one of contents that are gone. All but the last have filters.
 
 mod ask;
 mod block;
@@ -18,7 +18,7 @@ mod tree;
 
 pub use ask::{Answer, Ask, Found, SegmentPostings};
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting, bytes_of_pages};
-pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, KEYS as FILTER_KEYS, WORDS};
+pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, WORDS};
 pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
 pub use size::{LevelSize, LookUpCost, TableContent, TableSize};
@@ -74,10 +74,16 @@ pub fn exact_key(hash: u128) -> u64 {
     (hash >> (u128::BITS - KEY_BITS)) as u64
 }
 
-/// Tells whether a table has equality keys, and so filters.
+/// Tells whether a table has equality keys.
 #[must_use]
-pub fn is_filtered(table: u8) -> bool {
+pub fn has_hashes(table: u8) -> bool {
     (EQUALITY..GONE).contains(&table)
+}
+
+/// Tells whether a table has rotated fingerprints.
+#[must_use]
+pub fn has_fingerprints(table: u8) -> bool {
+    table < EQUALITY
 }
 
 /// A part of the index that is written once.
@@ -125,7 +131,7 @@ impl Segment {
         let mut written = Vec::new();
         for table in postings.chunk_by(|a, b| a.0 == b.0) {
             let name = table[0].0;
-            let mut writer = TreeWriter::new(number, name, table.len() as u64, is_filtered(name));
+            let mut writer = TreeWriter::new(number, name, table.len() as u64);
             for (_, posting) in table {
                 writer.push(*posting);
             }

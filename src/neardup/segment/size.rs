@@ -3,7 +3,10 @@
 
 use super::ROTATIONS;
 use super::block::{BYTES_MAX, HEAD};
-use super::filter::{BITS, BLOCK_BITS, KEY_BITS, KEYS};
+use super::filter::{
+    BITS, BLOCK_BITS, FINGERPRINT_KEYS, KEY_BITS, KEYS, KEYS_MAX, filters_of_fingerprints,
+    key_values,
+};
 
 /// Bits by which a rotated fingerprint is found.
 const PREFIX_BITS: u32 = u64::BITS / ROTATIONS as u32;
@@ -109,7 +112,7 @@ impl TableSize {
         }
         levels.first()?;
         let (filters, filter_bytes) = match content.keys {
-            None => (0, 0),
+            None => filters_near(content.postings),
             Some(keys) => filters_of(content.postings, keys),
         };
         Some(Self { content, levels, filters, filter_bytes })
@@ -121,20 +124,29 @@ impl TableSize {
         self.levels.iter().map(|level| level.bytes).sum::<u64>() + self.filter_bytes
     }
 
-    /// Returns what it costs to find the fingerprints with the first bits of one, or the contents
-    /// of an equality key, which nobody need have.
+    /// Returns what it costs to find the fingerprints that are near one, or the contents of an
+    /// equality key, which nobody need have.
     #[must_use]
     pub fn look_up(&self) -> LookUpCost {
         let postings = self.content.postings as f64;
         let Some(keys) = self.content.keys else {
-            return self.range(postings / f64::from(1 << PREFIX_BITS));
+            let tells = keys_of_filter(self.content.postings) <= KEYS_MAX as f64;
+            let passes = if tells { passes(postings, key_values()) } else { 1.0 };
+            let passes = 1.0 - (1.0 - passes).powi(FINGERPRINT_KEYS as i32);
+            let found = self.found().times(passes);
+            return LookUpCost { filters: FINGERPRINT_KEYS as f64, ..found };
         };
         let each = postings / keys as f64;
-        let nobody = (-each).exp();
-        let passes = 1.0 - nobody + nobody / PASSES_ONE_IN;
+        let passes = passes(postings, keys as f64);
         // Whatever passes is looked for; what is found is not compared.
         let found = self.range(each / passes);
         LookUpCost { comparisons: 0.0, filters: 1.0, ..found.times(passes) }
+    }
+
+    /// Returns what it costs to go through the fingerprints that have the first bits of one.
+    #[must_use]
+    pub fn found(&self) -> LookUpCost {
+        self.range(self.content.postings as f64 / f64::from(1 << PREFIX_BITS))
     }
 
     /// Returns the cost of a range of so many postings: from the top down to the first block that
@@ -173,6 +185,26 @@ fn filters_of(postings: u64, keys: u64) -> (u64, u64) {
     // The last block of a filter is half full.
     let blocks = distinct * BITS as f64 / BLOCK_BITS as f64 + filters as f64 / 2.0;
     (filters, whole(blocks).max(filters) * (BLOCK_BITS as u64 / 8))
+}
+
+/// The same for fingerprints.
+fn filters_near(postings: u64) -> (u64, u64) {
+    let filters = filters_of_fingerprints(postings);
+    let keys = keys_of_filter(postings);
+    let blocks = if keys > KEYS_MAX as f64 { 1.0 } else { keys * BITS as f64 / BLOCK_BITS as f64 };
+    (filters, whole((blocks + 0.5) * filters as f64).max(filters) * (BLOCK_BITS as u64 / 8))
+}
+
+/// Returns how many keys a filter of so many fingerprints has.
+fn keys_of_filter(postings: u64) -> f64 {
+    (postings * FINGERPRINT_KEYS) as f64 / filters_of_fingerprints(postings) as f64
+}
+
+/// Returns the share of keys that pass the filters of a table of so many postings, where there can
+/// be so many keys.
+fn passes(postings: f64, keys: f64) -> f64 {
+    let nobody = (-postings / keys).exp();
+    1.0 - nobody + nobody / PASSES_ONE_IN
 }
 
 #[expect(clippy::cast_sign_loss, reason = "nothing is counted below 0")]

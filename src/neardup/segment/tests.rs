@@ -311,6 +311,113 @@ fn titles_of_which_very_many_share_their_first_bits_cost_some_blocks_and_equal_o
     }
 }
 
+#[test]
+fn filters_keep_no_fingerprint_out_that_is_near_and_most_of_the_others() {
+    let mut blocks = MemoryBlocks::default();
+    let contents = 40_000;
+    let rotated = |content: u64| {
+        (0..ROTATIONS).map(move |rotation| {
+            let key = mix(content).rotate_left(16 * u32::from(rotation));
+            (near_table(Field::Content, rotation), Posting { key, content })
+        })
+    };
+    let (segment, written) = Segment::of(1, contents, (0..contents).flat_map(rotated).collect());
+    blocks.keep(written);
+    assert!(segment.tables.iter().all(|table| table.filters == 64), "{segment:?}");
+    let ask = |fingerprint, k| {
+        let asked = Nearby { field: Field::Content, fingerprint: Fingerprint(fingerprint), k };
+        let mut asks: Vec<Ask> = Ask::near(Key::Near, asked, 0).collect();
+        asks.sort_unstable();
+        let counted = CountedBlocks { blocks: &blocks, read: RefCell::default() };
+        let segments = std::slice::from_ref(&segment);
+        let found = found_by(&SegmentPostings { segments, blocks: &counted }, &asks);
+        let leaves = counted.read.into_inner().into_keys().filter(|id| id.level == 0).count();
+        (found, leaves, asks.len())
+    };
+    for n in 0..600 {
+        let (content, k) = (mix(n) % contents, (n % 6) as u32);
+        let flips = (0..k).fold(0, |flips, bit| flips | 1 << (mix(n * 8 + u64::from(bit)) % 64));
+        let (found, ..) = ask(mix(content) ^ flips, k);
+        assert!(found.contains(&(0, flips.count_ones(), content)), "{k} bits: {flips:x}");
+    }
+    let (mut read, mut asked) = (0, 0);
+    for n in contents..contents + 500 {
+        let (_, leaves, asks) = ask(mix(n), 3);
+        (read, asked) = (read + leaves, asked + asks);
+    }
+    assert!(asked == 2_000 && read < 200, "{read} blocks of {asked}");
+}
+
+#[test]
+fn fingerprints_with_the_same_first_bits_are_merged_in_steps_however_many_they_are() {
+    let mut blocks = MemoryBlocks::default();
+    // Three quarters have the same first bits.
+    let key = |content: u64| {
+        let spread = mix(content);
+        if content.is_multiple_of(4) { spread } else { 0x4321 << 48 | spread >> 16 }
+    };
+    let mut inputs = Vec::new();
+    for (number, contents) in (0..).zip([0..30_000, 30_000..42_000]) {
+        let postings = contents.clone().map(|content| (0, Posting { key: key(content), content }));
+        let (segment, written) =
+            Segment::of(number, contents.end - contents.start, postings.collect());
+        blocks.keep(written);
+        inputs.push(segment);
+    }
+    let mut state =
+        Merge::begin(&blocks, inputs.clone(), Segment::new(9, 0), true).unwrap().state();
+    let (mut most, mut steps) = (0, 0);
+    let segment = loop {
+        let mut merge = Merge::resume(&blocks, &inputs, state).unwrap();
+        let step = merge.step(&blocks, 8).unwrap();
+        blocks.keep(step.written);
+        (most, steps) = (most.max(step.postings), steps + 1);
+        if let Some(done) = step.done {
+            break done;
+        }
+        state = merge.state();
+    };
+    assert!(steps > 5 && most < 12_000, "{steps} steps of up to {most}");
+    assert_eq!(all_of(&blocks, &segment).len(), 42_000);
+    let filters = blocks.0.keys().filter(|id| id.segment == 9 && id.level == FILTERS);
+    assert_eq!(filters.count() as u32, segment.tables[0].filters);
+    let may_be = |fingerprint| {
+        let asked = Nearby { field: Field::Content, fingerprint: Fingerprint(fingerprint), k: 3 };
+        let ask = Ask::near(Key::Near, asked, 0).next().unwrap();
+        segment.tables[0].may_be_near(&blocks, 9, ask).unwrap()
+    };
+    assert!((0..42_000).step_by(11).all(|content| may_be(key(content))), "each is there");
+    assert!(may_be(0x4321 << 48 | 0xABCD), "of so many that are alike it tells nothing");
+    let others = (50_000..51_000).filter(|n| may_be(mix(*n))).count();
+    assert!(others < 100, "{others} of 1,000");
+}
+
+#[test]
+fn a_table_of_fingerprints_that_was_begun_without_filters_ends_without_them() {
+    let mut blocks = MemoryBlocks::default();
+    let (one, first) = segment(&mut blocks, 1, 0..9_000);
+    let (two, second) = segment(&mut blocks, 2, 9_000..18_000);
+    let inputs = vec![one, two];
+    let mut merge = Merge::begin(&blocks, inputs.clone(), Segment::new(9, 1), true).unwrap();
+    let step = merge.step(&blocks, 8).unwrap();
+    blocks.keep(step.written.into_iter().filter(|(id, _)| id.level != FILTERS).collect());
+    let mut state = merge.state();
+    let tree = state.current.as_mut().and_then(|current| current.tree.as_mut()).unwrap();
+    assert!(tree.filter > 0 && tree.postings > 1_000, "{tree:?}");
+    tree.filter = 0;
+    let mut merge = Merge::resume(&blocks, &inputs, state).unwrap();
+    let segment = loop {
+        let step = merge.step(&blocks, 8).unwrap();
+        blocks.keep(step.written);
+        if let Some(done) = step.done {
+            break done;
+        }
+    };
+    let filters: Vec<bool> = segment.tables.iter().map(|table| table.filters > 0).collect();
+    assert_eq!(filters, [false, true, true]);
+    assert_eq!(all_of(&blocks, &segment), merged(&[&first, &second], &HashSet::new()));
+}
+
 /// Counts how often each block is read.
 struct CountedBlocks<'a> {
     blocks: &'a MemoryBlocks,

@@ -5,7 +5,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting};
-use super::filter::{Filter, KEYS, filter_of};
+use super::filter::{
+    FINGERPRINT_KEYS, Filter, GROUP_ERRORS_MAX, KEYS, filter_of, filter_of_fingerprint,
+    filters_of_fingerprints, fingerprint_keys,
+};
+use super::{Ask, has_fingerprints, has_hashes};
 
 /// Level of the filters, which stand for no blocks.
 pub const FILTERS: u8 = u8::MAX;
@@ -105,8 +109,38 @@ impl SegmentTable {
         }
     }
 
+    /// Returns how many keys its filters have at most.
+    #[must_use]
+    pub fn filter_keys(&self) -> u64 {
+        match self.filters {
+            0 => 0,
+            _ if has_fingerprints(self.table) => self.postings * FINGERPRINT_KEYS,
+            _ => self.postings,
+        }
+    }
+
+    /// Tells whether a rotated fingerprint that is looked for may be there, as its filter has it.
+    pub(super) fn may_be_near<B: Blocks>(
+        &self,
+        blocks: &B,
+        segment: u32,
+        ask: Ask,
+    ) -> Result<bool, B::Error> {
+        if self.filters == 0 || ask.errors_max() > GROUP_ERRORS_MAX {
+            return Ok(true);
+        }
+        let near = ask.with_prefix();
+        let filter = self.filter(segment, near);
+        for key in fingerprint_keys(near) {
+            if blocks.passes(filter, key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn filter(&self, segment: u32, key: u64) -> BlockId {
-        BlockId::filter(self.table, segment, filter_of(key, self.filters))
+        BlockId::filter(self.table, segment, filter_in(self.table, key, self.filters))
     }
 
     /// Calls `each` with the block that has `from`, or would have it, and those behind it, as long
@@ -145,6 +179,15 @@ fn walk<B: Blocks>(
     Ok(true)
 }
 
+/// Returns the number of the filter of a key of a table that has so many.
+fn filter_in(table: u8, key: u64, filters: u32) -> u32 {
+    if has_fingerprints(table) {
+        filter_of_fingerprint(key, filters)
+    } else {
+        filter_of(key, filters)
+    }
+}
+
 /// A table that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeWriter {
@@ -160,6 +203,8 @@ pub struct TreeWriter {
     filters: u32,
     filter: u32,
     keys: Vec<u64>,
+    /// The last key that was added to a filter.
+    last: Option<u64>,
     written: Vec<Written>,
 }
 
@@ -177,10 +222,16 @@ pub struct TreeState {
 }
 
 impl TreeWriter {
-    /// Begins a table of at most `postings_max` postings, with filters or without.
+    /// Begins a table of at most `postings_max` postings.
     #[must_use]
-    pub fn new(segment: u32, table: u8, postings_max: u64, filtered: bool) -> Self {
-        let filters = if filtered { postings_max.div_ceil(KEYS).max(1) } else { 0 };
+    pub fn new(segment: u32, table: u8, postings_max: u64) -> Self {
+        let filters = if has_fingerprints(table) {
+            filters_of_fingerprints(postings_max)
+        } else if has_hashes(table) {
+            postings_max.div_ceil(KEYS).max(1)
+        } else {
+            0
+        };
         Self {
             segment,
             table,
@@ -191,6 +242,7 @@ impl TreeWriter {
             filters: u32::try_from(filters).unwrap_or(u32::MAX),
             filter: 0,
             keys: Vec::new(),
+            last: None,
             written: Vec::new(),
         }
     }
@@ -207,13 +259,17 @@ impl TreeWriter {
         self.levels = levels.collect::<Result<_, _>>()?;
         (self.postings, self.first) = (state.postings, Some(state.first));
         self.filter = state.filter;
+        if has_fingerprints(self.table) && state.postings > 0 && state.filter == 0 {
+            // It was begun when fingerprints had no filters.
+            self.filters = 0;
+        }
         Ok(())
     }
 
     /// Returns the number of the filter that a key falls into.
     #[must_use]
     pub fn filter_of(&self, key: u64) -> u32 {
-        filter_of(key, self.filters)
+        filter_in(self.table, key, self.filters)
     }
 
     /// Tells whether it has filters.
@@ -225,14 +281,29 @@ impl TreeWriter {
     /// Adds a posting, which is behind all before.
     pub fn push(&mut self, posting: Posting) {
         if self.is_filtered() {
-            self.end_filters(self.filter_of(posting.key));
-            if self.keys.last() != Some(&posting.key) {
-                self.keys.push(posting.key);
-            }
+            self.add_to_filter(posting.key);
         }
         self.first.get_or_insert(posting);
         self.postings += 1;
         self.add(0, posting);
+    }
+
+    fn add_to_filter(&mut self, key: u64) {
+        let filter = self.filter_of(key);
+        if filter < self.filter {
+            // It lets all pass.
+            return;
+        }
+        self.end_filters(filter);
+        if self.last == Some(key) {
+            return;
+        }
+        self.last = Some(key);
+        if has_fingerprints(self.table) {
+            self.keys.extend(fingerprint_keys(key));
+        } else {
+            self.keys.push(key);
+        }
     }
 
     fn add(&mut self, level: usize, posting: Posting) {
@@ -262,10 +333,24 @@ impl TreeWriter {
     /// Writes all filters before one.
     fn end_filters(&mut self, next: u32) {
         while self.filter < next {
-            let id = BlockId::filter(self.table, self.segment, self.filter);
-            self.written.push((id, Filter::of(&self.keys).bytes()));
-            self.keys.clear();
-            self.filter += 1;
+            self.keys.sort_unstable();
+            self.keys.dedup();
+            self.write_filter(&Filter::of(&self.keys));
+        }
+    }
+
+    fn write_filter(&mut self, filter: &Filter) {
+        let id = BlockId::filter(self.table, self.segment, self.filter);
+        self.written.push((id, filter.bytes()));
+        self.keys.clear();
+        self.filter += 1;
+    }
+
+    /// Has the filter of the last posting let all pass, if it is not written yet: the next postings
+    /// fall into it as well.
+    pub fn give_up_filter(&mut self) {
+        if !self.keys.is_empty() {
+            self.write_filter(&Filter::of_all());
         }
     }
 
