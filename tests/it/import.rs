@@ -142,17 +142,17 @@ fn filters_keep_documents_out_of_a_store_and_list_them() {
 fn a_kill_at_any_moment_of_an_import_changes_nothing_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    write_input(&path.join("a.jsonl"), 0, 1_300);
-    write_input(&path.join("b.jsonl"), 1_300, 900);
+    write_input(&path.join("a.jsonl"), 0, 2_600);
+    write_input(&path.join("b.jsonl"), 2_600, 1_800);
     let inputs = ["a.jsonl", "b.jsonl", "--threads", "1"];
     let whole = lasting(import(path, &[&["whole"], &inputs[..]].concat()));
     let expected = contents(&path.join("whole"));
     assert_eq!(whole["documents"].as_u64().unwrap(), expected.len() as u64);
-    assert_eq!(whole["rejected"], 22);
+    assert_eq!(whole["rejected"], 44);
     let list =
         |store: &str| fs::read_to_string(path.join(store).join("import-rejected.jsonl")).unwrap();
     // In the first batch, in the second, and in the first again after one that is committed.
-    for steps in [&[300][..], &[1_500], &[1_100, 400, 20]] {
+    for steps in [&[600][..], &[3_000], &[2_200, 800, 40]] {
         drop(fs::remove_dir_all(path.join("killed")));
         for step in steps {
             let killed = Command::new(env!("CARGO_BIN_EXE_crawl"))

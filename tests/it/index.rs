@@ -126,7 +126,11 @@ impl Indexed {
         if let Some((ahead, coming)) = self.ahead.take() {
             self.check_ahead(&batch, &ahead, &coming);
         }
-        let ahead = self.index.older().look_up(&self.store, &asked, 3, resembles).unwrap();
+        let ahead = self
+            .index
+            .older()
+            .look_up(&self.store.snapshot().unwrap(), &asked, 3, resembles)
+            .unwrap();
         for _ in 0..come {
             let keys = keys(next);
             batch.put(CONTENTS, next, &row(&keys)).unwrap();
@@ -362,12 +366,17 @@ fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself()
         batch.put(CONTENTS, content, &row(&keys(content))).unwrap();
         index.insert(&mut batch, content, &keys(content));
     }
-    let mut told = 0;
-    for asked in (next..next + 60).map(keys) {
-        let Some(ahead) = committed.look_up(&asked).unwrap() else { continue };
-        told += 1;
-        let of_page = AskedAhead { index: &index, ahead: Some(&ahead) };
-        let (found, all) = (of_page.candidates(&batch, &asked), index.candidates(&batch, &asked));
+    let asked: Vec<ArticleKeys> = (next..next + 60).map(keys).collect();
+    let mut all: Vec<LookedAhead> =
+        asked.iter().filter_map(|keys| committed.look_up(keys).unwrap()).collect();
+    all.sort_by_key(LookedAhead::hash);
+    let together = committed.look_up_all(&asked.iter().collect::<Vec<_>>(), 2).unwrap();
+    assert!(together.is_sorted_by_key(LookedAhead::hash) && together.len() == asked.len());
+    assert!(all.len() > 40, "{}", all.len());
+    let parts = [[&all[..], &[]], [&[], &all[..]], [&together[..10], &together[10..]]];
+    for (asked, found) in asked.iter().flat_map(|asked| parts.map(|parts| (asked, parts))) {
+        let of_page = AskedAhead { index: &index, found };
+        let (found, all) = (of_page.candidates(&batch, asked), index.candidates(&batch, asked));
         let (found, all) = (found.unwrap(), all.unwrap());
         assert!(found.iter().all(|one| all.contains(one)), "{found:?}");
         let sure = |some: &[Candidate]| -> Vec<Candidate> {
@@ -375,18 +384,16 @@ fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself()
         };
         assert!(sure(&found) == sure(&all) && !sure(&all).is_empty(), "{found:?}");
         let hash = asked.text.hash;
-        assert_eq!(
-            of_page.equal_texts(&batch, hash).unwrap(),
-            index.equal_texts(&batch, hash).unwrap()
-        );
-        // What was found for one is nothing to another.
-        let other = keys(next + 3);
-        if other != asked {
-            let plain = index.candidates(&batch, &other).unwrap();
-            assert_eq!(of_page.candidates(&batch, &other).unwrap(), plain);
-        }
+        let equal = [of_page.equal_texts(&batch, hash), index.equal_texts(&batch, hash)];
+        assert_eq!(equal[0].as_ref().unwrap(), equal[1].as_ref().unwrap());
     }
-    assert!(told > 40, "{told}");
+    // What was found for one is nothing to another.
+    for ahead in &all {
+        let of_one = AskedAhead { index: &index, found: [std::slice::from_ref(ahead), &[]] };
+        let other = asked.iter().find(|other| other.text.hash != ahead.hash()).unwrap();
+        let plain = index.candidates(&batch, other).unwrap();
+        assert_eq!(of_one.candidates(&batch, other).unwrap(), plain);
+    }
 }
 
 #[test]

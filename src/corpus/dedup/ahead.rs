@@ -30,6 +30,24 @@ impl CommittedContents {
     pub fn look_up(&self, keys: &ArticleKeys) -> Result<Option<LookedAhead>, Error> {
         self.contents.look_up_one(&self.view, keys, |content| may_be(&self.view, content, keys))
     }
+
+    /// Looks up articles together, with several threads: the more they are, the more of them find
+    /// what they ask for in the same block. Returns what was found in the order of the hashes of
+    /// their texts; nothing as long as there is nothing to be asked.
+    pub fn look_up_all(
+        &self,
+        articles: &[&ArticleKeys],
+        threads: usize,
+    ) -> Result<Vec<LookedAhead>, Error> {
+        let Self { view, contents } = self;
+        if contents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = contents
+            .look_up(view, articles, threads, |keys, content| may_be(view, content, keys))?;
+        found.sort_by_key(LookedAhead::hash);
+        Ok(found)
+    }
 }
 
 /// Tells whether an article may have more in common with a content than keys that others have by
@@ -39,23 +57,34 @@ fn may_be(view: &impl View, content: u64, keys: &ArticleKeys) -> Result<bool, Er
     Ok(row.is_none_or(|row| resembles(&keys.text.sketch, &row.sketch)))
 }
 
-/// An index with what was found in it before for one article.
+/// An index with what was found in it before for some articles.
 #[derive(Debug)]
 pub struct AskedAhead<'a> {
     /// The index.
     pub index: &'a Mutex<Index>,
-    /// What was found.
-    pub ahead: Option<&'a LookedAhead>,
+    /// What was found, each part in the order of the hashes of the texts.
+    pub found: [&'a [LookedAhead]; 2],
+}
+
+impl<'a> AskedAhead<'a> {
+    /// What was found for texts of this hash.
+    fn of(&self, hash: u128) -> impl Iterator<Item = &'a LookedAhead> {
+        self.found.into_iter().flat_map(move |part| {
+            let first = part.partition_point(|one| one.hash() < hash);
+            part[first..].iter().take_while(move |one| one.hash() == hash)
+        })
+    }
 }
 
 impl Lookup<Batch> for AskedAhead<'_> {
     fn equal_texts(&self, batch: &Batch, hash: u128) -> Result<Vec<u64>, Error> {
-        let found = self.ahead.and_then(|ahead| lock(self.index).equal_texts_after(ahead, hash));
+        let mut ahead = self.of(hash);
+        let found = ahead.find_map(|ahead| lock(self.index).equal_texts_after(ahead, hash));
         found.map_or_else(|| self.index.equal_texts(batch, hash), Ok)
     }
 
     fn candidates(&self, batch: &Batch, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
-        let found = self.ahead.and_then(|ahead| {
+        let found = self.of(keys.text.hash).find_map(|ahead| {
             let found = lock(self.index).candidates_after(ahead, keys)?;
             Some((found, ahead.chance()))
         });

@@ -62,7 +62,8 @@ impl Looker {
     /// Looks documents up.
     pub(super) fn look_up(&self, coming: &[&ArticleKeys]) -> Result<FoundAhead, store::Error> {
         let (ends, threads) = (&self.ends, self.reader.threads);
-        let found = self.older.look_up(&self.store, coming, threads, |keys, content| {
+        let view = self.store.snapshot()?;
+        let found = self.older.look_up(&view, coming, threads, |keys, content| {
             ends.resembles(content, &keys.text.sketch)
         })?;
         let likely = found.iter().flat_map(LookedAhead::likely).collect();

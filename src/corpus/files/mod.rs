@@ -22,7 +22,7 @@ mod rows;
 mod run;
 pub(crate) mod spool;
 mod storage;
-mod together;
+pub(crate) mod together;
 mod work;
 mod write;
 

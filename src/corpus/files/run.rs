@@ -357,7 +357,11 @@ impl<'s> FirstPass<'s> {
     fn gather(&mut self, steps: &mut dyn Iterator<Item = Step>) -> Vec<Chunked> {
         let together = self.clusterer.storage().together();
         let most = Most::of(together, self.memory);
-        gather(steps, most, |step| self.journal.push(step))
+        let mut chunks = steps.map(|step| {
+            self.journal.push(&step);
+            step.chunk
+        });
+        gather(&mut chunks, most, |line| line.made.as_ref().map_or(0, String::len))
     }
 
     /// Takes what was found for the documents of the next chunks; looks them up if they came before

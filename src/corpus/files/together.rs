@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use super::journal::{FingerprintedLine, Step};
 use super::prepare::Prepared;
 use super::work::NEWEST_BYTES;
 
@@ -40,41 +39,41 @@ const LINES_PART: usize = 32;
 
 /// How many documents are gathered.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Most {
-    documents: usize,
-    /// Bytes of the lines that were made of them.
-    line_bytes: usize,
+pub(crate) struct Most {
+    /// Records.
+    pub(crate) records: usize,
+    /// Bytes of what is kept of them until they are judged.
+    pub(crate) bytes: usize,
 }
 
 impl Most {
     /// Returns so many documents, of which the lines have a part of the memory.
-    pub(super) fn of(documents: usize, memory: usize) -> Self {
-        Self { documents, line_bytes: memory / LINES_PART }
+    pub(super) fn of(records: usize, memory: usize) -> Self {
+        Self { records, bytes: memory / LINES_PART }
     }
 }
 
-/// Takes the next chunks, at least one, until their documents are enough; none if there are no
-/// more. `each` is told of each chunk.
-pub(super) fn gather(
-    steps: &mut dyn Iterator<Item = Step>,
+/// Takes the next chunks, at least one, until their records are enough; none if there are no more.
+/// `bytes` says what is kept of a document until it is judged.
+pub(crate) fn gather<T>(
+    chunks: &mut dyn Iterator<Item = Prepared<T>>,
     most: Most,
-    mut each: impl FnMut(&Step),
-) -> Vec<Prepared<FingerprintedLine>> {
-    let (mut chunks, mut documents, mut line_bytes) = (Vec::new(), 0, 0);
-    while (chunks.is_empty() || documents < most.documents && line_bytes < most.line_bytes)
-        && let Some(step) = steps.next()
+    bytes: impl Fn(&T) -> usize,
+) -> Vec<Prepared<T>> {
+    let (mut gathered, mut records, mut kept) = (Vec::new(), 0, 0);
+    while (gathered.is_empty() || records < most.records && kept < most.bytes)
+        && let Some(chunk) = chunks.next()
     {
-        each(&step);
-        documents += step.chunk.fates.len();
-        let made = step.chunk.documents().filter_map(|document| document.made.as_ref());
-        line_bytes += made.map(String::len).sum::<usize>();
-        chunks.push(step.chunk);
+        records += chunk.fates.len();
+        kept += chunk.documents().map(&bytes).sum::<usize>();
+        gathered.push(chunk);
     }
-    chunks
+    gathered
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::FingerprintedLine;
     use super::super::prepare::Fate;
     use super::*;
     use crate::neardup::article_keys;
@@ -89,13 +88,14 @@ mod tests {
         };
         let chunk = |made: &Option<String>| {
             let fates = (0..10).map(|_| Fate::Document(line(made.clone()))).collect();
-            Step::new(Prepared { source: 0, first: 1, bytes: 0, fates })
+            Prepared { source: 0, first: 1, bytes: 0, fates }
         };
         let gathered = |made: Option<String>, most| {
-            let (mut told, mut steps) = (0, std::iter::repeat_with(|| chunk(&made)).take(9));
-            let chunks = gather(&mut steps, most, |_| told += 1);
-            assert_eq!(told, chunks.len());
-            chunks.len()
+            let mut chunks = std::iter::repeat_with(|| chunk(&made)).take(9);
+            let bytes = |line: &FingerprintedLine| line.made.as_ref().map_or(0, String::len);
+            let taken = gather(&mut chunks, most, bytes).len();
+            assert_eq!(taken + chunks.count(), 9);
+            taken
         };
         let most = Most::of(65, LINES_PART * 30_000);
         assert_eq!(gathered(None, most), 7, "by their number");

@@ -2,8 +2,11 @@
 //! to the service does.
 //!
 //! ```text
-//! read -> filter, fingerprint (all cores) -> judge, join, keep -> note how far -> commit
+//! read -> filter, fingerprint, look up (all cores) -> judge, join, keep -> note how far -> commit
 //! ```
+//!
+//! Documents come in rounds of some thousand, each of which is a transaction: those of the next
+//! one are looked up together while those of this one are stored.
 //!
 //! How far each input was read stands in the same transaction as its documents, so that a run that
 //! was killed goes on where it was, and nothing comes twice. Batches end at the same records and
@@ -54,6 +57,9 @@ const URN: &str = "urn:uniqcrawl:";
 
 /// Bytes of a URL or an identifier at most.
 const NAME_BYTES_MAX: usize = 2_048;
+
+/// Chunks that were fingerprinted by each thread and wait for the next round.
+const MADE: usize = 8;
 
 /// Where documents go.
 #[derive(Debug, Clone, Copy)]
@@ -200,9 +206,8 @@ pub fn import(
     };
     let first = importer.first();
     if first < sources.all().len() {
-        ordered(&sources, first, Shares::of(threads(options.threads)), work, |chunks| {
-            importer.take(chunks, progress)
-        })?;
+        let shares = Shares { made: MADE, ..Shares::of(threads(options.threads)) };
+        ordered(&sources, first, shares, work, |chunks| importer.take(chunks, progress))?;
     }
     let mut report = importer.end()?;
     dedup::settle(store, &index, &options.dedup)?;

@@ -1,23 +1,36 @@
 //! The one thread that stores what was read, in the order of the input.
 
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::corpus::clusters::Place;
-use crate::corpus::dedup::{self, Corpus as _, Placer, Popularity, known_content, sent_as};
+use crate::corpus::dedup::{
+    self, AskedAhead, CommittedContents, Corpus as _, Placer, Popularity, known_content, sent_as,
+};
 use crate::corpus::documents::{nid_name, note_again};
 use crate::corpus::files::Error as FilesError;
 use crate::corpus::files::input::Sources;
+use crate::corpus::files::pipeline::threads;
 use crate::corpus::files::prepare::{Prepared, count};
-use crate::corpus::index::Index;
+use crate::corpus::files::together::{Most, gather};
+use crate::corpus::index::{Index, LookedAhead};
 use crate::corpus::tables::{REVIEWS, SENT, SENT_URLS};
-use crate::store::{Batch, Update as _, View as _};
+use crate::store::{self, Batch, Update as _, View as _};
+use crate::text::features::ArticleKeys;
 
 use super::lists::Lists;
 use super::progress::{self, Identity, InputRow};
 use super::{Error, ImportOptions, ImportProgress, ImportReport, Incoming, Target, digest_of};
 
-/// Records between two commits at least: a batch ends with the chunk that has this one.
-const BATCH_RECORDS: u64 = 1_024;
+/// Records of a round, and bytes of their texts: it ends with the chunk that has the last of them.
+const ROUND: Most = Most { records: 2_048, bytes: 8 << 20 };
+
+/// Documents that are stored in one transaction.
+type Round = Vec<Prepared<Incoming>>;
+
+/// What is like the documents of a round among those before, in the order of hashes.
+type RoundFound = Vec<LookedAhead>;
 
 /// Stores what comes.
 pub(super) struct Importer<'i> {
@@ -25,13 +38,15 @@ pub(super) struct Importer<'i> {
     sources: &'i Sources,
     options: &'i ImportOptions,
     index: Arc<Mutex<Index>>,
+    /// What was found for the round before and for this one: second looks ask for both.
+    found: [RoundFound; 2],
     keys: Vec<String>,
     rows: Vec<InputRow>,
     lists: Lists,
     /// Inputs that were read before.
     before: u64,
-    /// Records since the last commit.
-    pending: u64,
+    /// The input of the last chunk.
+    at: usize,
     batch: Option<Batch>,
     /// Inputs whose rows have changed since the last commit.
     changed: Vec<usize>,
@@ -73,11 +88,12 @@ impl<'i> Importer<'i> {
             sources,
             options,
             index,
+            found: Default::default(),
             keys,
             rows,
             lists: Lists::open(folder, &snapshot)?,
             before,
-            pending: 0,
+            at: 0,
             batch: None,
             changed: Vec::new(),
             came: 0,
@@ -101,20 +117,37 @@ impl<'i> Importer<'i> {
         chunks: &mut dyn Iterator<Item = Prepared<Incoming>>,
         progress: &mut dyn FnMut(&ImportProgress),
     ) -> Result<(), Error> {
-        let mut at = self.first();
-        for chunk in chunks {
-            if chunk.source != at {
-                self.finish(at..chunk.source)?;
-                at = chunk.source;
-            }
-            self.chunk(chunk)?;
-            if self.pending >= BATCH_RECORDS {
-                self.commit()?;
-            }
+        let mut next = || gather(chunks, ROUND, |one| one.article.text.len());
+        let mut round = next();
+        let mut found = look_up(&self.committed()?, &round, threads(self.options.threads))?;
+        while !round.is_empty() {
+            let coming = next();
+            self.found = [std::mem::take(&mut self.found[1]), found];
+            found = self.store_and_look_up(round, &coming)?;
+            self.commit()?;
+            round = coming;
             let position = self.sources.position();
             progress(&ImportProgress { documents: self.came, new: self.new, position });
         }
         Ok(())
+    }
+
+    /// Stores the documents of a round, and looks up those of the next one meanwhile, among those
+    /// before both.
+    fn store_and_look_up(&mut self, round: Round, coming: &Round) -> Result<RoundFound, Error> {
+        let (committed, threads) = (self.committed()?, threads(self.options.threads));
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| look_up(&committed, coming, threads));
+            let stored = round.into_iter().try_for_each(|chunk| self.chunk(chunk));
+            let looked = looks.join().unwrap_or_else(|panic| resume_unwind(panic));
+            stored?;
+            Ok(looked?)
+        })
+    }
+
+    /// The state of the last commit, if no batch is open.
+    fn committed(&self) -> Result<CommittedContents, Error> {
+        Ok(CommittedContents::of(self.target.store, &self.index)?)
     }
 
     /// Notes that inputs were read to their ends.
@@ -143,6 +176,10 @@ impl<'i> Importer<'i> {
     }
 
     fn chunk(&mut self, chunk: Prepared<Incoming>) -> Result<(), Error> {
+        if chunk.source > self.at {
+            self.finish(self.at..chunk.source)?;
+            self.at = chunk.source;
+        }
         let source = &self.sources.all()[chunk.source];
         if self.rows[chunk.source].done || chunk.fates.is_empty() {
             return Ok(());
@@ -158,13 +195,25 @@ impl<'i> Importer<'i> {
             if number <= done {
                 continue;
             }
-            self.pending += 1;
             let report = &mut self.rows[chunk.source].report;
             if let Some(document) = self.lists.take(fate, source, number, report)? {
                 self.document(chunk.source, &document)?;
             }
         }
         self.rows[chunk.source].records = last;
+        self.look_again(false)
+    }
+
+    /// Looks at matches whose time has come; with `all`, at all that are unsure.
+    fn look_again(&mut self, all: bool) -> Result<(), Error> {
+        let Some(batch) = &mut self.batch else { return Ok(()) };
+        let (now, config) = (self.target.clock.now(), &self.options.dedup);
+        let asked = asked(&self.index, &self.found);
+        let mut placer = Placer { batch, index: &asked, config, now };
+        placer.look_due(all)?;
+        while all && placer.batch.rows(REVIEWS)?.next().is_some() {
+            placer.review()?;
+        }
         Ok(())
     }
 
@@ -186,8 +235,9 @@ impl<'i> Importer<'i> {
             report.known += 1;
             return Ok(());
         }
-        let (index, config) = (&*self.index, &self.options.dedup);
-        let mut placer = Placer { batch: &mut *batch, index, config, now };
+        let asked = asked(&self.index, &self.found);
+        let config = &self.options.dedup;
+        let mut placer = Placer { batch: &mut *batch, index: &asked, config, now };
         let stored = placer.place(article, 0)?;
         let sent = sent_as(article, &stored, now);
         batch.put(SENT_URLS, address, &sent.content)?;
@@ -216,14 +266,11 @@ impl<'i> Importer<'i> {
     /// Stores what came, with how far each input was read.
     fn commit(&mut self) -> Result<(), Error> {
         let Some(mut batch) = self.batch.take() else { return Ok(()) };
-        let (now, config) = (self.target.clock.now(), &self.options.dedup);
-        Placer { batch: &mut batch, index: &*self.index, config, now }.look_due(false)?;
         self.lists.commit(&mut batch)?;
         for at in self.changed.drain(..) {
             progress::write(&mut batch, &self.keys[at], &self.rows[at])?;
         }
         batch.commit()?;
-        self.pending = 0;
         Ok(())
     }
 
@@ -233,14 +280,7 @@ impl<'i> Importer<'i> {
         self.lists.must_be_of_use(&total)?;
         self.finish(0..self.rows.len())?;
         self.begin()?;
-        if let Some(batch) = &mut self.batch {
-            let (now, config) = (self.target.clock.now(), &self.options.dedup);
-            let mut placer = Placer { batch, index: &*self.index, config, now };
-            placer.look_due(true)?;
-            while placer.batch.rows(REVIEWS)?.next().is_some() {
-                placer.review()?;
-            }
-        }
+        self.look_again(true)?;
         self.commit()?;
         let (came, inputs_before) = (self.came, self.before);
         Ok(ImportReport { inputs_before, came, ..self.total() })
@@ -274,4 +314,20 @@ impl<'i> Importer<'i> {
         }
         total
     }
+}
+
+/// The index, with what was found there before for two rounds.
+fn asked<'a>(index: &'a Mutex<Index>, [before, now]: &'a [RoundFound; 2]) -> AskedAhead<'a> {
+    AskedAhead { index, found: [now, before] }
+}
+
+/// Finds what is like the documents of a round in the state of the last commit.
+fn look_up(
+    committed: &CommittedContents,
+    round: &Round,
+    threads: usize,
+) -> Result<RoundFound, store::Error> {
+    let documents = round.iter().flat_map(Prepared::documents);
+    let keys: Vec<&ArticleKeys> = documents.map(|one| &one.article.keys).collect();
+    committed.look_up_all(&keys, threads)
 }

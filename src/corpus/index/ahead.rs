@@ -62,16 +62,23 @@ impl std::fmt::Debug for OlderContents {
 }
 
 impl OlderContents {
-    /// Looks up articles. `resembles` tells whether an article has more in common with a content
-    /// than keys that others have by chance.
+    /// Tells whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.frozen.is_empty()
+    }
+
+    /// Looks up articles, in a state of the store in which these contents are there. `resembles`
+    /// tells whether an article has more in common with a content than keys that others have by
+    /// chance.
     pub fn look_up(
         &self,
-        store: &Store,
+        view: &(impl View + Sync),
         articles: &[&ArticleKeys],
         threads: usize,
         resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
     ) -> Result<Vec<LookedAhead>, store::Error> {
-        self.found_by_threads(store, articles, threads, |keys, found| {
+        self.found_by_threads(view, articles, threads, |keys, found| {
             self.looked_up(keys, &found, |content| resembles(keys, content))
         })
     }
@@ -85,7 +92,7 @@ impl OlderContents {
         keys: &ArticleKeys,
         resembles: impl FnMut(u64) -> Result<bool, store::Error>,
     ) -> Result<Option<LookedAhead>, store::Error> {
-        if self.segments.is_empty() && self.frozen.is_empty() {
+        if self.is_empty() {
             return Ok(None);
         }
         let blocks = &Source::new(view, &self.cache, true);
@@ -129,7 +136,7 @@ impl OlderContents {
     /// for each. So many blocks are read that none is kept for another time.
     fn found_by_threads<T: Send>(
         &self,
-        store: &Store,
+        view: &(impl View + Sync),
         articles: &[&ArticleKeys],
         threads: usize,
         each: impl Fn(&ArticleKeys, FoundPostings) -> Result<T, store::Error> + Sync,
@@ -137,8 +144,7 @@ impl OlderContents {
         let look_up = LookUp::of(&self.asks, articles, threads);
         let parts = look_up.parts(PARTS * threads);
         let answers = each_part(parts.iter(), threads, |asks| {
-            let (view, mut answers) = (store.snapshot()?, Vec::new());
-            let blocks = &Source::new(&view, &self.cache, false);
+            let (blocks, mut answers) = (&Source::new(view, &self.cache, false), Vec::new());
             let postings = SegmentPostings { segments: &self.segments, blocks };
             postings.find(&asks.in_order(), &mut |answer| answers.push(answer))?;
             Ok::<_, store::Error>(answers)
@@ -228,7 +234,7 @@ impl Index {
         threads: usize,
         make: impl Fn(&ArticleKeys, Vec<Candidate>) -> Result<T, store::Error> + Sync,
     ) -> Result<Vec<T>, store::Error> {
-        self.older().found_by_threads(store, articles, threads, |keys, mut found| {
+        self.older().found_by_threads(&store.snapshot()?, articles, threads, |keys, mut found| {
             self.add_frozen(keys, &mut found);
             let Ok(found) = self.tail.contents.finder.candidates_with(keys, &found);
             make(keys, found)
@@ -237,6 +243,12 @@ impl Index {
 }
 
 impl LookedAhead {
+    /// Returns the hash of the text of the article.
+    #[must_use]
+    pub fn hash(&self) -> u128 {
+        self.hash
+    }
+
     /// Returns the contents that the judge likely reads.
     pub fn likely(&self) -> impl Iterator<Item = u64> {
         self.shortlist.likely()

@@ -29,7 +29,7 @@ impl Committer<'_> {
 
     /// The index, with what was found there for a page before.
     pub(super) fn asked<'b>(&'b self, page: &'b ReadPage) -> AskedAhead<'b> {
-        AskedAhead { index: &self.index, ahead: page.ahead.as_ref() }
+        AskedAhead { index: &self.index, found: [page.ahead.as_slice(), &[]] }
     }
 
     /// Has pages looked up in the state of the last commit from here on.
