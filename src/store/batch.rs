@@ -7,6 +7,7 @@ use std::fmt;
 use redb::{Database, ReadTransaction, ReadableDatabase as _, WriteTransaction};
 use self_cell::self_cell;
 
+use super::file::begin_write;
 use super::number::{SEQUENCE_MAX, sequence_of};
 use super::raw::{Bytes, End, RawRows, Reading, Writing};
 use super::tables::{ReadTables, Tables};
@@ -42,7 +43,7 @@ type BeforeCommit = Box<dyn FnOnce(&mut Batch) -> Result<(), Error> + Send>;
 
 impl Batch {
     pub(super) fn begin(db: &Database) -> Result<Self, Error> {
-        let open = Open::try_new(db.begin_write()?, |txn| Tables::open(txn))?;
+        let open = Open::try_new(begin_write(db)?, |txn| Tables::open(txn))?;
         let held = db.begin_read()?;
         Ok(Self { open, _held: held, logs: BTreeMap::new(), before: Vec::new(), after: Vec::new() })
     }

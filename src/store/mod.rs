@@ -56,7 +56,9 @@ pub use tables::{CHANGES_EPOCH, COUNTERS, META, Name, STORE_NUMBER, read_number}
 pub use transaction::Transaction;
 pub use turns::Turn;
 
-use file::{caught, check_magic, close, make, open_database, open_error, open_overlay};
+use file::{
+    begin_write, caught, check_magic, close, make, open_database, open_error, open_overlay,
+};
 use mend::Health;
 use tables::{Tables, in_file};
 use turns::Turns;
@@ -377,7 +379,7 @@ impl Store {
             Some(Err(error)) => return Err(error),
             Some(Ok(())) => {}
         }
-        let txn = self.db().begin_write()?;
+        let txn = begin_write(&self.db())?;
         drop(Tables::open(&txn)?);
         Ok(txn.commit()?)
     }
@@ -403,7 +405,7 @@ impl Store {
 
 /// Makes the tables of a new store of a number.
 fn start(db: &Database, number: u64) -> Result<(), Error> {
-    let txn = db.begin_write()?;
+    let txn = begin_write(db)?;
     let mut tables = Tables::open(&txn)?;
     for (name, value) in [("format", FORMAT), (STORE_NUMBER, number)] {
         tables.meta.insert(name, value.to_be_bytes().as_slice())?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
-use super::file::{check_magic, make, open_database};
+use super::file::{begin_write, check_magic, make, open_database};
 use super::{Error, Row};
 
 /// Job, sequence -> run.
@@ -61,7 +61,7 @@ impl RunFile {
         runs: &[R],
         runs_max: usize,
     ) -> Result<Vec<u64>, Error> {
-        let txn = self.0.begin_write()?;
+        let txn = begin_write(&self.0)?;
         let mut table = txn.open_table(RUNS)?;
         let last = table.range((job, 0)..=(job, u64::MAX))?.next_back().transpose()?;
         let first = last.map_or(1, |(key, _)| key.value().1 + 1);
@@ -81,7 +81,7 @@ impl RunFile {
 
     /// Replaces a run.
     pub fn replace<R: Row>(&self, job: &str, number: u64, run: &R) -> Result<(), Error> {
-        let txn = self.0.begin_write()?;
+        let txn = begin_write(&self.0)?;
         txn.open_table(RUNS)?.insert((job, number), &*run.encode())?;
         Ok(txn.commit()?)
     }
@@ -99,7 +99,7 @@ impl RunFile {
 }
 
 fn add_tables(db: &Database) -> Result<(), Error> {
-    let txn = db.begin_write()?;
+    let txn = begin_write(db)?;
     txn.open_table(RUNS)?;
     txn.open_table(PROGRESS)?;
     Ok(txn.commit()?)

@@ -11,6 +11,7 @@ use redb::{
     TableError, TableHandle as _,
 };
 
+use super::file::begin_write;
 use super::tables::{IN_FILE, Tables};
 use super::{BadRow, Decoder, Error};
 
@@ -29,7 +30,7 @@ const FAMILIES: TableDefinition<u64, &[u8]> = TableDefinition::new("families");
 /// Gives the table of URL patterns its present name. If a later version has begun another one under
 /// that name, what it knows better stays.
 pub(super) fn rename_patterns(db: &Database) -> Result<(), Error> {
-    let txn = db.begin_write()?;
+    let txn = begin_write(db)?;
     if !txn.list_tables()?.any(|table| table.name() == FAMILIES.name()) {
         return Ok(txn.abort()?);
     }
@@ -69,7 +70,7 @@ pub(super) fn upgrade(db: &Database) -> Result<(), Error> {
         Err(TableError::TableDoesNotExist(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let txn = db.begin_write()?;
+    let txn = begin_write(db)?;
     let mut tables = Tables::open(&txn)?;
     for (content, (_, address)) in carriers(&tables, &unsure)? {
         tables.unsure.insert(content, address.as_str())?;
