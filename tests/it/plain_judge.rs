@@ -162,7 +162,7 @@ impl Model {
         }
         add(Key::Shingles, shared(&bands(one), &bands(other)));
         let tails = one.text.sketch.slots.iter().zip(&*other.text.sketch.slots).skip(SLOTS / 2);
-        if keys == [Key::Shingles] && tails.filter(|(one, other)| one == other).count() < 7 {
+        if keys == [Key::Shingles] && tails.filter(|(one, other)| one == other).count() < 10 {
             keys.clear();
         }
         (keys, votes)
