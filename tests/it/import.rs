@@ -170,3 +170,19 @@ fn a_kill_at_any_moment_of_an_import_changes_nothing_in_the_end() {
         assert_eq!(list("killed"), list("whole"), "{steps:?}");
     }
 }
+
+#[test]
+fn threads_change_nothing_in_an_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    write_input(&path.join("in.jsonl"), 0, 4_600);
+    let of = |threads: &str| {
+        let report = import(path, &[threads, "in.jsonl", "--threads", threads]);
+        (lasting(report), contents(&path.join(threads)))
+    };
+    let one = of("1");
+    assert!(one.1.len() > 4_000);
+    for threads in ["2", "5"] {
+        assert!(of(threads) == one, "{threads}");
+    }
+}

@@ -65,7 +65,8 @@ pub(crate) fn ordered<T: Send, R, E: From<Error>>(
             sources
                 .read(from, &mut |chunk| turns.next().is_some_and(|hand| hand.send(chunk).is_ok()))
         });
-        let mut results = backs.iter().cycle().map_while(|back| back.recv().ok());
+        // Behind a thread that has gone, what the others have made is not in order.
+        let mut results = backs.iter().cycle().map_while(|back| back.recv().ok()).fuse();
         let taken = take(&mut results);
         drop(results);
         drop(backs);
@@ -75,4 +76,38 @@ pub(crate) fn ordered<T: Send, R, E: From<Error>>(
         read?;
         Ok(taken)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::base::remote::Location;
+    use crate::corpus::files::input::{InputOptions, Named};
+
+    #[test]
+    fn behind_a_chunk_whose_thread_panicked_nothing_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in.jsonl");
+        fs::write(&path, "{\"text\": \"some words\"}\n".repeat(5_000)).unwrap();
+        let named = Named { name: "in.jsonl".to_owned(), location: Location::Local(path) };
+        let sources = Sources::open(&[named], InputOptions::default(), Vec::new()).unwrap();
+        let work = |chunk: Chunk| {
+            assert!(!(600..900).contains(&chunk.first), "as a thread that panics");
+            chunk.first
+        };
+        let mut taken = Vec::new();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            ordered(&sources, 0, Shares::of(4), work, |chunks| {
+                for _ in 0..9 {
+                    taken.extend(chunks.next());
+                }
+                Ok::<_, Error>(())
+            })
+        }));
+        assert!(panicked.is_err(), "it is told");
+        assert!(!taken.is_empty() && taken.iter().all(|first| *first < 600), "{taken:?}");
+    }
 }
