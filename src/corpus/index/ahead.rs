@@ -43,6 +43,8 @@ pub struct LookedAhead {
     /// Of the index that was asked, and of no other.
     asks: Arc<Finder>,
     hash: u128,
+    fingerprint: Fingerprint,
+    sentences: Box<[u32]>,
     title: Option<Fingerprint>,
     frozen_until: u64,
     forgotten: usize,
@@ -123,6 +125,8 @@ impl OlderContents {
         Ok(LookedAhead {
             asks: Arc::clone(&self.asks),
             hash: keys.text.hash,
+            fingerprint: keys.text.fingerprint,
+            sentences: keys.text.sentences.clone(),
             title: keys.title,
             frozen_until: self.frozen_until,
             forgotten: self.forgotten,
@@ -186,8 +190,7 @@ impl Index {
         ahead: &LookedAhead,
         keys: &ArticleKeys,
     ) -> Option<Vec<Candidate>> {
-        let is_it = ahead.hash == keys.text.hash && ahead.title == keys.title;
-        let is_true = is_it && self.knows_newer(ahead);
+        let is_true = ahead.is_of(keys) && self.knows_newer(ahead);
         let found = || {
             ahead.shortlist.candidates(
                 &self.tail.contents.finder,
@@ -249,6 +252,16 @@ impl LookedAhead {
         self.hash
     }
 
+    /// Tells whether an article asks for all that was asked for. One with the same text need not:
+    /// its lines may end elsewhere, and so its sentences, or other fields count in its fingerprint.
+    fn is_of(&self, keys: &ArticleKeys) -> bool {
+        let text = &keys.text;
+        self.hash == text.hash
+            && self.fingerprint == text.fingerprint
+            && self.sentences == text.sentences
+            && self.title == keys.title
+    }
+
     /// Returns the contents that the judge likely reads.
     pub fn likely(&self) -> impl Iterator<Item = u64> {
         self.shortlist.likely()
@@ -264,7 +277,8 @@ impl LookedAhead {
     /// Returns the memory that it takes and that looking it up took, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.equal) + self.shortlist.memory() + self.found_bytes
+        let lists = size_of_val(&*self.equal) + size_of_val(&*self.sentences);
+        size_of::<Self>() + lists + self.shortlist.memory() + self.found_bytes
     }
 }
 
