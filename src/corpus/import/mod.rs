@@ -10,8 +10,8 @@
 //!
 //! How far each input was read stands in the same transaction as its documents, so that a run that
 //! was killed goes on where it was, and nothing comes twice. Batches end at the same records and
-//! second looks come at the same documents whether a run was interrupted or not: the store is the
-//! same.
+//! second looks come at the same documents whether a run was killed or not: the store is the same.
+//! (Where an input cannot be read on, a batch ends there.)
 
 mod lists;
 mod progress;
@@ -58,7 +58,7 @@ const URN: &str = "urn:uniqcrawl:";
 /// Bytes of a URL or an identifier at most.
 const NAME_BYTES_MAX: usize = 2_048;
 
-/// Chunks that were fingerprinted by each thread and wait for the next round.
+/// Chunks that were fingerprinted and wait for the next round, all threads together: those of one.
 const MADE: usize = 8;
 
 /// Where documents go.
@@ -206,7 +206,8 @@ pub fn import(
     };
     let first = importer.first();
     if first < sources.all().len() {
-        let shares = Shares { made: MADE, ..Shares::of(threads(options.threads)) };
+        let shares = Shares::of(threads(options.threads));
+        let shares = Shares { made: shares.made.max(MADE / shares.threads), ..shares };
         ordered(&sources, first, shares, work, |chunks| importer.take(chunks, progress))?;
     }
     let mut report = importer.end()?;
