@@ -61,6 +61,7 @@ mod hops;
 mod hostile;
 mod import;
 mod index;
+mod index_damage;
 mod ingest;
 mod inputs;
 mod jobs;

@@ -53,7 +53,7 @@ pub(super) struct IndexCache {
 
 impl IndexCache {
     /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
-    /// and a half times that for filters, of which a content has some 64 bytes.
+    /// and a half times that for filters, of which a content has some hundred bytes.
     pub(super) fn beside(page_cache: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::corpus::tables::{INDEX_LOG, KEYS, NEAR, SEGMENTS};
 use crate::neardup::segment::{
-    BlockId, FILTERS, GONE, Posting, ROTATIONS, Segment, equality_table, has_hashes, near_table,
+    BlockId, FILTERS, Filter, GONE, Posting, ROTATIONS, Segment, equality_table, has_hashes,
+    near_table,
 };
 use crate::neardup::{Field, Key};
 use crate::store::{BadRow, Error, META, Table, View};
@@ -96,8 +97,8 @@ struct Seen {
 }
 
 /// Returns what is wrong with the index, each fault with the name of its table: rows that cannot be
-/// read, blocks that are not in order or not where they belong, segments that have not what their
-/// rows say, rotations that have not all the same fingerprints.
+/// read, blocks that are not in order or not where they belong, keys that filters keep out,
+/// segments that have not what their rows say, rotations that have not all the same fingerprints.
 pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
     let mut faults = Vec::new();
     for row in view.rows(INDEX_LOG)? {
@@ -122,22 +123,34 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
     }
     let mut seen: BTreeMap<(u32, u8), Seen> = BTreeMap::new();
     for (name, table) in [("near", NEAR), ("keys", KEYS)] {
-        let odd =
-            read_blocks(view, table, &mut |id, kept| match (segments.get(&id.segment), kept) {
-                (_, Err(bad)) => faults.push((name, format!("row {}: {bad}", place(id)))),
-                (None, _) => {
-                    faults.push((name, format!("row {}: its segment is missing", place(id))));
+        let mut filters = StoredFilters { view, table, last: None };
+        for row in view.rows(table)? {
+            let row = row?;
+            let id = match row.key() {
+                Ok(id) => id,
+                Err(bad) => {
+                    faults.push((name, format!("row {:?}: {bad}", row.key_bytes())));
+                    continue;
                 }
+            };
+            let kept = Kept::read(id, row.bytes()).map_err(super::blocks::bad);
+            let mut fault = |what: &str| faults.push((name, format!("row {}: {what}", place(id))));
+            match (segments.get(&id.segment), kept) {
+                (_, Err(bad)) => fault(&bad.to_string()),
+                (None, _) => fault("its segment is missing"),
                 // What is being made, or removed, is not asked.
                 (Some(None), _) => {}
-                (Some(Some(_)), Ok(kept)) => {
+                (Some(Some(segment)), Ok(kept)) => {
                     let seen = seen.entry((id.segment, id.table)).or_default();
                     if let Err(what) = seen.note(id, &kept) {
-                        faults.push((name, format!("row {}: {what}", place(id))));
+                        fault(what);
+                    }
+                    if filters.keep_out(segment, id, &kept)? {
+                        fault("it has a key that its filter keeps out");
                     }
                 }
-            })?;
-        faults.extend(odd.into_iter().map(|odd| (name, odd)));
+            }
+        }
     }
     for segment in segments.values().flatten() {
         of_segment(segment, &mut seen, &mut faults);
@@ -149,21 +162,34 @@ pub fn faults(view: &impl View) -> Result<Vec<(&'static str, String)>, Error> {
     Ok(faults)
 }
 
-/// Calls `each` with all blocks of a table. Returns what is wrong with keys that are none.
-fn read_blocks(
-    view: &impl View,
+/// The filters of a table, read one after the other.
+struct StoredFilters<'v, V> {
+    view: &'v V,
     table: Table<BlockId, Vec<u8>>,
-    each: &mut dyn FnMut(BlockId, Result<Kept, BadRow>),
-) -> Result<Vec<String>, Error> {
-    let mut odd = Vec::new();
-    for row in view.rows(table)? {
-        let row = row?;
-        match row.key() {
-            Ok(id) => each(id, Kept::read(id, row.bytes()).map_err(super::blocks::bad)),
-            Err(bad) => odd.push(format!("row {:?}: {bad}", row.key_bytes())),
+    /// The one that was read last; none where there is none that can be read.
+    last: Option<(BlockId, Option<Filter>)>,
+}
+
+impl<V: View> StoredFilters<'_, V> {
+    /// Tells whether a block of postings has a key that does not pass.
+    fn keep_out(&mut self, segment: &Segment, id: BlockId, kept: &Kept) -> Result<bool, Error> {
+        let table = segment.tables.iter().find(|table| table.table == id.table);
+        let filtered = table.filter(|table| table.filters > 0 && id.level == 0);
+        let (Some(table), Kept::Block(block)) = (filtered, kept) else { return Ok(false) };
+        for posting in block.postings() {
+            let (at, keys) = table.in_filter(segment.number, posting.key);
+            let filter = match self.last.take() {
+                Some((last, filter)) if last == at => filter,
+                _ => self.view.get(self.table, at)?.and_then(|row| Filter::read(&row).ok()),
+            };
+            let (_, filter) = self.last.insert((at, filter));
+            let kept_out = |filter: &Filter| keys.iter().any(|key| !filter.may_have(*key));
+            if filter.as_ref().is_some_and(kept_out) {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    Ok(odd)
 }
 
 /// Returns a key in words.

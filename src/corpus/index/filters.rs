@@ -69,7 +69,7 @@ impl Filters {
         let all = asked.iter().flat_map(|segment| [(segment, false), (segment, true)]);
         self.segments = all.map(|(segment, near)| take(segment, near)).collect();
         while self.bytes() > self.bytes_max {
-            let wide = self.segments.iter_mut().filter(|segment| segment.words > 0);
+            let wide = self.segments.iter_mut().filter(|one| one.words > 0 && one.keys > 0);
             let Some(least) = wide.min_by(|a, b| a.harm().total_cmp(&b.harm())) else { return };
             least.narrow();
         }

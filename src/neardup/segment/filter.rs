@@ -1,8 +1,8 @@
 //! A filter tells of most keys that nobody has them, without the postings being read.
 //!
-//! The keys of a table are hashes, so that a range of them is as full as any other. Each filter is
-//! that of one range, and as long as one page of the store: what is asked often stays in memory,
-//! and nothing has to be read before the first question.
+//! Each filter is that of a range of keys, and no longer than one page of the store: what is asked
+//! often stays in memory, and nothing has to be read before the first question. Of hashes, a range
+//! is as full as any other; where one of fingerprints is too full, its filter lets all pass.
 //!
 //! Inside it is a split block Bloom filter: eight words of 32 bits make a block, and each key sets
 //! one bit in each word of one block.

@@ -139,6 +139,14 @@ impl SegmentTable {
         Ok(false)
     }
 
+    /// Returns the filter that lets a key of a posting pass, and the keys that it has of it.
+    #[must_use]
+    pub fn in_filter(&self, segment: u32, key: u64) -> (BlockId, [u64; FINGERPRINT_KEYS as usize]) {
+        let is_rotated = has_fingerprints(self.table);
+        let keys = if is_rotated { fingerprint_keys(key) } else { [key; _] };
+        (self.filter(segment, key), keys)
+    }
+
     fn filter(&self, segment: u32, key: u64) -> BlockId {
         BlockId::filter(self.table, segment, filter_in(self.table, key, self.filters))
     }
@@ -360,7 +368,7 @@ impl TreeWriter {
     }
 
     /// Returns how to go on another time; none if nothing came yet. The next posting falls into
-    /// another filter than the last one.
+    /// another filter than the last one, unless that one was given up.
     pub fn pause(&mut self) -> Option<TreeState> {
         let first = self.first?;
         if !self.keys.is_empty() {
