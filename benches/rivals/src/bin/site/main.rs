@@ -1,8 +1,9 @@
 //! Serves a site of N pages on loopback, until it is killed: by default of 13 KB with 20 links each.
-//! Usage: site ADDRESS [PAGES [--bytes N | --copies TRUTH [--language en|zh]] [--hosts N]]
+//! Usage: site ADDRESS [PAGES [--bytes N [--first N] | --copies TRUTH [--language en|zh]] [--hosts N]]
 //!
 //! With `--bytes`, pages have N bytes of text and are made when they are asked for, so that there may
-//! be more of them than memory holds.
+//! be more of them than memory holds. They are numbered from `--first` (0): those of other numbers
+//! have other words.
 //! With `--copies`, one page in ten is a copy of another one with known edits, and one of a series
 //! that shares a notice; TRUTH is the file that says so, a line of JSON for each page. The pages are
 //! spread over N (1) hosts: the addresses that follow ADDRESS, with its port.
@@ -33,6 +34,8 @@ struct Arguments {
     chinese: bool,
     /// Length of the text of a page that is made when it is asked for.
     bytes: Option<usize>,
+    /// Number of the first of them.
+    first: u64,
 }
 
 fn arguments() -> Arguments {
@@ -40,11 +43,20 @@ fn arguments() -> Arguments {
     let address = rest.next().expect("site ADDRESS [PAGES [--copies TRUTH ...]]");
     let address = address.parse().expect("an address and port");
     let pages = rest.next().map_or(5_000, |n| n.parse().expect("a number of pages"));
-    let mut all = Arguments { address, pages, copies: None, hosts: 1, chinese: false, bytes: None };
+    let mut all = Arguments {
+        address,
+        pages,
+        copies: None,
+        hosts: 1,
+        chinese: false,
+        bytes: None,
+        first: 0,
+    };
     while let Some(name) = rest.next() {
         let value = rest.next().expect("each option has a value");
         match name.as_str() {
             "--bytes" => all.bytes = Some(value.parse().expect("a number of bytes")),
+            "--first" => all.first = value.parse().expect("a number"),
             "--copies" => all.copies = Some(value),
             "--hosts" => all.hosts = value.parse().expect("a number of hosts"),
             "--language" => all.chinese = value == "zh",
@@ -57,7 +69,7 @@ fn arguments() -> Arguments {
 /// A site of one template, as it has always been: what figures of different times are compared by.
 fn usual(count: u64) -> Site {
     let words = usual::vocabulary();
-    let pages = Pages { count, bytes: 12_000, hosts: Vec::new() };
+    let pages = Pages { count, first: 0, bytes: 12_000, hosts: Vec::new() };
     let made = |number| Page::html(usual::page(number, &pages, &words));
     let front = Site::new().page("/", made(0)).robots(ROBOTS);
     (0..count).fold(front, |site, number| site.page(&format!("/p/{number}"), made(number)))
@@ -113,7 +125,8 @@ async fn main() {
     let sites = match (&arguments.copies, arguments.bytes) {
         (Some(_), _) => with_copies(&arguments, &hosts),
         (None, Some(bytes)) => {
-            on_demand(Pages { count: arguments.pages, bytes, hosts: hosts.clone() })
+            let Arguments { pages: count, first, .. } = arguments;
+            on_demand(Pages { count, first, bytes, hosts: hosts.clone() })
         }
         (None, None) => vec![usual(arguments.pages)],
     };

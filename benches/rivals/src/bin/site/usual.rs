@@ -23,6 +23,8 @@ pub fn vocabulary() -> Vec<String> {
 pub struct Pages {
     /// How many there are.
     pub count: u64,
+    /// What the first one is called; those of other numbers have other words.
+    pub first: u64,
     /// Length of one without its links.
     pub bytes: usize,
     /// Hosts that have one page after the other in turn; none for links without a host.
@@ -46,7 +48,8 @@ impl Pages {
 }
 
 pub fn page(number: u64, pages: &Pages, words: &[String]) -> String {
-    let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
+    let name = pages.first + number;
+    let mut state = name.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     let mut next = || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -54,7 +57,7 @@ pub fn page(number: u64, pages: &Pages, words: &[String]) -> String {
         state
     };
     let mut html = format!(
-        "<!DOCTYPE html><html><head><title>Page {number}</title></head><body><main><h1>Page {number}</h1>\n"
+        "<!DOCTYPE html><html><head><title>Page {name}</title></head><body><main><h1>Page {name}</h1>\n"
     );
     while html.len() < pages.bytes {
         html.push_str("<p>");
