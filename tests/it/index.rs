@@ -10,7 +10,7 @@ use uniqcrawl::corpus::dedup::{AskedAhead, CommittedContents, Keep as _, Lookup 
 use uniqcrawl::corpus::documents::Content;
 use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
-use uniqcrawl::neardup::segment::{BYTES_MAX, Posting, bytes_of_pages};
+use uniqcrawl::neardup::segment::{BYTES_MAX, bytes_of_pages};
 use uniqcrawl::neardup::{Candidate, Config, Finder};
 use uniqcrawl::store::{Batch, Store, Update as _, View as _};
 use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
@@ -84,7 +84,7 @@ fn read(candidates: Vec<Candidate>) -> Vec<Candidate> {
 pub(crate) struct Indexed {
     _folder: tempfile::TempDir,
     pub store: Store,
-    pub index: Index,
+    index: Index,
     live: BTreeMap<u64, ArticleKeys>,
     next: u64,
     /// Nothing was in it when it was opened.

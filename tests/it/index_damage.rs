@@ -12,10 +12,7 @@ fn a_damaged_index_is_found() {
     let flushed = || {
         let mut indexed = Indexed::new(SMALL);
         indexed.write(40, &[], true);
-        let mut batch = indexed.store.begin().unwrap();
-        indexed.index.flush(&mut batch).unwrap();
-        batch.commit().unwrap();
-        indexed.index.committed();
+        indexed.flush();
         indexed.check();
         indexed
     };

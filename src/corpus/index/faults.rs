@@ -8,7 +8,7 @@ use crate::neardup::segment::{
     near_table,
 };
 use crate::neardup::{Field, Key};
-use crate::store::{BadRow, Error, META, Table, View};
+use crate::store::{Error, META, Table, View};
 use crate::text::sketch::mix;
 
 use super::blocks::{Kept, table_of};
