@@ -113,8 +113,8 @@ pub struct Index {
     ahead: bool,
     /// How many contents were removed since it was opened.
     forgotten: usize,
-    /// Of the contents that became segments since it was opened, the first so many came out of the
-    /// log, which may name contents that are in a segment already.
+    /// Of the contents that became segments since it was opened, the first so many came out of a
+    /// log that names contents which are in a segment already.
     frozen_twice: u64,
 }
 
@@ -153,13 +153,15 @@ impl Index {
             frozen_twice: 0,
         };
         build::build_if_other(store, &index.tail.contents.finder, config)?;
-        index.read(&store.snapshot()?)?;
-        index.frozen_twice = index.frozen.len() as u64 + u64::from(!index.tail.is_empty());
+        if index.read(&store.snapshot()?)? {
+            index.frozen_twice = index.frozen.len() as u64 + u64::from(!index.tail.is_empty());
+        }
         Ok(index)
     }
 
-    /// Reads the lists of segments and merges, and what the log names.
-    fn read(&mut self, view: &impl View) -> Result<(), store::Error> {
+    /// Reads the lists of segments and merges, and what the log names. Tells whether some of that
+    /// may be in a segment already: older versions left the last row as it was.
+    fn read(&mut self, view: &impl View) -> Result<bool, store::Error> {
         let mut all = Vec::new();
         for row in view.rows(SEGMENTS)? {
             let row = row?;
@@ -187,8 +189,10 @@ impl Index {
             let merge = Merge::resume(&self.source(view, false), &self.kept, state)?;
             self.merges.push(merge.with_block_bytes(self.sizes.block_bytes));
         }
+        let (has_segments, mut is_first, mut twice) = (!self.kept.is_empty(), true, false);
         for row in view.rows(INDEX_LOG)? {
             let row = row?;
+            twice |= has_segments && std::mem::take(&mut is_first) && !row.bytes().is_empty();
             for change in log::read(row.bytes())? {
                 if change.gone {
                     self.tail.forget(change.content);
@@ -200,7 +204,7 @@ impl Index {
             self.freeze_if_full(Some(row.key()?))?;
         }
         self.ask_kept();
-        Ok(())
+        Ok(twice)
     }
 
     fn source<'a, V: View>(&'a self, view: &'a V, keeps: bool) -> Source<'a, V> {
@@ -339,9 +343,10 @@ impl Index {
         if made.blocks.is_empty() {
             self.stored += 1;
             let segment = made.segment.clone();
-            // The last row stays, so that the next one gets a number of its own.
+            // The last row stays without its entries, so that the next one gets a number of its own.
             if let Some(logged) = logged {
                 batch.clear(INDEX_LOG, ..logged)?;
+                batch.put(INDEX_LOG, logged, &Vec::new())?;
             }
             return self.keep_segment(batch, segment);
         }
