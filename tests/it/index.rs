@@ -2,11 +2,13 @@
 //! the file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use uniqcrawl::base::clock::Timestamp;
-use uniqcrawl::corpus::dedup::{AskedAhead, CommittedContents, Keep as _, Lookup as _};
+use uniqcrawl::corpus::dedup::{
+    AskedAhead, CommittedContents, Keep as _, Lookup as _, settle_after,
+};
 use uniqcrawl::corpus::documents::Content;
 use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
@@ -382,6 +384,30 @@ fn an_index_of_an_older_version_tells_what_was_looked_up_when_its_log_is_in_the_
     }
     let known = keys(1);
     assert!(older.look_up_one(&snapshot, &known, |_| Ok(true)).unwrap().is_none());
+}
+
+#[test]
+fn behind_many_articles_at_once_segments_become_few_and_behind_some_they_do_not() {
+    let ended = |articles: u64| {
+        let mut indexed = Indexed::new(SMALL);
+        // Until many are about to become one.
+        while indexed.next < 300 || !indexed.index.has_merges() {
+            indexed.write(7, &[], true);
+        }
+        let Indexed { _folder, store, index, live, next, .. } = indexed;
+        let index = Arc::new(Mutex::new(index));
+        settle_after(&store, &index, &Config::default(), articles).unwrap();
+        let index = Arc::into_inner(index).unwrap().into_inner().unwrap();
+        let has_merges = index.has_merges();
+        let (ahead, is_old) = (None, false);
+        let mut indexed = Indexed { _folder, store, index, live, next, is_old, ahead };
+        indexed.check();
+        indexed.reopen(SMALL);
+        indexed.check();
+        (has_merges, indexed.store.snapshot().unwrap().rows(SEGMENTS).unwrap().count())
+    };
+    let (of_none, of_one, of_all) = (ended(0), ended(1), ended(20_000));
+    assert!(of_none.0 && of_one.0 && !of_all.0, "{of_none:?} {of_one:?} {of_all:?}");
 }
 
 #[test]

@@ -18,4 +18,4 @@ pub use looks::{Looked, Looks, PAGES_MAX, Placer, Range, TIME_MAX, United};
 pub use lookup::{Keep, Lookup};
 pub use place::{Corpus, Placed, Popularity};
 pub use sent::{known_content, sent_as};
-pub use stored::{Judged, begin, equal_contents, judge_stored, keys_at, settle};
+pub use stored::{Judged, begin, equal_contents, judge_stored, keys_at, settle, settle_after};

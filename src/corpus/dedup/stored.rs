@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::corpus::clusters::{self, Place, equal};
 use crate::corpus::documents::{Content, Copy, Document};
-use crate::corpus::index::{Index, lock};
+use crate::corpus::index::{Index, POSTINGS, lock};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::neardup::{
     Config, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation, Trees, judge,
@@ -196,6 +196,31 @@ pub fn settle(store: &Store, index: &Arc<Mutex<Index>>, config: &Config) -> Resu
     let mut batch = begin(store, index, config)?;
     lock(index).flush(&mut batch)?;
     Ok(batch.commit()?)
+}
+
+/// Postings that are read for one commit where many segments become one.
+const MERGED_AT_A_TIME: u64 = 1 << 20;
+
+/// Does the same behind so many articles that came at once. Segments that are to become one by then
+/// do so, as long as that is no more to read than these articles had: each look-up asks all of
+/// them, and what comes one by one would have them become one much later.
+pub fn settle_after(
+    store: &Store,
+    index: &Arc<Mutex<Index>>,
+    config: &Config,
+    articles: u64,
+) -> Result<(), DedupError> {
+    settle(store, index, config)?;
+    let mut left = articles * POSTINGS;
+    while left > 0 && lock(index).has_merges() {
+        let some = left.min(MERGED_AT_A_TIME);
+        let _turn = store.turn();
+        let batch = begin(store, index, config)?;
+        lock(index).hurry(some);
+        batch.commit()?;
+        left -= some;
+    }
+    Ok(())
 }
 
 struct StoredTrees<'a, V>(&'a V);

@@ -211,7 +211,7 @@ pub fn import(
         ordered(&sources, first, shares, work, |chunks| importer.take(chunks, progress))?;
     }
     let mut report = importer.end()?;
-    dedup::settle(store, &index, &options.dedup)?;
+    dedup::settle_after(store, &index, &options.dedup, report.came)?;
     report.seconds = began.elapsed().as_secs_f64();
     report.documents_per_second = report.came as f64 / report.seconds.max(1e-9);
     Ok(report)

@@ -20,6 +20,7 @@ mod plan;
 mod recent;
 mod rows;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
@@ -74,7 +75,7 @@ impl Default for Sizes {
 const REMOVED_MIN: usize = 64;
 
 /// Postings of a content, of which there are some more or fewer.
-const POSTINGS: u64 = 59;
+pub const POSTINGS: u64 = 59;
 
 impl Sizes {
     /// Returns the postings of the smallest segments of the store.
@@ -373,15 +374,30 @@ impl Index {
         Ok(())
     }
 
+    /// Returns which segments are to become one next.
+    fn due(&self) -> Option<Range<usize>> {
+        let size = |one: &Segment| SegmentSize {
+            postings: one.postings(),
+            busy: self.merges.iter().any(|merge| merge.inputs().any(|own| own == one.number)),
+        };
+        let sizes: Vec<SegmentSize> = self.kept.iter().map(size).collect();
+        due(&sizes, self.sizes.unit())
+    }
+
+    /// Tells whether segments are becoming one, or are to.
+    #[must_use]
+    pub fn has_merges(&self) -> bool {
+        !self.merges.is_empty() || self.due().is_some()
+    }
+
+    /// Has the next commit read so many postings of segments that become one, whatever it brings.
+    pub fn hurry(&mut self, postings: u64) {
+        self.owed = self.owed.max(postings);
+    }
+
     /// Begins the merges that are due.
     fn begin_merges(&mut self, batch: &mut Batch) -> Result<(), store::Error> {
-        loop {
-            let size = |one: &Segment| SegmentSize {
-                postings: one.postings(),
-                busy: self.merges.iter().any(|merge| merge.inputs().any(|own| own == one.number)),
-            };
-            let sizes: Vec<SegmentSize> = self.kept.iter().map(size).collect();
-            let Some(range) = due(&sizes, self.sizes.unit()) else { return Ok(()) };
+        while let Some(range) = self.due() {
             self.ahead = true;
             let forgets = range.start == 0;
             let inputs = self.kept[range].to_vec();
@@ -391,6 +407,7 @@ impl Index {
             let merge = Merge::begin(&self.source(batch, false), inputs, output, forgets)?;
             self.merges.push(merge.with_block_bytes(self.sizes.block_bytes));
         }
+        Ok(())
     }
 
     /// Does a step of the smallest merge: the others can wait, and there are few of them.
