@@ -344,7 +344,7 @@ impl Index {
         if made.blocks.is_empty() {
             self.stored += 1;
             let segment = made.segment.clone();
-            // The last row stays without its entries, so that the next one gets a number of its own.
+            // The last row stays, without entries, so that the next one has a number of its own.
             if let Some(logged) = logged {
                 batch.clear(INDEX_LOG, ..logged)?;
                 batch.put(INDEX_LOG, logged, &Vec::new())?;

@@ -93,7 +93,7 @@ fn rotated_by(rotation: u8) -> u32 {
 /// were asked.
 const ASKS: usize = 1 << 16;
 
-/// Blocks of titles that one look-up looks at: of some two thousand titles, where a block is a page.
+/// Blocks of titles that one look-up looks at: some two thousand titles, where a block is a page.
 ///
 /// Titles of two or three words that a site has in common (`Page 7`, `Page 8`) have few
 /// fingerprints: of a million of them, tens of thousands share their first bits with each.

@@ -29,8 +29,8 @@ impl<'a, B: Blocks> Cursor<'a, B> {
         Self { blocks, root, path: Vec::new() }
     }
 
-    /// Calls `each` with the postings of a range of keys, block by block. What lies behind the range
-    /// of the last call, or near it, is found soonest.
+    /// Calls `each` with the postings of a range of keys, block by block. What lies near the range
+    /// of the last call is found soonest.
     pub(super) fn postings_of(
         &mut self,
         keys: RangeInclusive<u64>,
@@ -61,8 +61,8 @@ impl<'a, B: Blocks> Cursor<'a, B> {
         Ok(())
     }
 
-    /// Tells whether the postings of a range of keys are in more blocks than so many, and reads none
-    /// of these.
+    /// Tells whether the postings of a range of keys are in more blocks than so many. Reads none of
+    /// these.
     pub(super) fn has_more(
         &mut self,
         keys: RangeInclusive<u64>,
