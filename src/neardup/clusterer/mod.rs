@@ -204,7 +204,7 @@ mod tests {
         }
         // Two texts were found to be copies of the second one, and that of the fourth after it.
         for (tree, also) in [(0, 1), (2, 1), (3, 1)] {
-            let Ok(()) = all.unite(tree, &[also]);
+            assert_eq!(all.unite(tree, &[also]), Ok(1));
         }
         let clusters: Vec<Vec<u32>> = (0..all.clusters())
             .filter(|cluster| all.cluster(*cluster).unwrap().copies > 0)

@@ -168,8 +168,10 @@ impl<S: Storage> Clusterer<S> {
 
     /// Makes the trees of which one text is surely a copy one tree, as far as they have no
     /// different pages of one site. One that is empty by now is looked for where its root is: the
-    /// document that it names last may be of any other.
-    pub(super) fn unite(&mut self, mut tree: u32, also: &[u64]) -> Result<(), S::Error> {
+    /// document that it names last may be of any other. Returns how many trees became part of
+    /// another one.
+    pub(super) fn unite(&mut self, mut tree: u32, also: &[u64]) -> Result<usize, S::Error> {
+        let mut united = 0;
         for other in also {
             let root = self.storage.tree(*other as u32)?.root;
             let other = self.storage.place(root)?.tree;
@@ -178,9 +180,10 @@ impl<S: Storage> Clusterer<S> {
             if self.may_merge(small, large)? {
                 self.merge(small, large)?;
                 tree = large;
+                united += 1;
             }
         }
-        Ok(())
+        Ok(united)
     }
 
     /// Makes all documents of one tree documents of another one.
