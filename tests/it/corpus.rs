@@ -192,6 +192,8 @@ pub(crate) fn pages_of_sites(count: u64) -> Vec<Value> {
             0 => text = format!("{text} One more line of number {n}."),
             1 => text = format!("{} {text}", prose(50_000 + n % 3, 40)),
             2 => text = text.replacen("e ", "a ", 4),
+            // A part of one text behind the whole of another one: it hangs on whichever came first.
+            3 => text = format!("{text} {}", prose(1 + below(n), 30 + below(60) as usize)),
             _ => {}
         }
         let site = below(5);
@@ -228,7 +230,7 @@ fn what_has_no_room_in_memory_goes_to_the_disk_and_nothing_else_changes() {
             (expected.seconds, expected.documents_per_second);
         report.index_bytes = expected.index_bytes;
         assert_eq!(report, expected, "{preset}");
-        assert!(report.equal_ids > 10 && report.clusters > 100, "{report:?}");
+        assert!(report.equal_ids > 10 && report.clusters > 50, "{report:?}");
         assert!(preset == Preset::Seeds || report.moved > 0, "{report:?}");
     }
 }
