@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Memory of what works on a store as a whole: DOCUMENTS (50,000) made documents in a store, half of them in another one. Prints
-# time and peak of backup, verify, restore, compact, merge and check, and exits with 1 if one is above BOUND (384 MiB).
+# time and peak of backup, verify, restore, compact and merge, and exits with 1 if one is above BOUND (384 MiB).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${CRAWL:-}" ]; then

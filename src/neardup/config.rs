@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::neardup::index::layout::{KTooLarge, LayoutKind};
+use crate::neardup::index::rotated::K_MAX;
 use crate::text::features;
 use crate::text::sketch::SLOTS;
 
@@ -47,6 +48,9 @@ pub enum Error {
     /// The layout cannot find so far neighbours.
     #[error(transparent)]
     K(#[from] KTooLarge),
+    /// A store cannot find so far neighbours, whatever the layout in memory.
+    #[error("k is {0}: fingerprints are found within {K_MAX} bits at most")]
+    Distance(u32),
     /// The features cannot be made.
     #[error(transparent)]
     Features(#[from] features::Error),
@@ -92,6 +96,9 @@ impl Config {
             }
         }
         crate::neardup::index::layout::build(self.layout, self.k)?;
+        if self.k > K_MAX {
+            return Err(Error::Distance(self.k));
+        }
         Ok(())
     }
 }

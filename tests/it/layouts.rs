@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use uniqcrawl::neardup::Config;
 use uniqcrawl::neardup::index::layout::{Layout, LayoutKind, Near, build};
 use uniqcrawl::neardup::index::linear::Linear;
 use uniqcrawl::neardup::index::rotated::Rotated;
@@ -330,6 +331,11 @@ fn a_distance_that_a_layout_cannot_find_is_refused() {
         assert!(build(kind, largest).unwrap().k_max() >= largest);
         assert_eq!(build(kind, largest + 1).err().unwrap().largest, largest);
     }
+    // What lies in a store is asked in four rotations, whatever the layout in memory.
+    let far = |k| Config { k, layout: LayoutKind::Linear, ..Config::default() }.check();
+    far(11).unwrap();
+    let says = "k is 12: fingerprints are found within 11 bits at most";
+    assert_eq!(far(12).unwrap_err().to_string(), says);
 }
 
 #[test]

@@ -67,8 +67,8 @@ pub struct WorkerConfig {
     /// Links that wait in the cluster for one shard at most. What is beyond waits where it was
     /// found.
     pub links_max: u64,
-    /// Documents that are expected in all. Fixed when the crawl is begun: with ten times as many, a
-    /// look-up reads ten times as much.
+    /// Documents that are expected at least: room for so many is made as the first ones come, for
+    /// others as they come. Fixed when the crawl is begun.
     pub documents: u64,
     /// Threads of a worker that bring pages into the corpus.
     pub corpus_threads: usize,
