@@ -105,7 +105,8 @@ pub struct DedupReport {
     pub largest_cluster: u64,
     /// Clusters whose canonical document is not their first, but a more popular one.
     pub takeovers: u64,
-    /// Documents that were taken for duplicates until more of their kind were known.
+    /// Texts that moved to another cluster or became one of their own when more of their kind were
+    /// known, and clusters that became part of another one.
     pub moved: u64,
     /// Documents without any text; each is kept.
     pub empty: u64,
