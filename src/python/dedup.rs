@@ -181,7 +181,8 @@ impl Deduplicator {
     }
 
     /// Look again at all matches that were less than certain, now that more is known. Returns how
-    /// many texts moved or clusters became part of another one. To be called after the last one; `run` does.
+    /// many texts moved or clusters became part of another one. To be called after the last one;
+    /// `run` does.
     fn settle(&self, py: Python<'_>) -> PyResult<usize> {
         let inner = &self.inner;
         apart(py, || lock(inner).settle())
