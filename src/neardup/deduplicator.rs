@@ -117,8 +117,8 @@ impl Deduplicator {
 
     /// Looks again at every match that was less than certain, now that more documents are known:
     /// what two pages have in common may since have turned out to be boilerplate of their site.
-    /// Returns how many texts moved to another cluster or became one of their own, and clusters that
-    /// became part of another one.
+    /// Returns how many texts moved to another cluster or became one of their own, and clusters
+    /// that became part of another one.
     ///
     /// The same documents in the same order give the same clusters. To be called after the last
     /// document; it may also be called in between.
