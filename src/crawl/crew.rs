@@ -1,5 +1,5 @@
-//! What the crawls of a process share: visitors and fingerprinters. Each crawl has a store and a
-//! committer of its own, to which the answers to its requests come back.
+//! What the crawls of a process share: visitors, fingerprinters and a looker. Each crawl has a
+//! store and a committer of its own, to which the answers to its requests come back.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,9 +21,9 @@ use crate::urls::{HostKey, PageUrl};
 use super::committer::{Began, Committer, Parts};
 use super::fingerprint::{self, Yield};
 use super::visitor::{Visit, Visitor};
-use super::{Context, Error, OpenFiles, Report, SITEMAPS_AT_A_TIME, Settings, memory};
+use super::{Context, Error, OpenFiles, Report, SITEMAPS_AT_A_TIME, Settings, looker, memory};
 
-/// Visitors and fingerprinters at work.
+/// Visitors, fingerprinters and a looker at work.
 pub(super) struct Crew {
     errands: Sender<Errand>,
     /// Requests under way at a time, of all crawls.
@@ -83,13 +83,29 @@ impl Committed {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// Looks up an article. What cannot be told is asked again when it is its turn.
-    pub(super) fn look_up(&self, keys: &ArticleKeys) -> Option<LookedAhead> {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner).clone()?;
-        state.look_up(keys).unwrap_or_else(|error| {
-            tracing::debug!(%error, "a page is looked up when it is its turn");
+    /// Looks up articles together. What cannot be told of all of them is asked again when it is
+    /// the turn of each.
+    pub(super) fn look_up(
+        &self,
+        articles: &[&ArticleKeys],
+        threads: usize,
+    ) -> Vec<Option<LookedAhead>> {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = state.map(|state| state.look_up_new(articles, threads)).transpose();
+        let found = found.unwrap_or_else(|error| {
+            tracing::debug!(%error, "pages are looked up when it is their turn");
             None
-        })
+        });
+        found.unwrap_or_default()
+    }
+}
+
+impl Home {
+    /// Hands a visit to the committer.
+    pub(super) fn deliver(&self, visit: Visit<Yield>) {
+        if self.done.send(visit).is_err() {
+            tracing::debug!("a crawl has ended before its answers came");
+        }
     }
 }
 
@@ -156,6 +172,7 @@ impl Crew {
         let memory = memory::Shared::new(settings);
         let (errands, handed) = async_channel::bounded(requests);
         let (visits, visited) = async_channel::bounded(threads * 8);
+        let (read, looked_up) = sync_channel(looker::TOGETHER);
         let sitemaps = Arc::new(tokio::sync::Semaphore::new(SITEMAPS_AT_A_TIME));
         for _ in 0..requests {
             let visitor = Visitor {
@@ -175,13 +192,13 @@ impl Crew {
             errands,
             requests,
             // Of many crawls, none keeps those waiting who work for the others.
-            answers: if is_shared { requests } else { threads * 16 },
+            answers: if is_shared { requests } else { looker::TOGETHER },
             room: is_shared.then(|| Arc::new(Room::new(requests))),
             seeds: Arc::new(seeds.iter().map(PageUrl::host_key).collect()),
         };
         thread::scope(|scope| {
             for number in 0..threads {
-                let visited = visited.clone();
+                let (visited, read) = (visited.clone(), read.clone());
                 let with = fingerprint::Common {
                     settings,
                     fingerprinter: &fingerprinter,
@@ -189,9 +206,12 @@ impl Crew {
                 };
                 thread::Builder::new()
                     .name(format!("fingerprinter-{number}"))
-                    .spawn_scoped(scope, move || fingerprint::run(&visited, with))?;
+                    .spawn_scoped(scope, move || fingerprint::run(&visited, &read, with))?;
             }
-            drop(visited);
+            drop((visited, read));
+            thread::Builder::new()
+                .name("looker".to_owned())
+                .spawn_scoped(scope, move || looker::run(&looked_up, threads))?;
             let done = work(&crew);
             drop(crew);
             // Requests that are still under way are dropped; their leases are due again next time.

@@ -1,6 +1,7 @@
 //! Fingerprinting: an answer becomes an article with its links, or a settlement. Pure CPU work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use async_channel::Receiver;
@@ -23,7 +24,7 @@ use crate::web::fetch::{Failure, Response, canonical_link};
 use crate::web::robots::meta::Directives;
 
 use super::archive::PackedVisit;
-use super::crew::Committed;
+use super::looker::OnItsWay;
 use super::memory::{HeldBody, HeldMemory, Shared};
 use super::visitor::{Visit, VisitAnswer};
 use super::{Settings, lists};
@@ -69,17 +70,6 @@ pub(super) struct ReadPage {
     pub ahead: Option<LookedAhead>,
 }
 
-impl ReadPage {
-    /// Looks up what is like it, if it may be stored. A store that cannot be read is left to
-    /// whoever stores the page.
-    fn look_up(&mut self, committed: &Committed) {
-        if !self.noindex {
-            let looked = AssertUnwindSafe(|| committed.look_up(&self.article.keys));
-            self.ahead = catch_unwind(looked).ok().flatten();
-        }
-    }
-}
-
 /// What fingerprinters share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct With<'a> {
@@ -87,8 +77,6 @@ pub(super) struct With<'a> {
     pub fingerprinter: &'a Fingerprinter,
     pub known: &'a KnownBlocks,
     pub memory: &'a Shared,
-    /// Where articles are looked up; none to leave that to whoever stores them.
-    pub committed: Option<&'a Committed>,
 }
 
 /// What those share who work for several crawls.
@@ -99,15 +87,22 @@ pub(super) struct Common<'a> {
     pub memory: &'a Shared,
 }
 
-/// Fingerprints visits until none can come any more.
-pub(super) fn run(visits: &Receiver<Visit<VisitAnswer>>, common: Common<'_>) {
+/// Fingerprints visits until none can come any more. Pages are looked up before the committer of
+/// their crawl gets them.
+pub(super) fn run(
+    visits: &Receiver<Visit<VisitAnswer>>,
+    read: &SyncSender<OnItsWay>,
+    common: Common<'_>,
+) {
     let Common { settings, fingerprinter, memory } = common;
     while let Ok(visit) = visits.recv_blocking() {
         let Some(home) = visit.way.home.clone() else { continue };
-        let (known, committed) = (&home.known, Some(&home.committed));
-        let with = With { settings, fingerprinter, known, memory, committed };
-        if home.done.send(fingerprinted(visit, with)).is_err() {
-            tracing::debug!("a crawl has ended before its answers came");
+        let with = With { settings, fingerprinter, known: &home.known, memory };
+        let visit = fingerprinted(visit, with);
+        if !matches!(visit.outcome, Yield::Page(_)) {
+            home.deliver(visit);
+        } else if read.send((home, visit)).is_err() {
+            return;
         }
     }
 }
@@ -124,13 +119,10 @@ pub(super) fn fingerprinted(mut visit: Visit<VisitAnswer>, with: With<'_>) -> Vi
     // A page that breaks the reader is the outcome of that page, not the end of the crawl.
     let outcome =
         catch_unwind(AssertUnwindSafe(|| read(&lease, answer, finished, with, &mut held)));
-    let mut outcome = outcome.unwrap_or_else(|_| {
+    let outcome = outcome.unwrap_or_else(|_| {
         tracing::error!(url = %lease.url, "the reader failed on this page");
         Yield::Settled(Settlement::Refused(Reason::Unreadable))
     });
-    if let (Yield::Page(page), Some(committed)) = (&mut outcome, with.committed) {
-        page.look_up(committed);
-    }
     tracing::trace!(url = %lease.url, "fingerprinted");
     held.shrink(&outcome);
     if let Some(packed) = &mut held.packed {

@@ -17,6 +17,9 @@ use super::fingerprint::{ReadPage, Yield};
 /// Below this many bytes a body may grow as much as it likes: prose that repeats itself does.
 const RATIO_GRACE_BYTES: usize = 1 << 20;
 
+/// Memory of what is found for a page, as long as that is not known.
+const LOOK_UP_BYTES: usize = 4 << 10;
+
 /// Bytes of a URL besides its text.
 const ADDRESS_BYTES: usize = size_of::<PageUrl>() + 16;
 
@@ -135,7 +138,7 @@ impl ReadPage {
         let links: usize = links.map(|(url, _)| url.as_str().len() + ADDRESS_BYTES).sum();
         let whole = self.whole.as_ref().map_or(0, |whole| whole.text.len());
         let kept = self.kept.as_ref().map_or(0, |kept| kept.bytes());
-        let ahead = self.ahead.as_ref().map_or(0, LookedAhead::memory);
+        let ahead = self.ahead.as_ref().map_or(LOOK_UP_BYTES, LookedAhead::memory);
         let blocks = self.blocks.len() * size_of::<u64>();
         links + self.article.text.len() + whole + kept + blocks + ahead
     }

@@ -17,6 +17,7 @@ mod crew;
 mod fingerprint;
 pub mod jobs;
 mod lists;
+mod looker;
 mod memory;
 mod no_pages;
 mod rebuild;

@@ -341,7 +341,6 @@ impl<'a> Common<'a> {
             fingerprinter: &self.fingerprinter,
             known: &known,
             memory: &self.memory,
-            committed: None,
         };
         let replay = Replay { with, threads: self.threads, tell: self.tell };
         let end = committer.replay(source, &replay, progress)?;

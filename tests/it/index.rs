@@ -361,18 +361,20 @@ fn an_index_of_an_older_version_tells_what_was_looked_up_when_its_log_is_in_the_
     assert!(!told[0] && told[11], "{told:?}");
     // One article at a time, in a state of the store.
     let (older, snapshot) = (indexed.index.older(), indexed.store.snapshot().unwrap());
+    let looked_up = |asked: &ArticleKeys| {
+        let found = older.look_up_new(&snapshot, &[asked], 2, |_, content| Ok(resembles(content)));
+        found.unwrap().remove(0)
+    };
     for seed in 1..200 {
         let asked = keys(seed + indexed.next);
-        let one = older.look_up_one(&snapshot, &asked, |content| Ok(resembles(content))).unwrap();
-        let Some(one) = one else {
+        let Some(one) = looked_up(&asked) else {
             assert!(!indexed.index.equal_texts(&snapshot, asked.text.hash).unwrap().is_empty());
             continue;
         };
         let now = read(indexed.index.candidates(&snapshot, &asked).unwrap());
         assert_eq!(indexed.index.candidates_after(&one, &asked).map(read), Some(now), "{seed}");
     }
-    let known = keys(1);
-    assert!(older.look_up_one(&snapshot, &known, |_| Ok(true)).unwrap().is_none());
+    assert!(looked_up(&keys(1)).is_none(), "it is known");
 }
 
 #[test]
@@ -407,10 +409,16 @@ fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself()
         index.insert(&mut batch, content, &keys(content));
     }
     let asked: Vec<ArticleKeys> = (next..next + 60).map(keys).collect();
-    let mut all: Vec<LookedAhead> =
-        asked.iter().filter_map(|keys| committed.look_up(keys).unwrap()).collect();
+    let asked_all: Vec<&ArticleKeys> = asked.iter().collect();
+    let new = committed.look_up_new(&asked_all, 2).unwrap();
+    for (keys, found) in asked.iter().zip(&new) {
+        let is_known = !index.equal_texts(&batch, keys.text.hash).unwrap().is_empty();
+        let is_of_it = found.as_ref().is_none_or(|found| found.hash() == keys.text.hash);
+        assert!(is_of_it && (found.is_some() || is_known), "each has what was found for it");
+    }
+    let mut all: Vec<LookedAhead> = new.into_iter().flatten().collect();
     all.sort_by_key(LookedAhead::hash);
-    let together = committed.look_up_all(&asked.iter().collect::<Vec<_>>(), 2).unwrap();
+    let together = committed.look_up_all(&asked_all, 2).unwrap();
     assert!(together.is_sorted_by_key(LookedAhead::hash) && together.len() == asked.len());
     assert!(all.len() > 40, "{}", all.len());
     let parts = [[&all[..], &[]], [&[], &all[..]], [&together[..10], &together[10..]]];

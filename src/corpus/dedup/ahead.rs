@@ -25,10 +25,16 @@ impl CommittedContents {
         Ok(Self { view: store.snapshot()?, contents })
     }
 
-    /// Looks up an article. None if its very text is there: then it seldom matters what else is
-    /// like it.
-    pub fn look_up(&self, keys: &ArticleKeys) -> Result<Option<LookedAhead>, Error> {
-        self.contents.look_up_one(&self.view, keys, |content| may_be(&self.view, content, keys))
+    /// Looks up articles together, with several threads at most. None for those whose very texts
+    /// are there: then it seldom matters what else is like them.
+    pub fn look_up_new(
+        &self,
+        articles: &[&ArticleKeys],
+        threads: usize,
+    ) -> Result<Vec<Option<LookedAhead>>, Error> {
+        let Self { view, contents } = self;
+        let may_be = |keys: &ArticleKeys, content| may_be(view, content, keys);
+        contents.look_up_new(view, articles, threads, may_be)
     }
 
     /// Looks up articles together, with several threads: the more they are, the more of them find

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::base::threads::each_part;
-use crate::neardup::segment::{Segment, SegmentPostings, exact_key};
+use crate::neardup::segment::{Ask, Segment, SegmentPostings, exact_key};
 use crate::neardup::{
     Asked, Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist,
 };
@@ -22,6 +22,9 @@ use super::recent::{Frozen, InMemory};
 
 /// Parts of a look-up for each thread.
 const PARTS: usize = 16;
+
+/// Articles that are so many that they have most blocks read which a cache has room for.
+const MANY: usize = 1_024;
 
 /// All contents but the newest, as the last commit has left them, whatever is added meanwhile. A
 /// commit waits until those that are being looked up have been.
@@ -85,31 +88,42 @@ impl OlderContents {
         })
     }
 
-    /// Looks up one article, in a state of the store in which these contents are there. None if
-    /// there are none, or one of them has its very text: then it seldom matters what else is like
-    /// it.
-    pub fn look_up_one(
+    /// Does the same with those whose very texts are not there: of the others it seldom matters
+    /// what else is like them, and nothing is returned for them.
+    pub fn look_up_new(
+        &self,
+        view: &(impl View + Sync),
+        articles: &[&ArticleKeys],
+        threads: usize,
+        resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
+    ) -> Result<Vec<Option<LookedAhead>>, store::Error> {
+        if self.is_empty() {
+            return Ok(articles.iter().map(|_| None).collect());
+        }
+        let is_known = self.are_known(view, articles)?;
+        let pairs = articles.iter().zip(&is_known);
+        let new: Vec<&ArticleKeys> =
+            pairs.filter(|(_, is_known)| !**is_known).map(|(keys, _)| *keys).collect();
+        let mut found = self.look_up(view, &new, threads, resembles)?.into_iter();
+        Ok(is_known.iter().map(|is_known| if *is_known { None } else { found.next() }).collect())
+    }
+
+    /// Tells for each article whether its very text may be in a segment.
+    fn are_known(
         &self,
         view: &impl View,
-        keys: &ArticleKeys,
-        resembles: impl FnMut(u64) -> Result<bool, store::Error>,
-    ) -> Result<Option<LookedAhead>, store::Error> {
-        if self.is_empty() {
-            return Ok(None);
-        }
+        articles: &[&ArticleKeys],
+    ) -> Result<Vec<bool>, store::Error> {
+        let ask = |(number, keys): (u32, &&ArticleKeys)| {
+            Ask::equal(Key::Exact, exact_key(keys.text.hash), number)
+        };
+        let mut asks: Vec<Ask> = (0..).zip(articles).map(ask).collect();
+        asks.sort_unstable();
         let blocks = &Source::new(view, &self.cache, true);
         let postings = SegmentPostings { segments: &self.segments, blocks };
-        let (exact, mut is_known) = (exact_key(keys.text.hash), false);
-        postings.equal(Key::Exact, exact, &mut |_| is_known = true)?;
-        if is_known {
-            return Ok(None);
-        }
-        let (look_up, mut answers) = (LookUp::of(&self.asks, &[keys], 1), Vec::new());
-        for asks in look_up.parts(1) {
-            postings.find(&asks.in_order(), &mut |answer| answers.push(answer))?;
-        }
-        let found = look_up.found(answers).pop().unwrap_or_default();
-        self.looked_up(keys, &found, resembles).map(Some)
+        let mut are_known = vec![false; articles.len()];
+        postings.find(&asks, &mut |answer| are_known[answer.ask.number as usize] = true)?;
+        Ok(are_known)
     }
 
     /// Makes what is kept of what was found in segments, and of what is not there.
@@ -137,7 +151,7 @@ impl OlderContents {
     }
 
     /// Looks up articles in segments, with several threads, and makes something of what was found
-    /// for each. So many blocks are read that none is kept for another time.
+    /// for each. Of many articles so many blocks are read that none is kept for another time.
     fn found_by_threads<T: Send>(
         &self,
         view: &(impl View + Sync),
@@ -147,8 +161,9 @@ impl OlderContents {
     ) -> Result<Vec<T>, store::Error> {
         let look_up = LookUp::of(&self.asks, articles, threads);
         let parts = look_up.parts(PARTS * threads);
+        let keeps = articles.len() < MANY;
         let answers = each_part(parts.iter(), threads, |asks| {
-            let (blocks, mut answers) = (&Source::new(view, &self.cache, false), Vec::new());
+            let (blocks, mut answers) = (&Source::new(view, &self.cache, keeps), Vec::new());
             let postings = SegmentPostings { segments: &self.segments, blocks };
             postings.find(&asks.in_order(), &mut |answer| answers.push(answer))?;
             Ok::<_, store::Error>(answers)
