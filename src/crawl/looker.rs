@@ -50,6 +50,7 @@ fn look_up(of_crawl: &mut [OnItsWay], threads: usize) {
     let threads = threads.min(keys.len().div_ceil(OF_THREAD));
     let looked = AssertUnwindSafe(|| home.committed.look_up(&keys, threads));
     let found = catch_unwind(looked).unwrap_or_default();
+    tracing::trace!(pages = keys.len(), "looked up");
     for (page, found) in pages.iter_mut().zip(found) {
         page.ahead = found;
     }

@@ -1,13 +1,14 @@
 //! The crawl itself: one straight line for a page.
 //!
 //! ```text
-//! offer -> lease -> visit -> fingerprint -> judge -> join -> keep -> settle -> commit
-//!          \ committer /\ visitors /\ fingerprinters /\-------- committer -----------/
+//! offer -> lease -> visit -> fingerprint -> look up -> judge -> join -> keep -> settle -> commit
+//! \ committer  /  visitors  fingerprinters  looker   \-------------- committer ---------------/
 //! ```
 //!
 //! Visitors are async tasks that hold nothing a crash may lose. Fingerprinters are threads that
-//! turn answers into articles. The committer is the one thread that owns the write transaction: a
-//! page is stored with all its keys and links, or not at all.
+//! turn answers into articles. The looker finds what is like them, some at a time. The committer is
+//! the one thread that owns the write transaction: a page is stored with all its keys and links, or
+//! not at all.
 
 mod archive;
 mod backups;

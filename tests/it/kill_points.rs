@@ -106,9 +106,10 @@ fn a_crash_at_any_point_of_the_way_of_a_page_loses_and_doubles_nothing() {
     assert!(run(folder, &crawl("whole", "0ms"), None).success());
     web.web.forget();
     let first = ["offered", "committing", "committed"].map(|event| (event, 1));
-    let later = ["leased", "visited", "fingerprinted", "joined", "kept", "settled", "committing"];
-    let later = later.iter().flat_map(|event| [(*event, 1), (*event, 4)]);
-    for at in first.into_iter().chain(later).chain([("committed", 1), ("committed", 4)]) {
+    let way = ["leased", "visited", "fingerprinted", "looked up", "joined", "kept", "settled"];
+    let later = way.iter().chain(&["committing", "committed"]);
+    let later = later.flat_map(|event| [(*event, 1), (*event, 4)]);
+    for at in first.into_iter().chain(later) {
         crash(folder, &crawl("killed", "300ms"), at);
     }
     for host in 0..3 {
@@ -135,7 +136,8 @@ fn a_crash_at_any_point_of_a_further_visit_loses_and_doubles_nothing() {
     }
     day.store(1, Ordering::SeqCst);
     let due = Duration::from_millis(1_050);
-    for at in [("changed", 1), ("changed", 2), ("settled", 9), ("committing", 2)] {
+    for at in [("looked up", 1), ("changed", 1), ("changed", 2), ("settled", 9), ("committing", 2)]
+    {
         std::thread::sleep(due);
         crash(folder, &crawl("killed"), at);
     }

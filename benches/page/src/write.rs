@@ -35,7 +35,7 @@ fn once(articles: &[Article]) -> [Duration; 2] {
         let started = now();
         let mut batch = dedup::begin(&store, &index, &config).expect("a batch");
         for article in some {
-            let (batch, index) = (&mut batch, &index);
+            let (batch, index) = (&mut batch, &*index);
             let mut placer = Placer { batch, index, config: &config, now: Timestamp(1) };
             placer.place(article, 1).expect("it is stored");
         }
