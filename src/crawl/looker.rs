@@ -16,7 +16,7 @@ use super::visitor::Visit;
 pub(super) const TOGETHER: usize = 256;
 
 /// Pages that are worth a thread.
-const OF_THREAD: usize = 16;
+const OF_THREAD: usize = 64;
 
 /// A page on its way to the committer of a crawl.
 pub(super) type OnItsWay = (Arc<Home>, Visit<Yield>);

@@ -19,6 +19,9 @@ const BATCH: u64 = 256;
 /// Look-ups of each kind at each size.
 const LOOKUPS: u64 = 2_000;
 
+/// Texts that are looked up together.
+const TOGETHER: usize = 256;
+
 /// Goals at every size: milliseconds of 99 of 100 look-ups, MiB of memory, seconds to open.
 const GOALS: (f64, u64, f64) = (5.0, 1_024, 2.0);
 
@@ -77,6 +80,19 @@ fn look(index: &Index, store: &Store, texts: impl Iterator<Item = u64>) -> (f64,
     (times[times.len() / 2], times[times.len() * 99 / 100], found)
 }
 
+/// Looks up new texts together, as many as a crawl does at most: milliseconds for each.
+fn look_together(index: &Index, store: &Store) -> f64 {
+    let (snapshot, older) = (store.snapshot().expect("tables"), index.older());
+    let new: Vec<ArticleKeys> = (0..LOOKUPS).map(|at| keys(u64::MAX / 4 - at)).collect();
+    let started = Instant::now();
+    for some in new.chunks(TOGETHER) {
+        let some: Vec<&ArticleKeys> = some.iter().collect();
+        let found = older.look_up_new(&snapshot, &some, 1, |_, _| Ok(false));
+        assert_eq!(found.expect("sound blocks").len(), some.len());
+    }
+    started.elapsed().as_secs_f64() * 1e3 / LOOKUPS as f64
+}
+
 /// Adds contents up to `last`. Returns how many a second, and the milliseconds of the slowest commit.
 fn grow(store: &Store, index: &mut Index, from: u64, last: u64) -> (f64, f64) {
     let (started, mut next, mut slowest) = (Instant::now(), from, 0_f64);
@@ -111,7 +127,7 @@ fn main() {
     let cache = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(128_usize) << 20;
     let (mut store, mut index, _) = open(&folder, cache);
     println!(
-        "contents added/s look-up_p50_ms look-up_p99_ms known_p50_ms known_p99_ms \
+        "contents added/s look-up_p50_ms look-up_p99_ms together_ms known_p50_ms known_p99_ms \
          slowest_commit_ms rss_mib written_bytes_each file_bytes_each open_ms"
     );
     let (mut next, mut goal, before) = (1, (count / 128).max(1), kernel("io", "write_bytes: "));
@@ -122,6 +138,7 @@ fn main() {
         // A crawl looks up whatever it adds, so that the caches are filled.
         look(&index, &store, (0..2 * LOOKUPS).map(|at| u64::MAX / 2 - at));
         let new = look(&index, &store, (0..LOOKUPS).map(|at| u64::MAX - at));
+        let together = look_together(&index, &store);
         let step = (next / LOOKUPS).max(1);
         let known = look(&index, &store, (0..LOOKUPS).map(|at| 1 + at * step % (next - 1)));
         assert_eq!(known.2 as u64, LOOKUPS, "every content is found");
@@ -137,7 +154,7 @@ fn main() {
         let opened;
         (store, index, opened) = open(&folder, cache);
         println!(
-            "{goal} {rate:.0} {:.3} {:.3} {:.3} {:.3} {slowest:.1} {memory} {written} {size} {:.1}",
+            "{goal} {rate:.0} {:.3} {:.3} {together:.3} {:.3} {:.3} {slowest:.1} {memory} {written} {size} {:.1}",
             new.0,
             new.1,
             known.0,
