@@ -410,6 +410,8 @@ fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself()
     }
     let asked: Vec<ArticleKeys> = (next..next + 60).map(keys).collect();
     let asked_all: Vec<&ArticleKeys> = asked.iter().collect();
+    // As of pages that are all not to be stored.
+    assert!(committed.look_up_new(&[], 0).unwrap().is_empty());
     let new = committed.look_up_new(&asked_all, 2).unwrap();
     for (keys, found) in asked.iter().zip(&new) {
         let is_known = !index.equal_texts(&batch, keys.text.hash).unwrap().is_empty();

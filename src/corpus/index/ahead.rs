@@ -23,7 +23,7 @@ use super::recent::{Frozen, InMemory};
 /// Parts of a look-up for each thread.
 const PARTS: usize = 16;
 
-/// Articles that are so many that they have most blocks read which a cache has room for.
+/// So many articles have more blocks read than a cache has room for.
 const MANY: usize = 1_024;
 
 /// All contents but the newest, as the last commit has left them, whatever is added meanwhile. A
@@ -97,7 +97,7 @@ impl OlderContents {
         threads: usize,
         resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
     ) -> Result<Vec<Option<LookedAhead>>, store::Error> {
-        if self.is_empty() {
+        if self.is_empty() || articles.is_empty() {
             return Ok(articles.iter().map(|_| None).collect());
         }
         let is_known = self.are_known(view, articles)?;
