@@ -408,15 +408,18 @@ fn whoever_stores_a_page_that_was_looked_up_finds_what_it_would_find_by_itself()
         batch.put(CONTENTS, content, &row(&keys(content))).unwrap();
         index.insert(&mut batch, content, &keys(content));
     }
-    let asked: Vec<ArticleKeys> = (next..next + 60).map(keys).collect();
+    // One in six is there word for word.
+    let numbers = (0..72).map(|at| if at % 6 == 5 { 1 + at / 6 } else { next + at - at / 6 });
+    let asked: Vec<ArticleKeys> = numbers.map(keys).collect();
     let asked_all: Vec<&ArticleKeys> = asked.iter().collect();
     // As of pages that are all not to be stored.
     assert!(committed.look_up_new(&[], 0).unwrap().is_empty());
     let new = committed.look_up_new(&asked_all, 2).unwrap();
-    for (keys, found) in asked.iter().zip(&new) {
-        let is_known = !index.equal_texts(&batch, keys.text.hash).unwrap().is_empty();
-        let is_of_it = found.as_ref().is_none_or(|found| found.hash() == keys.text.hash);
-        assert!(is_of_it && (found.is_some() || is_known), "each has what was found for it");
+    for (at, (keys, found)) in asked.iter().zip(&new).enumerate() {
+        let is_known = at % 6 == 5;
+        let of = found.as_ref().map(LookedAhead::hash);
+        // The first ones may have a twin among those before them.
+        assert!(at < 3 || of == (!is_known).then_some(keys.text.hash), "{at}: {of:?}");
     }
     let mut all: Vec<LookedAhead> = new.into_iter().flatten().collect();
     all.sort_by_key(LookedAhead::hash);
