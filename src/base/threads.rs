@@ -31,9 +31,39 @@ pub(crate) fn each_part<P: Send, T: Send>(
     made.into_iter().map(|(_, made)| made).collect()
 }
 
+/// Parts of a list for each thread.
+const PARTS: usize = 16;
+
+/// Makes something of each of a list with so many threads, and returns it in their order. Of what
+/// fails, the first is told.
+pub(crate) fn each_of<T: Sync, M: Send, E: Send>(
+    list: &[T],
+    threads: usize,
+    make: impl Fn(&T) -> Result<M, E> + Sync,
+) -> Result<Vec<M>, E> {
+    let size = list.len().div_ceil(PARTS * threads).max(1);
+    let parts = each_part(list.chunks(size), threads, |part| {
+        part.iter().map(&make).collect::<Result<Vec<M>, E>>()
+    });
+    let parts = parts.into_iter().collect::<Result<Vec<_>, E>>()?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_of_a_list_comes_in_its_order_and_the_first_that_fails_is_told() {
+        let numbers: Vec<u32> = (0..100).collect();
+        for threads in [1, 3, 200] {
+            let made = each_of(&numbers, threads, |number| Ok::<_, u32>(number * 2));
+            assert_eq!(made.unwrap(), (0..100).map(|number| number * 2).collect::<Vec<_>>());
+            let failed = |number: &u32| if *number > 60 { Err(*number) } else { Ok(()) };
+            assert_eq!(each_of(&numbers, threads, failed), Err(61));
+        }
+        assert_eq!(each_of(&[] as &[u32], 2, |number| Ok::<_, ()>(*number)), Ok(Vec::new()));
+    }
 
     #[test]
     fn what_is_made_of_parts_comes_in_their_order_and_a_panic_is_passed_on() {

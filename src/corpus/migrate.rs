@@ -110,7 +110,6 @@ fn move_table(old: &Snapshot, writer: &mut Writer<'_>, name: Name) -> Result<(),
         | Name::Merges
         | Name::IndexLog
         | Name::BodyParts
-        | Name::Lines
         | Name::LineLists
         | Name::LineCandidates => Ok(()),
         Name::HostNumbers => to.table(HOST_NUMBERS),

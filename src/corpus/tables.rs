@@ -8,7 +8,7 @@ use super::boilerplate::{Counts, ErrorPage};
 use super::documents::{
     Arrivals, CanonicalChange, Content, Copy, DocId, Document, EndedDocument, KeptPage, Sent,
 };
-use super::files::{StoredCandidates, StoredLine};
+use super::files::StoredCandidates;
 use super::index::{BlockId, StoredMerge, StoredSegment};
 
 /// Document number -> document.
@@ -95,10 +95,7 @@ pub const BOILERPLATE: Table<u32, Counts> = Table::new(Name::Boilerplate);
 /// Host number -> what it answers for pages that it does not have.
 pub const ERROR_PAGES: Table<u32, ErrorPage> = Table::new(Name::ErrorPages);
 
-/// Document of a run over files -> its line.
-pub const LINES: Table<u32, StoredLine> = Table::new(Name::Lines);
-
-/// Tree of such a run, site, place from 0 -> document; of the site 0, all of the tree but the
+/// Tree of a run over files, site, place from 0 -> document; of the site 0, all of the tree but the
 /// first.
 pub const LINE_LISTS: Table<((u32, u64), u32), u32> = Table::new(Name::LineLists);
 

@@ -18,8 +18,9 @@ use super::{BadRow, Decoder, Error};
 /// Content number -> (): contents whose matches deserved a second look, in format 5.
 const UNSURE_5: TableDefinition<u64, ()> = TableDefinition::new("unsure");
 
-/// Parts of the index before they lay in segments; it is made anew.
-const OF_INDEX: [&str; 3] = ["near_log", "exact", "twins"];
+/// Tables whose rows are not needed: parts of the index before they lay in segments, which is made
+/// anew, and documents of runs over files, which lay in stores of their own.
+const NEEDLESS: [&str; 4] = ["near_log", "exact", "twins", "lines"];
 
 /// Hash of a kind of URLs -> what it has given.
 const URL_PATTERNS: TableDefinition<u64, &[u8]> = TableDefinition::new("url_patterns");
@@ -55,7 +56,7 @@ pub(super) fn rename_patterns(db: &Database) -> Result<(), Error> {
 pub(super) fn unknown_tables(db: &Database) -> Result<Vec<String>, Error> {
     let txn = db.begin_read()?;
     let names = txn.list_tables()?.map(|table| table.name().to_owned());
-    let is_known = |name: &str| IN_FILE.contains(&name) || OF_INDEX.contains(&name);
+    let is_known = |name: &str| IN_FILE.contains(&name) || NEEDLESS.contains(&name);
     Ok(names.filter(|name| !is_known(name)).collect())
 }
 

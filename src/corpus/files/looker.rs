@@ -5,45 +5,35 @@ use std::sync::Arc;
 
 use quick_cache::sync::Cache;
 
+use crate::base::threads::each_of;
 use crate::corpus::documents::Content;
-use crate::corpus::index::{LookedAhead, OlderContents, each_of};
-use crate::corpus::tables::CONTENTS;
-use crate::store::{self, Store, View as _};
+use crate::corpus::index::{LookedAhead, OlderContents};
+use crate::store::{self, Store};
 use crate::text::features::ArticleKeys;
 
 use super::ends::EndsUntil;
+use super::records::Rows;
 
 /// Texts that were compared lately. A key has its oldest texts, so that those that many others
 /// share one with by chance are compared again and again.
-pub(super) type TextCache = Cache<u32, Arc<CachedText>>;
+pub(super) type TextCache = Cache<u32, Arc<ArticleKeys>>;
 
-/// Some texts, by their numbers.
-pub(super) type Texts = HashMap<u32, Arc<CachedText>>;
-
-/// The tree of a text, and its keys.
-pub(super) struct CachedText {
-    pub tree: u32,
-    pub keys: ArticleKeys,
-}
-
-impl From<Content> for CachedText {
-    fn from(row: Content) -> Self {
-        Self { tree: row.document as u32, keys: row.keys() }
-    }
-}
+/// The keys of some texts, by their numbers.
+pub(super) type Texts = HashMap<u32, Arc<ArticleKeys>>;
 
 /// Looks up documents among those of the last commit.
 pub(super) struct Looker {
     pub store: Arc<Store>,
     pub older: OlderContents,
     pub ends: EndsUntil,
+    pub texts: Rows<Content>,
     pub reader: TextReader,
 }
 
 /// Reads texts.
 #[derive(Clone)]
 pub(super) struct TextReader {
-    pub texts: Arc<TextCache>,
+    pub cache: Arc<TextCache>,
     /// So many at a time, at most.
     pub most: usize,
     pub threads: usize,
@@ -53,8 +43,7 @@ pub(super) struct TextReader {
 pub(super) struct FoundAhead {
     /// For each of them, in order.
     pub found: Vec<LookedAhead>,
-    /// Texts that the judge likely reads, with the trees that they had at the last commit, or have
-    /// since.
+    /// Texts that the judge likely reads.
     pub texts: Texts,
 }
 
@@ -67,7 +56,7 @@ impl Looker {
             ends.resembles(content, &keys.text.sketch)
         })?;
         let likely = found.iter().flat_map(LookedAhead::likely).collect();
-        let texts = self.reader.read(&self.store, likely)?;
+        let texts = self.reader.read(&self.texts, likely)?;
         Ok(FoundAhead { found, texts })
     }
 }
@@ -80,25 +69,24 @@ impl FoundAhead {
 }
 
 impl TextReader {
-    /// Reads texts as they were at the last commit, or are.
+    /// Reads texts.
     pub(super) fn read(
         &self,
-        store: &Store,
+        texts: &Rows<Content>,
         mut contents: Vec<u64>,
     ) -> Result<Texts, store::Error> {
         contents.sort_unstable();
         contents.dedup();
         contents.truncate(self.most);
-        let read = each_of(&contents, store, self.threads, |view, content| {
+        let read = each_of(&contents, self.threads, |content| {
             let number = *content as u32;
-            if let Some(known) = self.texts.get(&number) {
-                return Ok(Some((number, known)));
-            }
-            // Those that are not there came after the last commit.
-            let row = view.get(CONTENTS, *content)?;
-            Ok(row.map(|row| (number, Arc::new(row.into()))))
+            let keys = match self.cache.get(&number) {
+                Some(known) => known,
+                None => Arc::new(texts.get(*content)?.keys()),
+            };
+            Ok::<_, store::Error>((number, keys))
         })?;
-        Ok(read.into_iter().flatten().collect())
+        Ok(read.into_iter().collect())
     }
 }
 

@@ -1,65 +1,36 @@
-//! Records of one length, by their number from 0, in a file that goes when the run ends: no crash
-//! has to leave it whole, so that one is read by one call of the system, and no tree is searched.
+//! Records by their number from 0, in files that go when the run ends: no crash has to leave them
+//! whole, so that one is read by one call of the system, and no tree is searched.
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::marker::PhantomData;
+use std::path::Path;
 
-use crate::base::positions::{read_exact_at, write_all_at};
-use crate::store;
-
-/// Bytes in memory that are not in the file yet, at most.
-const NEWEST_BYTES: usize = 256 << 10;
+use crate::store::{self, Row, ScratchFile};
 
 /// Records of so many bytes. A clone has those that were there when it was made, as long as none of
 /// them is written anew.
 #[derive(Debug, Clone)]
-pub(super) struct Records<const BYTES: usize> {
-    file: Arc<File>,
-    path: PathBuf,
-    /// Records in the file.
-    written: u64,
-    /// Those behind them.
-    newest: Vec<u8>,
-}
+pub(super) struct Records<const BYTES: usize>(ScratchFile);
 
 impl<const BYTES: usize> Records<BYTES> {
     /// Begins an empty file in a folder.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self, store::Error> {
-        let path = folder.join(name);
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
-        let file = file.map_err(|source| store::Error::Io { path: path.clone(), source })?;
-        Ok(Self { file: Arc::new(file), path, written: 0, newest: Vec::new() })
+        ScratchFile::create(folder.join(name)).map(Self)
     }
 
     /// Returns how many there are.
     pub(super) fn len(&self) -> u64 {
-        self.written + (self.newest.len() / BYTES) as u64
+        self.0.len() / BYTES as u64
     }
 
     /// Adds the next one.
     pub(super) fn push(&mut self, record: &[u8; BYTES]) -> Result<(), store::Error> {
-        self.newest.extend_from_slice(record);
-        if self.newest.len() + BYTES > NEWEST_BYTES {
-            let at = self.written * BYTES as u64;
-            write_all_at(&self.file, &self.newest, at).map_err(|error| self.failed(error))?;
-            self.written = self.len();
-            self.newest.clear();
-        }
-        Ok(())
+        self.0.push(record)
     }
 
     /// Returns one that is there.
     pub(super) fn get(&self, number: u64) -> Result<[u8; BYTES], store::Error> {
         let mut record = [0; BYTES];
-        if let Some(newest) = number.checked_sub(self.written) {
-            record.copy_from_slice(&self.newest[newest as usize * BYTES..][..BYTES]);
-        } else {
-            let at = number * BYTES as u64;
-            read_exact_at(&self.file, &mut record, at).map_err(|error| self.failed(error))?;
-        }
+        self.0.read(number * BYTES as u64, &mut record)?;
         Ok(record)
     }
 
@@ -68,24 +39,65 @@ impl<const BYTES: usize> Records<BYTES> {
         if number == self.len() {
             return self.push(record);
         }
-        match number.checked_sub(self.written) {
-            Some(newest) => {
-                self.newest[newest as usize * BYTES..][..BYTES].copy_from_slice(record);
-                Ok(())
-            }
-            None => write_all_at(&self.file, record, number * BYTES as u64)
-                .map_err(|error| self.failed(error)),
-        }
+        self.0.write(number * BYTES as u64, record)
+    }
+}
+
+/// Bytes of where a row begins, and of its length.
+const PLACE_BYTES: usize = size_of::<u64>() + size_of::<u32>();
+
+/// Rows of any length, in one file, and where each begins, in another. A clone has those that were
+/// there when it was made.
+#[derive(Debug)]
+pub(super) struct Rows<R> {
+    rows: ScratchFile,
+    places: Records<PLACE_BYTES>,
+    of: PhantomData<R>,
+}
+
+impl<R: Row> Rows<R> {
+    /// Begins empty files in a folder.
+    pub(super) fn create(folder: &Path, name: &str) -> Result<Self, store::Error> {
+        let places = Records::create(folder, &format!("{name}-places"))?;
+        Ok(Self { rows: ScratchFile::create(folder.join(name))?, places, of: PhantomData })
     }
 
-    fn failed(&self, source: io::Error) -> store::Error {
-        store::Error::Io { path: self.path.clone(), source }
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.places.len()
+    }
+
+    /// Adds the next one.
+    pub(super) fn push(&mut self, row: &R) -> Result<(), store::Error> {
+        let bytes = row.encode();
+        let mut place = [0; PLACE_BYTES];
+        place[..8].copy_from_slice(&self.rows.len().to_be_bytes());
+        place[8..].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
+        self.rows.push(&bytes)?;
+        self.places.push(&place)
+    }
+
+    /// Returns one that is there.
+    pub(super) fn get(&self, number: u64) -> Result<R, store::Error> {
+        let place = self.places.get(number)?;
+        let at = u64::from_be_bytes(std::array::from_fn(|byte| place[byte]));
+        let length = u32::from_be_bytes(std::array::from_fn(|byte| place[8 + byte]));
+        let mut bytes = vec![0; length as usize];
+        self.rows.read(at, &mut bytes)?;
+        Ok(R::decode(&bytes)?)
+    }
+}
+
+impl<R> Clone for Rows<R> {
+    fn clone(&self) -> Self {
+        Self { rows: self.rows.clone(), places: self.places.clone(), of: PhantomData }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::SCRATCH_NEWEST;
 
     #[test]
     fn records_of_the_file_and_of_memory_are_read_and_written_anew() {
@@ -95,9 +107,9 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let mut records = Records::create(folder.path(), "records").unwrap();
-        let count = 2 * (NEWEST_BYTES / BYTES) as u64 + 10;
+        let count = 2 * (SCRATCH_NEWEST / BYTES) as u64 + 10;
         (0..count).for_each(|number| records.put(number, &record(number)).unwrap());
-        assert_eq!((records.len(), records.newest.len()), (count, 10 * BYTES));
+        assert_eq!((records.len(), records.0.newest_bytes()), (count, 10 * BYTES));
         let before = records.clone();
         (0..count).for_each(|number| records.push(&record(number)).unwrap());
         let odd = [0, 1, count - 11, count - 10, count - 1];

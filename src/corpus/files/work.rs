@@ -2,7 +2,7 @@
 //! output, which goes when the run ends.
 
 use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::clock::Timestamp;
+use crate::base::threads::each_of;
 use crate::corpus::documents::Content;
-use crate::corpus::index::{self, Index, LookedAhead, Sizes, each_of};
-use crate::corpus::tables::{CONTENTS, LINE_CANDIDATES, LINE_LISTS, LINES};
+use crate::corpus::index::{self, Index, LookedAhead, Sizes};
+use crate::corpus::tables::{LINE_CANDIDATES, LINE_LISTS};
 use crate::neardup::segment::bytes_of_pages;
 use crate::neardup::{
     Candidate, Config, JudgedPage, JudgedText, JudgedTree, LineStanding, PageList, Storage,
     TextPlace,
 };
-use crate::store::{self, BadRow, Batch, Store, Update as _, View as _};
+use crate::store::{self, Batch, Store, Update as _, View as _};
 use crate::text::features::ArticleKeys;
 
 use super::Error;
 use super::ends::SketchEnds;
 use super::looker::{FoundAhead, Looker, TextCache, TextReader, Texts};
-use super::records::Records;
+use super::records::{Records, Rows};
 use super::rows::{
     PLACE_BYTES, StoredCandidates, StoredLine, TREE_BYTES, place_bytes, place_of, tree_bytes,
     tree_of,
@@ -83,10 +84,11 @@ pub(super) struct LineStorage {
     together: usize,
     /// Others are being looked up, among those of the last commit.
     looks: bool,
-    /// Texts that were moved to another tree since then.
-    moved: HashSet<u32>,
     /// Lines of documents that are still to be added.
     coming: VecDeque<LineSource>,
+    /// The lines of all documents.
+    lines: Rows<StoredLine>,
+    texts: Rows<Content>,
     /// The ends of the sketches of all texts.
     ends: SketchEnds,
     /// Where texts hang.
@@ -124,32 +126,35 @@ impl LineStorage {
         let folder = WorkFolder(folder);
         let part = (memory / PART).max(PART_BYTES_MIN);
         let store = Arc::new(Store::open_or_create(&folder.0, part)?);
+        let lines = Rows::create(&folder.0, "lines")?;
+        let texts = Rows::create(&folder.0, "texts")?;
         let ends = SketchEnds::create(&folder.0)?;
         let places = Records::create(&folder.0, "places")?;
         let trees = Records::create(&folder.0, "trees")?;
         let tail = (part / NEWEST_BYTES) as u64;
         let sizes = Sizes { tail, step: STEP, block_bytes: BLOCK_BYTES };
-        let index = Index::open_with(&store, config, sizes);
+        let index = Index::of_run(&store, config, sizes, folder.0.clone());
         let index = index.map_err(|error| match error {
             index::Error::Settings(error) => Error::Dedup(error),
             index::Error::Store(error) => Error::Work(error),
         })?;
         let (batch, coming) = (Some(store.begin()?), VecDeque::new());
         let most = part / TEXT_BYTES;
-        let texts = Arc::new(TextCache::new(most / 4));
+        let cache = Arc::new(TextCache::new(most / 4));
         let pending_max = (memory / COMMIT_ROW_BYTES).clamp(1 << 10, COMMIT_ROWS_MAX);
         let (ahead, pending, looked_again) = (VecDeque::new(), 0, false);
         Ok(Self {
             batch,
             index,
             store,
-            reader: TextReader { texts, most, threads },
+            reader: TextReader { cache, most, threads },
             loaded: Texts::new(),
             memory,
             together: together_first(memory),
             looks: false,
-            moved: HashSet::new(),
             coming,
+            lines,
+            texts,
             ends,
             places,
             trees,
@@ -174,7 +179,8 @@ impl LineStorage {
         }
         self.looks = true;
         let (store, reader) = (Arc::clone(&self.store), self.reader.clone());
-        Ok(Looker { store, older: self.index.older(), ends: self.ends.until_now(), reader })
+        let (ends, texts) = (self.ends.until_now(), self.texts.clone());
+        Ok(Looker { store, older: self.index.older(), ends, texts, reader })
     }
 
     /// Takes what was found for the documents that are to be added next.
@@ -182,13 +188,7 @@ impl LineStorage {
         self.looks = false;
         self.together = together(self.memory, found.bytes() / found.found.len().max(1));
         self.ahead = found.found.into();
-        self.keep_loaded(found.texts);
-    }
-
-    /// Has texts at hand that were read as the last commit has left them.
-    fn keep_loaded(&mut self, mut texts: Texts) {
-        texts.retain(|content, _| !self.moved.contains(content));
-        self.loaded = texts;
+        self.loaded = found.texts;
     }
 
     /// Looks up texts that are known, with all threads, and remembers what was found.
@@ -196,9 +196,9 @@ impl LineStorage {
         if self.pending > 0 && !contents.is_empty() {
             self.commit()?;
         }
-        let keys = each_of(contents, &self.store, self.threads, |view, content| {
-            let row = view.get(CONTENTS, u64::from(*content))?.ok_or(missing("content"))?;
-            Ok(row.keys())
+        let texts = &self.texts;
+        let keys = each_of(contents, self.threads, |content| {
+            Ok::<_, store::Error>(texts.get(u64::from(*content))?.keys())
         })?;
         let asked: Vec<&ArticleKeys> = keys.iter().collect();
         let ends = &self.ends;
@@ -230,7 +230,6 @@ impl LineStorage {
             self.index.merge_some(&mut batch)?;
             batch.commit()?;
             self.index.committed();
-            self.moved.clear();
         }
         self.batch = Some(self.store.begin()?);
         tracing::trace!(folder = %self.path().display(), "committed");
@@ -252,26 +251,25 @@ impl LineStorage {
 
     /// Returns a document.
     pub(super) fn line(&self, document: u32) -> Result<StoredLine, store::Error> {
-        Ok(self.batch().get(LINES, document)?.ok_or(missing("line"))?)
+        self.lines.get(document.into())
     }
 
     fn content(&self, content: u32) -> Result<Content, store::Error> {
-        let row = self.batch().get(CONTENTS, u64::from(content))?;
-        Ok(row.ok_or(missing("content"))?)
+        self.texts.get(content.into())
     }
 
     /// Returns how many documents have an identifier that an earlier one has.
     ///
     /// Hashes are sorted in memory, as many at a time as fit into an eighth of `memory`.
     pub(super) fn equal_ids(&self, memory: usize) -> Result<u64, store::Error> {
-        let documents = self.batch().len(LINES)?;
+        let documents = self.lines.len();
         let room = (memory / PART).max(IDS_BYTES_MIN) as u64;
         let parts = (documents * size_of::<u64>() as u64).div_ceil(room);
         let mut equal = 0;
         for part in 0..parts {
             let mut hashes = Vec::new();
-            for entry in self.batch().rows(LINES)? {
-                let hash = xxh3_64(entry?.row()?.id.as_bytes());
+            for document in 0..documents {
+                let hash = xxh3_64(self.lines.get(document)?.id.as_bytes());
                 if hash % parts == part {
                     hashes.push(hash);
                 }
@@ -288,10 +286,6 @@ impl LineStorage {
     pub(super) fn index_bytes(&self) -> usize {
         self.index.bytes()
     }
-}
-
-fn missing(kind: &'static str) -> BadRow {
-    BadRow { kind, detail: "it is missing" }
 }
 
 impl Storage for LineStorage {
@@ -324,8 +318,7 @@ impl Storage for LineStorage {
         let found: Vec<Vec<Candidate>> = each.flatten().map(Vec::from).collect();
         let likely = found.iter().flatten();
         let likely = likely.map(|candidate| candidate.content).collect();
-        let texts = self.reader.read(&self.store, likely)?;
-        self.keep_loaded(texts);
+        self.loaded = self.reader.read(&self.texts, likely)?;
         Ok(found)
     }
 
@@ -342,13 +335,13 @@ impl Storage for LineStorage {
     }
 
     fn text(&self, content: u32) -> Result<JudgedText<'_>, store::Error> {
-        if let Some(loaded) = self.loaded.get(&content) {
-            return Ok(JudgedText { tree: loaded.tree, keys: Cow::Borrowed(&loaded.keys) });
+        let tree = self.place(content)?.tree;
+        if let Some(keys) = self.loaded.get(&content) {
+            return Ok(JudgedText { tree, keys: Cow::Borrowed(keys) });
         }
-        let known = self.reader.texts.get_or_insert_with(&content, || {
-            Ok::<_, store::Error>(Arc::new(self.content(content)?.into()))
-        })?;
-        Ok(JudgedText { tree: known.tree, keys: Cow::Owned(known.keys.clone()) })
+        let read = || Ok::<_, store::Error>(Arc::new(self.content(content)?.keys()));
+        let keys = self.reader.cache.get_or_insert_with(&content, read)?;
+        Ok(JudgedText { tree, keys: Cow::Owned(ArticleKeys::clone(&keys)) })
     }
 
     fn place(&self, content: u32) -> Result<TextPlace, store::Error> {
@@ -356,13 +349,7 @@ impl Storage for LineStorage {
     }
 
     fn put_place(&mut self, content: u32, place: TextPlace) -> Result<(), store::Error> {
-        let mut row = self.content(content)?;
-        row.document = u64::from(place.tree);
-        self.reader.texts.remove(&content);
-        self.loaded.remove(&content);
-        self.moved.insert(content);
-        self.places.put(content.into(), &place_bytes(&place))?;
-        self.batch_mut().put(CONTENTS, u64::from(content), &row)
+        self.places.put(content.into(), &place_bytes(&place))
     }
 
     fn add_text(
@@ -379,9 +366,9 @@ impl Storage for LineStorage {
         }
         self.index.insert(batch, number, &keys);
         self.ends.push(&keys.text.sketch)?;
-        let row = Content::first(u64::from(place.tree), &keys, Timestamp::default());
         self.places.put(number, &place_bytes(&place))?;
-        batch.put(CONTENTS, number, &row)
+        // Its place says of which tree it is.
+        self.texts.push(&Content::first(0, &keys, Timestamp::default()))
     }
 
     fn tree(&self, tree: u32) -> Result<JudgedTree, store::Error> {
@@ -415,7 +402,8 @@ impl Storage for LineStorage {
             title,
             heading,
         };
-        self.batch_mut().put(LINES, document, &row)
+        debug_assert_eq!(self.lines.len(), u64::from(document), "they come in their order");
+        self.lines.push(&row)
     }
 
     fn listed(&self, list: PageList, limit: usize) -> Result<Vec<u32>, store::Error> {

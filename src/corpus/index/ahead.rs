@@ -12,7 +12,7 @@ use crate::neardup::segment::{Ask, Segment, SegmentPostings, exact_key};
 use crate::neardup::{
     Asked, Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist,
 };
-use crate::store::{self, Snapshot, Store, View};
+use crate::store::{self, Store, View};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 
@@ -372,20 +372,6 @@ impl Index {
             let Ok(()) = found.add(&self.asks, keys, &*frozen.contents);
         }
     }
-}
-
-/// Asks for each of a list in the state of the last commit, with several threads.
-pub fn each_of<T: Sync, F: Send>(
-    list: &[T],
-    store: &Store,
-    threads: usize,
-    ask: impl Fn(&Snapshot, &T) -> Result<F, store::Error> + Sync,
-) -> Result<Vec<F>, store::Error> {
-    let found = each_part(list.chunks(part_size(list.len(), threads)), threads, |part| {
-        let view = store.snapshot()?;
-        part.iter().map(|one| ask(&view, one)).collect::<Result<Vec<F>, store::Error>>()
-    });
-    joined(found)
 }
 
 /// Returns how many of a list are a part, of which each thread takes some.

@@ -1,11 +1,15 @@
-//! Where the blocks of segments are: in the store, and those that were asked for lately in memory.
+//! Where the blocks of segments are: in the store, or in files that end with a run, and those that
+//! were asked for lately in memory.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::block_files::BlockFiles;
 use super::filters::Filters;
 use crate::corpus::tables::{KEYS, NEAR};
 use crate::neardup::Key;
@@ -49,6 +53,8 @@ impl Weighter<BlockId, Arc<Block>> for BytesOf {
 pub(super) struct IndexCache {
     blocks: Cache<BlockId, Arc<Block>, BytesOf>,
     filters: RwLock<Filters>,
+    /// Where the blocks are if they are not in the store.
+    files: Option<BlockFiles>,
 }
 
 impl IndexCache {
@@ -57,12 +63,44 @@ impl IndexCache {
     pub(super) fn beside(page_cache: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        Self { blocks, filters: RwLock::new(Filters::within(bytes * 5)) }
+        Self { blocks, filters: RwLock::new(Filters::within(bytes * 5)), files: None }
+    }
+
+    /// Has the blocks in files of a folder, which goes with the run, and not in the store.
+    pub(super) fn with_files(self, folder: PathBuf) -> Self {
+        Self { files: Some(BlockFiles::new(folder)), ..self }
+    }
+
+    /// Keeps blocks.
+    pub(super) fn keep(
+        &self,
+        batch: &mut Batch,
+        written: impl IntoIterator<Item = Written>,
+    ) -> Result<(), Error> {
+        match &self.files {
+            Some(files) => files.keep(written),
+            None => keep(batch, written),
+        }
+    }
+
+    /// Removes up to `count` blocks of a segment. Returns how many; 0 if none was left, or all are
+    /// gone with their file.
+    pub(super) fn remove_some(
+        &self,
+        batch: &mut Batch,
+        segment: u32,
+        count: usize,
+    ) -> Result<usize, Error> {
+        match &self.files {
+            Some(files) => files.remove(segment).map(|()| 0),
+            None => remove_some(batch, segment, count),
+        }
     }
 
     /// Returns the memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.blocks.weight() as usize + self.filters().bytes()
+        let places = self.files.as_ref().map_or(0, BlockFiles::bytes);
+        self.blocks.weight() as usize + self.filters().bytes() + places
     }
 
     /// Holds the filters of these segments from here on, and no others. Waits until all that ask
@@ -81,16 +119,25 @@ pub(super) struct Source<'a, V> {
     view: &'a V,
     blocks: &'a Cache<BlockId, Arc<Block>, BytesOf>,
     filters: RwLockReadGuard<'a, Filters>,
+    files: Option<&'a BlockFiles>,
+    /// What is read from a file.
+    buffer: RefCell<Vec<u8>>,
     /// What is read is kept in the cache: it is asked for, not merged.
     keeps: bool,
 }
 
 impl<'a, V: View> Source<'a, V> {
     pub(super) fn new(view: &'a V, cache: &'a IndexCache, keeps: bool) -> Self {
-        Self { view, blocks: &cache.blocks, filters: cache.filters(), keeps }
+        let (filters, files) = (cache.filters(), cache.files.as_ref());
+        Self { view, blocks: &cache.blocks, filters, files, buffer: RefCell::default(), keeps }
     }
 
     fn read<T>(&self, id: BlockId, of: impl Fn(&[u8]) -> Result<T, BadBlock>) -> Result<T, Error> {
+        if let Some(files) = self.files {
+            let mut buffer = self.buffer.borrow_mut();
+            let length = files.read(id, &mut buffer)?;
+            return Ok(of(&buffer[..length])?);
+        }
         let bytes = self.view.bytes(table_of(id.table), id)?;
         let bytes = bytes.ok_or(BadBlock("is missing"))?;
         Ok(of(&bytes)?)
@@ -159,7 +206,7 @@ pub(super) fn keep(
 }
 
 /// Removes up to `count` blocks of a segment. Returns how many; 0 if none was left.
-pub(super) fn remove_some(batch: &mut Batch, segment: u32, count: usize) -> Result<usize, Error> {
+fn remove_some(batch: &mut Batch, segment: u32, count: usize) -> Result<usize, Error> {
     let mut removed = 0;
     for table in (0..=u8::MAX).filter(|table| is_used(*table)) {
         let id = |level, number| {

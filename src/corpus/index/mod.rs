@@ -11,6 +11,7 @@
 //! the store is read when it is opened.
 
 mod ahead;
+mod block_files;
 mod blocks;
 mod build;
 mod faults;
@@ -21,6 +22,7 @@ mod recent;
 mod rows;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
@@ -32,8 +34,8 @@ use crate::store::{self, BadRow, Batch, Store, Update as _, View};
 use crate::text::features::ArticleKeys;
 
 pub use crate::neardup::segment::BlockId;
-pub use ahead::{LookedAhead, OlderContents, each_of};
-use blocks::{IndexCache, Source, keep, remove_some};
+pub use ahead::{LookedAhead, OlderContents};
+use blocks::{IndexCache, Source};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
 pub use log::{Change, changes, note};
@@ -133,6 +135,28 @@ impl Index {
 
     /// Does the same with parts of other sizes.
     pub fn open_with(store: &Store, config: &Config, sizes: Sizes) -> Result<Self, Error> {
+        let cache = IndexCache::beside(store.cache_bytes());
+        Self::with_cache(store, config, sizes, cache)
+    }
+
+    /// Opens the index of an empty store that goes when a run ends, with its blocks in files of a
+    /// folder that goes as well.
+    pub fn of_run(
+        store: &Store,
+        config: &Config,
+        sizes: Sizes,
+        folder: PathBuf,
+    ) -> Result<Self, Error> {
+        let cache = IndexCache::beside(store.cache_bytes()).with_files(folder);
+        Self::with_cache(store, config, sizes, cache)
+    }
+
+    fn with_cache(
+        store: &Store,
+        config: &Config,
+        sizes: Sizes,
+        cache: IndexCache,
+    ) -> Result<Self, Error> {
         let mut index = Self {
             config: config.clone(),
             asks: Arc::new(Finder::new(config)?),
@@ -146,7 +170,7 @@ impl Index {
             merges: Vec::new(),
             ended: Vec::new(),
             removed: Vec::new(),
-            cache: Arc::new(IndexCache::beside(store.cache_bytes())),
+            cache: Arc::new(cache),
             written: 0,
             owed: 0,
             ahead: false,
@@ -306,7 +330,7 @@ impl Index {
             && let Some(segment) = self.removed.first().copied()
         {
             self.ahead = true;
-            let removed = remove_some(batch, segment, left)?;
+            let removed = self.cache.remove_some(batch, segment, left)?;
             if removed == 0 {
                 batch.remove(SEGMENTS, segment)?;
                 self.removed.remove(0);
@@ -340,7 +364,7 @@ impl Index {
         let count = made.blocks.len().min(self.sizes.step);
         self.written += count;
         self.owed = self.owed.saturating_sub(made.block_postings * count.max(1) as u64);
-        keep(batch, made.blocks.drain(..count))?;
+        self.cache.keep(batch, made.blocks.drain(..count))?;
         if made.blocks.is_empty() {
             self.stored += 1;
             let segment = made.segment.clone();
@@ -418,7 +442,7 @@ impl Index {
         let mut merge = self.merges.remove(at);
         let step = merge.step(&self.source(batch, false), self.sizes.step)?;
         self.written += step.written.len();
-        keep(batch, step.written)?;
+        self.cache.keep(batch, step.written)?;
         self.owed = self.owed.saturating_sub(step.postings.max(1) as u64);
         if let Some(segment) = step.done {
             return self.end(batch, &merge, segment);
