@@ -27,6 +27,7 @@ pub(super) fn import(args: &ImportArgs, json: bool, quiet: bool) -> Result<Exit>
         filters: config.filters.clone(),
         dedup: config.dedup.clone(),
         urls: config.urls.clone(),
+        unserved: config.unserved(),
     };
     let bar = ReadingBar::start(quiet)?;
     let show_progress = &mut |progress: &ImportProgress| {

@@ -33,6 +33,17 @@ const SHARES: &[Share] = &[
     ("api.heads_size_max", |config| &mut config.api.heads_size_max, 1),
 ];
 
+/// Settings of which a process that serves nobody takes nothing, by the starts of their keys.
+const OF_SERVICE: [&str; 2] = ["search.", "api."];
+
+/// Returns the memory that a process has over which serves nobody.
+pub(super) fn unserved(config: &Config) -> Size {
+    let mut config = config.clone();
+    let is_of_service = |key: &str| OF_SERVICE.iter().any(|start| key.starts_with(start));
+    let some = SHARES.iter().filter(|(key, _, _)| is_of_service(key));
+    Size::from_bytes(some.map(|(_, setting, _)| setting(&mut config).bytes() as u64).sum())
+}
+
 /// Says what is wrong with a budget that cannot be kept.
 pub(super) fn check(set: Size) -> Result<(), String> {
     if (1..LEAST).contains(&(set.bytes() as u64)) {
@@ -114,5 +125,15 @@ mod tests {
         let all: u64 = SHARES.iter().map(|(_, _, parts)| parts).sum();
         let hidden = of("store.cache_size") * 3 + of("fetch.bodies_size_max") / 4;
         assert!(all + hidden <= 32, "{all} + {hidden} of 32");
+    }
+
+    #[test]
+    fn who_serves_nobody_has_the_shares_of_those_who_do() {
+        let mut config = Config { memory: Size::from_mib(1024), ..Config::default() };
+        share(&mut config, |_| false);
+        let parts =
+            SHARES.iter().filter(|(key, ..)| key.starts_with("search") || key.contains("api"));
+        let parts: u64 = parts.map(|(_, _, parts)| parts).sum();
+        assert_eq!(unserved(&config), Size::from_mib(32 * parts));
     }
 }

@@ -363,7 +363,15 @@ impl Config {
             keep: self.corpus.clone(),
             limits: self.crawl.limits.clone(),
             warc: self.warc.clone(),
+            unserved: self.unserved(),
         }
+    }
+
+    /// Returns the memory that the parts of a service have, which a process that serves nobody has
+    /// over.
+    #[must_use]
+    pub fn unserved(&self) -> Size {
+        memory::unserved(self)
     }
 
     /// Returns the memory budget of a command that works through files, in bytes.

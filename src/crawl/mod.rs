@@ -47,7 +47,7 @@ use crate::base::units::{Size, Time};
 use crate::corpus::boilerplate;
 use crate::corpus::dedup;
 use crate::corpus::documents::KeepConfig;
-use crate::corpus::index::Index;
+use crate::corpus::index::{self, Index};
 use crate::frontier;
 use crate::frontier::duplicate_feed;
 use crate::neardup;
@@ -107,6 +107,9 @@ pub struct Settings {
     pub limits: RunLimits,
     /// What was exchanged, in files.
     pub warc: warc::Config,
+    /// Memory that the parts of a service have: where none runs beside the crawl, the filters of the
+    /// index have it.
+    pub unserved: Size,
 }
 
 impl Settings {
@@ -342,7 +345,10 @@ pub fn run(
         let feeds = &duplicate_feed::import_all(store, named, &settings.normalize)?;
         let index = match &context.index {
             Some(index) => index.clone(),
-            None => Arc::new(Mutex::new(Index::open(store, &settings.dedup)?)),
+            None => {
+                let sizes = index::Sizes::with_more_for_filters(settings.unserved);
+                Arc::new(Mutex::new(Index::open_with(store, &settings.dedup, sizes)?))
+            }
         };
         crew.crawl(Part { store, index, settings, context, seeds, feeds })
     })

@@ -20,7 +20,7 @@ use uniqcrawl::text::simhash::Fingerprint;
 use uniqcrawl::text::sketch::{SLOTS, Sketch, mix};
 
 /// Parts so small that some hundred contents are merged several times.
-pub(crate) const SMALL: Sizes = Sizes { tail: 9, step: 1, block_bytes: 400 };
+pub(crate) const SMALL: Sizes = Sizes { tail: 9, step: 1, block_bytes: 400, more_filters: 0 };
 
 /// Keys of a text of one of some kinds, so that many have something in common.
 fn keys(seed: u64) -> ArticleKeys {
@@ -278,7 +278,7 @@ fn many_contents_are_in_few_segments_and_the_log_is_short() {
 #[test]
 fn blocks_of_merged_segments_are_as_long_as_they_may_be() {
     let block_bytes = bytes_of_pages(3);
-    let mut indexed = Indexed::new(Sizes { tail: 200, step: 8, block_bytes });
+    let mut indexed = Indexed::new(Sizes { tail: 200, step: 8, block_bytes, ..SMALL });
     (0..20).for_each(|_| indexed.write(100, &[], true));
     let batch = indexed.store.begin().unwrap();
     let rows = batch.rows(KEYS).unwrap().map(|row| row.unwrap().bytes().len());

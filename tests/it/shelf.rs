@@ -66,7 +66,7 @@ impl Came {
 }
 
 /// An index whose parts are so small that a few articles reach all of them.
-pub(crate) const SMALL: Sizes = Sizes { tail: 3, step: 1, block_bytes: 300 };
+pub(crate) const SMALL: Sizes = Sizes { tail: 3, step: 1, block_bytes: 300, more_filters: 0 };
 
 /// A store that takes articles one after the other.
 pub(crate) struct Shelf {

@@ -132,7 +132,7 @@ impl LineStorage {
         let places = Records::create(&folder.0, "places")?;
         let trees = Records::create(&folder.0, "trees")?;
         let tail = (part / NEWEST_BYTES) as u64;
-        let sizes = Sizes { tail, step: STEP, block_bytes: BLOCK_BYTES };
+        let sizes = Sizes { tail, step: STEP, block_bytes: BLOCK_BYTES, more_filters: 0 };
         let index = Index::of_run(&store, config, sizes, folder.0.clone());
         let index = index.map_err(|error| match error {
             index::Error::Settings(error) => Error::Dedup(error),

@@ -28,6 +28,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::base::clock::Clock;
+use crate::base::units::Size;
 use crate::corpus::clusters::Article;
 use crate::corpus::dedup;
 use crate::corpus::documents::Facts;
@@ -36,7 +37,7 @@ use crate::corpus::files::pipeline::{Shares, ordered, threads};
 use crate::corpus::files::prepare::{Passed, Prepared, prepare};
 use crate::corpus::files::spool::named;
 use crate::corpus::files::{self, Position, Reasons};
-use crate::corpus::index::Index;
+use crate::corpus::index::{self, Index};
 use crate::neardup;
 use crate::store::{self, Store};
 use crate::text::features::{ArticleField, Fingerprinter, Input};
@@ -85,6 +86,8 @@ pub struct ImportOptions {
     pub dedup: neardup::Config,
     /// The normal form of URLs.
     pub urls: Normalize,
+    /// Memory that nobody else takes: the filters of the index have it.
+    pub unserved: Size,
 }
 
 /// What became of the records of an import, over all its runs.
@@ -191,7 +194,8 @@ pub fn import(
     let named = named(inputs, &copy.0)?;
     let input = InputOptions { columns: Columns::Needed, ..options.input.clone() };
     let sources = Sources::open(&named, input, vec!["category".to_owned()])?;
-    let index = Arc::new(Mutex::new(Index::open(store, &options.dedup)?));
+    let sizes = index::Sizes::with_more_for_filters(options.unserved);
+    let index = Arc::new(Mutex::new(Index::open_with(store, &options.dedup, sizes)?));
     let mut importer = Importer::open(target, &sources, options, Arc::clone(&index))?;
     let reader = DocumentReader::new(&sources, vec!["category"]);
     let done = importer.records();

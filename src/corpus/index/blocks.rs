@@ -59,11 +59,12 @@ pub(super) struct IndexCache {
 
 impl IndexCache {
     /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
-    /// and a half times that for filters, of which a content has some hundred bytes.
-    pub(super) fn beside(page_cache: usize) -> Self {
+    /// and a half times that for filters, of which a content has some hundred bytes, and `more`.
+    pub(super) fn beside(page_cache: usize, more: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        Self { blocks, filters: RwLock::new(Filters::within(bytes * 5)), files: None }
+        let filters = RwLock::new(Filters::within(bytes * 5 + more));
+        Self { blocks, filters, files: None }
     }
 
     /// Has the blocks in files of a folder, which goes with the run, and not in the store.
@@ -164,10 +165,10 @@ impl<V: View> Blocks for Source<'_, V> {
         if let Some(filter) = place.get() {
             return Ok(filter.may_have(key));
         }
-        if held.words == 0 {
+        if held.columns == 0 {
             return Ok(true);
         }
-        let filter = self.read(id, Filter::read)?.narrowed(held.words.into());
+        let filter = self.read(id, Filter::read)?.narrowed(held.columns.into());
         Ok(place.get_or_init(|| filter).may_have(key))
     }
 

@@ -2,17 +2,17 @@
 //!
 //! Each article asks them for each of its keys in each segment, so that they lie where no look-up
 //! in a cache is needed. They are read when they are first asked. Where they do not fit, those of
-//! some segments are held with fewer words: of keys that nobody has more pass then, and a block of
+//! some segments are held with fewer columns: of keys that nobody has more pass then, and a block of
 //! postings is read in vain.
 
 use std::sync::OnceLock;
 
 use crate::neardup::segment::{
-    BlockId, FILTER_BITS, Filter, Segment, SegmentTable, WORDS, has_fingerprints,
+    BlockId, COLUMNS, Filter, Segment, SegmentTable, bits_of, has_fingerprints,
 };
 
-/// Of the keys that nobody has, so many pass by each word: the bits of a filter that are set.
-const PASSES: f64 = 0.55;
+/// Of the keys that nobody has, so many pass each column.
+const PASSES: f64 = 0.5;
 
 /// The filters of segments.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ struct SegmentFilters {
     segment: u32,
     of_fingerprints: bool,
     tables: Vec<TableFilters>,
-    /// Words of each block that are held.
-    words: u8,
+    /// Columns that are held.
+    columns: u8,
     /// Keys in all of them.
     keys: u64,
     /// Keys that an article asks for.
@@ -46,7 +46,7 @@ struct TableFilters {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held<'a> {
     pub filters: &'a [OnceLock<Filter>],
-    pub words: u8,
+    pub columns: u8,
 }
 
 impl Filters {
@@ -69,7 +69,7 @@ impl Filters {
         let all = asked.iter().flat_map(|segment| [(segment, false), (segment, true)]);
         self.segments = all.map(|(segment, near)| take(segment, near)).collect();
         while self.bytes() > self.bytes_max {
-            let wide = self.segments.iter_mut().filter(|one| one.words > 0 && one.keys > 0);
+            let wide = self.segments.iter_mut().filter(|one| one.columns > 0 && one.keys > 0);
             let Some(least) = wide.min_by(|a, b| a.harm().total_cmp(&b.harm())) else { return };
             least.narrow();
         }
@@ -80,7 +80,7 @@ impl Filters {
         let near = has_fingerprints(id.table);
         let segment = self.segments.iter().find(|segment| segment.is_of(id.segment, near))?;
         let table = segment.tables.iter().find(|table| table.table == id.table)?;
-        Some(Held { filters: &table.filters, words: segment.words })
+        Some(Held { filters: &table.filters, columns: segment.columns })
     }
 
     /// Returns the memory that they take when each was asked, in bytes.
@@ -104,7 +104,7 @@ impl SegmentFilters {
             segment: segment.number,
             of_fingerprints,
             tables: tables.collect(),
-            words: WORDS as u8,
+            columns: COLUMNS as u8,
             keys,
             asked: keys as f64 / segment.contents.max(1) as f64,
         }
@@ -116,20 +116,20 @@ impl SegmentFilters {
 
     fn bytes(&self) -> usize {
         let count: usize = self.tables.iter().map(|table| table.filters.len()).sum();
-        let bits = self.keys as usize * FILTER_BITS / WORDS * usize::from(self.words);
+        let bits = bits_of(self.keys as usize, count, self.columns.into());
         count * size_of::<OnceLock<Filter>>() + bits / 8
     }
 
-    /// Returns how many more blocks an article has read for each byte that is freed with a word.
+    /// Returns how many more blocks an article has read for each byte that is freed with a column.
     fn harm(&self) -> f64 {
-        let more = self.blocks(self.words - 1) - self.blocks(self.words);
+        let more = self.blocks(self.columns - 1) - self.blocks(self.columns);
         more / self.keys as f64
     }
 
-    /// Returns how many blocks an article has read that nobody's keys are in, if so many words are
-    /// held.
-    fn blocks(&self, words: u8) -> f64 {
-        let passes = PASSES.powi(words.into());
+    /// Returns how many blocks an article has read that nobody's keys are in, if so many
+    /// columns are held.
+    fn blocks(&self, columns: u8) -> f64 {
+        let passes = PASSES.powi(columns.into());
         if self.of_fingerprints {
             // A rotation is read if one of four keys passes.
             self.asked / 4.0 * (1.0 - (1.0 - passes).powi(4))
@@ -139,10 +139,10 @@ impl SegmentFilters {
     }
 
     fn narrow(&mut self) {
-        self.words -= 1;
+        self.columns -= 1;
         for filter in self.tables.iter_mut().flat_map(|table| &mut table.filters) {
-            if let Some(wide) = filter.take().filter(|_| self.words > 0) {
-                *filter = OnceLock::from(wide.narrowed(self.words.into()));
+            if let Some(wide) = filter.take().filter(|_| self.columns > 0) {
+                *filter = OnceLock::from(wide.narrowed(self.columns.into()));
             }
         }
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn where_memory_is_short_the_largest_segments_lose_words_first() {
+    fn where_memory_is_short_the_largest_segments_lose_columns_first() {
         let ((large, read), (small, _)) = (segment(1, 60_000), segment(2, 3_000));
         let mut filters = Filters::within(usize::MAX);
         filters.follow(&[large.clone(), small.clone()]);
@@ -200,12 +200,12 @@ mod tests {
         // The same list is followed again: what is held becomes narrower where it is.
         filters.follow(&[large.clone(), small.clone()]);
         assert!(filters.bytes() <= all / 2);
-        assert_eq!((held(&filters, 1).words, held(&filters, 2).words), (3, 8));
+        assert_eq!((held(&filters, 1).columns, held(&filters, 2).columns), (3, 8));
         let narrow = held(&filters, 1).filters[5].get().unwrap();
         assert_eq!(*narrow, read[5].narrowed(3));
         filters.bytes_max = 0;
         filters.follow(&[large, small]);
-        assert_eq!((held(&filters, 1).words, held(&filters, 2).words), (0, 0));
+        assert_eq!((held(&filters, 1).columns, held(&filters, 2).columns), (0, 0));
         assert!(held(&filters, 1).filters.iter().all(|place| place.get().is_none()));
     }
 }

@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::base::units::Size;
 use crate::corpus::tables::{CONTENTS, INDEX_LOG, MERGES, SEGMENTS};
 use crate::neardup::segment::{
     BYTES_MAX, Merge, Segment, SegmentPostings, SegmentSize, due, exact_key,
@@ -65,11 +66,13 @@ pub struct Sizes {
     pub step: usize,
     /// Bytes of a block of merged segments at most.
     pub block_bytes: usize,
+    /// Memory of filters, in bytes, beside that which goes with the page cache.
+    pub more_filters: usize,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { tail: 8_192, step: 8, block_bytes: BYTES_MAX }
+        Self { tail: 8_192, step: 8, block_bytes: BYTES_MAX, more_filters: 0 }
     }
 }
 
@@ -80,6 +83,12 @@ const REMOVED_MIN: usize = 64;
 pub const POSTINGS: u64 = 59;
 
 impl Sizes {
+    /// Returns the usual ones, with more memory for filters.
+    #[must_use]
+    pub fn with_more_for_filters(more: Size) -> Self {
+        Self { more_filters: more.bytes(), ..Self::default() }
+    }
+
     /// Returns the postings of the smallest segments of the store.
     fn unit(self) -> u64 {
         self.tail * POSTINGS
@@ -135,7 +144,7 @@ impl Index {
 
     /// Does the same with parts of other sizes.
     pub fn open_with(store: &Store, config: &Config, sizes: Sizes) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes());
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters);
         Self::with_cache(store, config, sizes, cache)
     }
 
@@ -147,7 +156,7 @@ impl Index {
         sizes: Sizes,
         folder: PathBuf,
     ) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes()).with_files(folder);
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters).with_files(folder);
         Self::with_cache(store, config, sizes, cache)
     }
 

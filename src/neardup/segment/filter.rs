@@ -4,16 +4,17 @@
 //! often stays in memory, and nothing has to be read before the first question. Of hashes, a range
 //! is as full as any other; where one of fingerprints is too full, its filter lets all pass.
 //!
-//! Inside it is a split block Bloom filter: eight words of 32 bits make a block, and each key sets
-//! one bit in each word of one block.
+//! Inside it is a homogeneous ribbon filter: of 64 rows in a row, a key has some by its hash, and the
+//! bits of these rows have an even sum in every column. Rows that no key decides are random, so that
+//! a key that nobody has passes each column with one half. What has less memory leaves out columns.
 //!
 //! A fingerprint that is asked for need not be there: others may differ from it. Those that have
 //! the first 16 bits of a rotation in common with it and differ in at most three of the rest have
 //! one of the four groups of twelve bits of the rest in common as well. So each fingerprint has
 //! four keys in the filters of a rotation: the first 16 bits with each of these groups.
 //!
-//! Source: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007;
-//! the multipliers are those of the specification of Apache Parquet.
+//! Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, "Fast Succinct Retrieval and Approximate
+//! Membership Using Ribbon", SEA 2022.
 
 use super::block::{BYTES_MAX, BadBlock};
 use crate::neardup::index::simd::prefetch_line;
@@ -22,8 +23,15 @@ use crate::text::sketch::mix;
 /// Keys of one filter, as they come.
 pub(super) const KEYS: u64 = 3_000;
 
-/// Bits for each key: of the keys that nobody has, about one in eighty passes.
-pub const BITS: usize = 10;
+/// Columns as they are written: of the keys that nobody has, one in 256 passes.
+pub const COLUMNS: usize = 8;
+
+/// Rows for each key are as many as these are of those: with fewer, columns are no longer
+/// independent of each other.
+const ROWS: (usize, usize) = (16, 15);
+
+/// Rows among which those of a key are.
+const WINDOW: usize = u64::BITS as usize;
 
 /// Fingerprints of one filter at most, as they come where they are unlike.
 pub(super) const FINGERPRINTS: u64 = 640;
@@ -39,34 +47,62 @@ const GROUP_BITS: u32 = 12;
 pub(super) const GROUP_ERRORS_MAX: u32 = 3;
 
 /// Keys for which a filter has room: it is no longer than a page of the store.
-pub(super) const KEYS_MAX: usize = BYTES_MAX / (BLOCK_BITS / 8) * BLOCK_BITS / BITS;
+pub(super) const KEYS_MAX: usize =
+    ((BYTES_MAX - 1) / BLOCK_BYTES * WINDOW + 1 - WINDOW) * ROWS.1 / ROWS.0;
 
-/// Bits of a block.
-pub(super) const BLOCK_BITS: usize = 256;
+/// Bytes of as many rows as a window has, in all columns.
+const BLOCK_BYTES: usize = COLUMNS * size_of::<u64>();
+
+/// First byte of a filter, as it is written.
+const VERSION: u8 = 1;
+
+/// Bytes of which filters were multiples before they had a version.
+const BLOOM_BYTES: usize = 32;
 
 /// Bits of the keys of tables that have filters.
 pub const KEY_BITS: u32 = crate::neardup::index::keys::BITS;
 
-const SALTS: [u32; 8] = [
-    0x47b6_137b,
-    0x4497_4d91,
-    0x8824_ad5b,
-    0xa2b7_289d,
-    0x7054_95c7,
-    0x2df1_424b,
-    0x9efc_4947,
-    0x5c6b_fb31,
-];
-
-/// Words of a block, in each of which a key sets a bit.
-pub const WORDS: usize = 8;
-
 /// Tells which keys of a range are there for sure not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// The words of all blocks.
-    bits: Box<[u32]>,
-    blocks: u32,
+    /// Of as many rows as a window has the bits of each column, and of those that follow, ...; none
+    /// if every key passes.
+    bits: Box<[u64]>,
+    columns: usize,
+}
+
+/// The rows that a key has.
+struct KeyRows {
+    /// The first of them.
+    first: usize,
+    /// Which they are, from that on.
+    which: u64,
+}
+
+impl KeyRows {
+    fn of(key: u64, rows: usize) -> Self {
+        let hash = mix(key);
+        let starts = (rows + 1 - WINDOW) as u128;
+        let first = (u128::from(hash) * starts) >> u64::BITS;
+        let which = hash.wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+        Self { first: first as usize, which: (which ^ which >> 32) | 1 }
+    }
+}
+
+/// Returns how many blocks of rows the filter of so many keys has.
+pub(super) fn blocks_of(keys: usize) -> usize {
+    (keys * ROWS.0 / ROWS.1 + WINDOW - 1).div_ceil(WINDOW)
+}
+
+/// Returns the bytes of a filter of so many keys as it is written.
+pub(super) fn bytes_of(keys: usize) -> usize {
+    1 + if keys > KEYS_MAX { 0 } else { blocks_of(keys) * BLOCK_BYTES }
+}
+
+/// Returns the bits of some filters that have so many keys in all, in so many columns.
+#[must_use]
+pub fn bits_of(keys: usize, filters: usize, columns: usize) -> usize {
+    (keys * ROWS.0 / ROWS.1 + filters * (WINDOW + WINDOW / 2)) * columns
 }
 
 impl Filter {
@@ -77,71 +113,94 @@ impl Filter {
         if keys.len() > KEYS_MAX {
             return Self::of_all();
         }
-        let blocks = (keys.len() * BITS).div_ceil(BLOCK_BITS).max(1) as u32;
-        let mut bits = vec![0; blocks as usize * WORDS].into_boxed_slice();
+        let rows = blocks_of(keys.len()) * WINDOW;
+        // The sum that has to be even of which a row is the first one.
+        let mut sums = vec![0_u64; rows];
         for key in keys {
-            let (block, hash) = place(*key, blocks);
-            for (word, salt) in bits[block * WORDS..].iter_mut().zip(SALTS) {
-                *word |= bit(hash, salt);
+            let KeyRows { mut first, mut which } = KeyRows::of(*key, rows);
+            // What follows from the sums that are there need not be noted.
+            while which != 0 && sums[first] != 0 {
+                which ^= sums[first];
+                let next = which.trailing_zeros() % u64::BITS;
+                first += next as usize;
+                which >>= next;
+            }
+            if which != 0 {
+                sums[first] = which;
             }
         }
-        Self { bits, blocks }
+        Self { bits: solved(&sums), columns: COLUMNS }
     }
 
     /// Makes one that lets every key pass.
     #[must_use]
     pub fn of_all() -> Self {
-        Self { bits: [u32::MAX; WORDS].into(), blocks: 1 }
+        Self { bits: [].into(), columns: COLUMNS }
     }
 
-    /// Reads a filter.
+    /// Reads a filter. Those of an earlier form let every key pass.
     pub fn read(bytes: &[u8]) -> Result<Self, BadBlock> {
-        let (words, rest) = bytes.as_chunks::<4>();
-        if words.is_empty() || !words.len().is_multiple_of(WORDS) || !rest.is_empty() {
-            return Err(BadBlock("is no filter"));
+        let bad = BadBlock("is no filter");
+        if !bytes.is_empty() && bytes.len().is_multiple_of(BLOOM_BYTES) {
+            return Ok(Self::of_all());
         }
-        let blocks = (words.len() / WORDS) as u32;
-        Ok(Self { bits: words.iter().map(|word| u32::from_be_bytes(*word)).collect(), blocks })
+        let rest = bytes.strip_prefix(&[VERSION]).ok_or(bad.clone())?;
+        if !rest.len().is_multiple_of(BLOCK_BYTES) {
+            return Err(bad);
+        }
+        let words = rest.as_chunks().0.iter();
+        Ok(Self { bits: words.map(|word| u64::from_be_bytes(*word)).collect(), columns: COLUMNS })
     }
 
     /// Returns its bytes.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        self.bits.iter().flat_map(|word| word.to_be_bytes()).collect()
+        let words = self.bits.iter().flat_map(|word| word.to_be_bytes());
+        std::iter::once(VERSION).chain(words).collect()
     }
 
-    /// Returns it with the first words of each block alone: it takes so much less memory, and each
-    /// word that is missing lets nearly twice as many keys pass.
+    /// Returns it with the first columns alone: it takes so much less memory, and each column that
+    /// is missing lets twice as many keys pass.
     #[must_use]
-    pub fn narrowed(&self, words: usize) -> Self {
-        let had = self.bits.len() / self.blocks as usize;
-        let kept = self.bits.chunks(had).flat_map(|block| &block[..words.min(had)]);
-        Self { bits: kept.copied().collect(), blocks: self.blocks }
+    pub fn narrowed(&self, columns: usize) -> Self {
+        let columns = columns.min(self.columns);
+        let kept = self.bits.chunks(self.columns).flat_map(|block| &block[..columns]);
+        Self { bits: kept.copied().collect(), columns }
     }
 
     /// Tells whether a key may be there.
     #[must_use]
     pub fn may_have(&self, key: u64) -> bool {
-        let (block, hash) = place(key, self.blocks);
-        let words = self.words();
-        let words = &self.bits[block * words..][..words];
-        let missing = words.iter().zip(SALTS).map(|(word, salt)| !word & bit(hash, salt));
-        missing.fold(0, |all, missing| all | missing) == 0
-    }
-
-    /// Has the words come nearer by which a key will be judged.
-    pub fn prefetch(&self, key: u64) {
-        let (block, _) = place(key, self.blocks);
-        prefetch_line(self.bits.as_ptr().wrapping_add(block * self.words()));
-    }
-
-    /// Words of each block.
-    fn words(&self) -> usize {
-        if self.bits.len() == self.blocks as usize * WORDS {
-            WORDS
-        } else {
-            self.bits.len() / self.blocks as usize
+        if self.bits.is_empty() {
+            return true;
         }
+        let KeyRows { first, which } = KeyRows::of(key, self.rows());
+        let (low, high) = self.bits[first / WINDOW * self.columns..].split_at(self.columns);
+        let at = first % WINDOW;
+        let mut odd = 0;
+        if at == 0 {
+            low.iter().for_each(|low| odd |= (low & which).count_ones());
+        } else {
+            for (low, high) in low.iter().zip(high) {
+                let rows = low >> at | high << (WINDOW - at);
+                odd |= (rows & which).count_ones();
+            }
+        }
+        odd & 1 == 0
+    }
+
+    /// Has the rows come nearer by which a key will be judged.
+    pub fn prefetch(&self, key: u64) {
+        if !self.bits.is_empty() {
+            let KeyRows { first, .. } = KeyRows::of(key, self.rows());
+            let low = self.bits.as_ptr().wrapping_add(first / WINDOW * self.columns);
+            prefetch_line(low);
+            prefetch_line(low.wrapping_add(2 * self.columns - 1));
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.bits.len() / self.columns * WINDOW
     }
 
     /// Returns the memory that it takes, in bytes.
@@ -149,6 +208,24 @@ impl Filter {
     pub fn memory(&self) -> usize {
         size_of_val(&*self.bits) + size_of::<Self>()
     }
+}
+
+/// Returns rows that make sums even; random ones where no sum begins.
+fn solved(sums: &[u64]) -> Box<[u64]> {
+    let mut bits = vec![0; sums.len() / WINDOW * COLUMNS].into_boxed_slice();
+    // Of each column the rows behind the present one.
+    let mut behind = [0_u64; COLUMNS];
+    for (row, sum) in sums.iter().enumerate().rev() {
+        let random = if *sum == 0 { mix(row as u64) } else { 0 };
+        let block = &mut bits[row / WINDOW * COLUMNS..][..COLUMNS];
+        for (column, (behind, block)) in behind.iter_mut().zip(block).enumerate() {
+            *behind <<= 1;
+            let bit = u64::from((*behind & sum).count_ones()) ^ random >> column;
+            *behind |= bit & 1;
+            *block |= (bit & 1) << (row % WINDOW);
+        }
+    }
+    bits
 }
 
 /// Returns the number of the filter of a key among `filters`.
@@ -184,33 +261,35 @@ pub(super) fn fingerprint_keys(key: u64) -> [u64; FINGERPRINT_KEYS as usize] {
     })
 }
 
-/// Returns the block of a key, and the hash that its bits there are made of.
-fn place(key: u64, blocks: u32) -> (usize, u32) {
-    let hash = mix(key);
-    let block = ((hash >> 32) * u64::from(blocks)) >> 32;
-    (block as usize, hash as u32)
-}
-
-/// Returns the bit of a word.
-fn bit(hash: u32, salt: u32) -> u32 {
-    1 << (hash.wrapping_mul(salt) >> 27)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_key_is_found_and_of_others_few_pass() {
-        let keys: Vec<u64> = (0..KEYS).map(|n| mix(n) >> 24).collect();
-        let filter = Filter::of(&keys);
-        assert!(filter.bytes().len() <= super::super::block::BYTES_MAX);
-        assert!(keys.iter().all(|key| filter.may_have(*key)));
-        let others = (KEYS..KEYS + 100_000).filter(|n| filter.may_have(mix(*n) >> 24)).count();
-        assert!((100..2_500).contains(&others), "{others} of 100,000 pass");
-        assert_eq!(Filter::read(&filter.bytes()), Ok(filter));
-        assert!(Filter::read(&[]).is_err() && Filter::read(&[0; 33]).is_err());
-        assert!(Filter::read(&[0; 36]).is_err());
+        for count in [0, 1, 30, 64, 700, KEYS, KEYS_MAX as u64] {
+            let keys: Vec<u64> = (0..count).map(|n| mix(n) >> 24).collect();
+            let filter = Filter::of(&keys);
+            assert_eq!(filter.bytes().len(), bytes_of(keys.len()));
+            assert!(filter.bytes().len() <= BYTES_MAX);
+            assert!(keys.iter().all(|key| filter.may_have(*key)));
+            let others = (KEYS_MAX as u64..).take(100_000);
+            let others = others.filter(|n| filter.may_have(mix(*n) >> 24)).count();
+            assert!((250..600).contains(&others), "{count}: {others} of 100,000 pass");
+            assert_eq!(Filter::read(&filter.bytes()), Ok(filter));
+        }
+    }
+
+    #[test]
+    fn a_filter_of_an_earlier_form_lets_all_pass_and_what_is_none_is_told() {
+        assert_eq!(Filter::read(&[0; 64]), Ok(Filter::of_all()));
+        let all = Filter::read(&Filter::of_all().bytes()).unwrap();
+        assert!([&all, &all.narrowed(3)].iter().all(|all| (0..999).all(|key| all.may_have(key))));
+        for bad in [&[][..], &[2], &[1; 33], &[2; 65]] {
+            assert!(Filter::read(bad).is_err(), "{bad:?}");
+        }
+        let too_many: Vec<u64> = (0..=KEYS_MAX as u64).collect();
+        assert_eq!(Filter::of(&too_many), Filter::of_all());
     }
 
     #[test]
@@ -220,13 +299,14 @@ mod tests {
         let count = |filter: &Filter| {
             (KEYS..KEYS + 100_000).filter(|n| filter.may_have(mix(*n) >> 24)).count()
         };
-        for (words, about) in [(6, 2_800), (4, 8_300), (2, 29_000), (1, 54_000)] {
-            let narrow = filter.narrowed(words);
-            assert!(narrow.memory() < filter.memory() * (words + 1) / WORDS);
+        for columns in [6, 4, 3, 2, 1] {
+            let (narrow, about) = (filter.narrowed(columns), 100_000 >> columns);
+            assert!(narrow.memory() < filter.memory() * (columns + 1) / COLUMNS);
+            assert!(narrow.memory() * 8 <= bits_of(keys.len(), 1, columns) + 512);
             assert!(keys.iter().all(|key| narrow.may_have(*key)));
             let passed = count(&narrow);
-            assert!(passed.abs_diff(about) < about / 5, "{words} words: {passed} of 100,000");
-            assert_eq!(filter.narrowed(words + 1).narrowed(words), narrow);
+            assert!(passed.abs_diff(about) < about / 8, "{columns} columns: {passed} of 100,000");
+            assert_eq!(filter.narrowed(columns + 1).narrowed(columns), narrow);
         }
     }
 

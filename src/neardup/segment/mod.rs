@@ -18,7 +18,7 @@ mod tree;
 
 pub use ask::{Answer, Ask, Found, SegmentPostings};
 pub use block::{BYTES_MAX, BadBlock, Block, BlockWriter, Posting, bytes_of_pages};
-pub use filter::{BITS as FILTER_BITS, Filter, KEY_BITS, WORDS};
+pub use filter::{COLUMNS, Filter, KEY_BITS, bits_of};
 pub use levels::{SegmentSize, TIER, due};
 pub use merge::{Merge, MergeState, PausedTable, Step};
 pub use size::{LevelSize, LookUpCost, TableContent, TableSize};

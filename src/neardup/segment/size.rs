@@ -4,15 +4,15 @@
 use super::ROTATIONS;
 use super::block::{BYTES_MAX, HEAD};
 use super::filter::{
-    BITS, BLOCK_BITS, FINGERPRINT_KEYS, KEY_BITS, KEYS, KEYS_MAX, filters_of_fingerprints,
+    COLUMNS, FINGERPRINT_KEYS, KEY_BITS, KEYS, KEYS_MAX, bytes_of, filters_of_fingerprints,
     key_values,
 };
 
 /// Bits by which a rotated fingerprint is found.
 const PREFIX_BITS: u32 = u64::BITS / ROTATIONS as u32;
 
-/// Keys that nobody has, of which one passes a filter of [`BITS`] bits for each of its own.
-const PASSES_ONE_IN: f64 = 80.0;
+/// Keys that nobody has, of which one passes a filter of [`COLUMNS`].
+const PASSES_ONE_IN: f64 = (1 << COLUMNS) as f64;
 
 /// What a table is to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,17 +182,13 @@ fn level_of(postings: u64, content: &TableContent) -> LevelSize {
 fn filters_of(postings: u64, keys: u64) -> (u64, u64) {
     let filters = postings.div_ceil(KEYS);
     let distinct = keys as f64 * -(-(postings as f64) / keys as f64).exp_m1();
-    // The last block of a filter is half full.
-    let blocks = distinct * BITS as f64 / BLOCK_BITS as f64 + filters as f64 / 2.0;
-    (filters, whole(blocks).max(filters) * (BLOCK_BITS as u64 / 8))
+    (filters, filters * bytes_of(whole(distinct) as usize / filters.max(1) as usize) as u64)
 }
 
 /// The same for fingerprints.
 fn filters_near(postings: u64) -> (u64, u64) {
     let filters = filters_of_fingerprints(postings);
-    let keys = keys_of_filter(postings);
-    let blocks = if keys > KEYS_MAX as f64 { 1.0 } else { keys * BITS as f64 / BLOCK_BITS as f64 };
-    (filters, whole((blocks + 0.5) * filters as f64).max(filters) * (BLOCK_BITS as u64 / 8))
+    (filters, filters * bytes_of(whole(keys_of_filter(postings)) as usize) as u64)
 }
 
 /// Returns how many keys a filter of so many fingerprints has.
