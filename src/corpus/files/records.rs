@@ -97,6 +97,7 @@ impl<R> Clone for Rows<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::files::StoredLine;
     use crate::store::SCRATCH_NEWEST;
 
     #[test]
@@ -125,5 +126,38 @@ mod tests {
             let wanted = if is_odd { number + 7 } else { number % count };
             assert_eq!(records.get(number).unwrap(), record(wanted), "{number}");
         }
+    }
+
+    #[test]
+    fn rows_of_any_length_are_read_and_a_clone_has_those_that_were_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = Rows::<StoredLine>::create(folder.path(), "rows").unwrap();
+        let row = |number: u64| StoredLine {
+            file: 3,
+            line: number,
+            id: "x".repeat((number as usize * 37) % 900),
+            content: number as u32,
+            popularity: number << 40,
+            site: number,
+            edition: 1,
+            form: 2,
+            name: 3,
+            title: 4,
+            heading: 5,
+        };
+        let count = 1_500;
+        (0..count).for_each(|number| rows.push(&row(number)).unwrap());
+        let before = rows.clone();
+        // One that is longer than what is kept in memory, and those behind it.
+        let long = StoredLine { id: "long".repeat(SCRATCH_NEWEST), ..row(count) };
+        rows.push(&long).unwrap();
+        (0..count).for_each(|number| rows.push(&row(number)).unwrap());
+        assert_eq!((before.len(), rows.len()), (count, 2 * count + 1));
+        for number in [0, 1, count / 2, count - 1] {
+            assert_eq!(before.get(number).unwrap(), row(number));
+            assert_eq!(rows.get(number).unwrap(), row(number));
+            assert_eq!(rows.get(count + 1 + number).unwrap(), row(number));
+        }
+        assert_eq!(rows.get(count).unwrap(), long);
     }
 }
