@@ -343,12 +343,11 @@ pub fn run(
     Crew::with(&plan, |crew| {
         let named = &settings.frontier.duplicate_feeds.known;
         let feeds = &duplicate_feed::import_all(store, named, &settings.normalize)?;
-        let index = match &context.index {
-            Some(index) => index.clone(),
-            None => {
-                let sizes = index::Sizes::with_more_for_filters(settings.unserved);
-                Arc::new(Mutex::new(Index::open_with(store, &settings.dedup, sizes)?))
-            }
+        let index = if let Some(index) = &context.index {
+            index.clone()
+        } else {
+            let sizes = index::Sizes::with_more_for_filters(settings.unserved);
+            Arc::new(Mutex::new(Index::open_with(store, &settings.dedup, sizes)?))
         };
         crew.crawl(Part { store, index, settings, context, seeds, feeds })
     })

@@ -1,5 +1,5 @@
-//! Files of what is needed until a run ends, beside a store: no crash has to leave them whole, so that
-//! what was written is read by one call of the system, and no tree is searched.
+//! Files of what is needed until a run ends, beside a store: no crash has to leave them whole, so
+//! that what was written is read by one call of the system, and no tree is searched.
 
 use std::fs::File;
 use std::io;

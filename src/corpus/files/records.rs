@@ -50,7 +50,7 @@ const PLACE_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 /// there when it was made.
 #[derive(Debug)]
 pub(super) struct Rows<R> {
-    rows: ScratchFile,
+    bytes: ScratchFile,
     places: Records<PLACE_BYTES>,
     of: PhantomData<R>,
 }
@@ -59,7 +59,7 @@ impl<R: Row> Rows<R> {
     /// Begins empty files in a folder.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self, store::Error> {
         let places = Records::create(folder, &format!("{name}-places"))?;
-        Ok(Self { rows: ScratchFile::create(folder.join(name))?, places, of: PhantomData })
+        Ok(Self { bytes: ScratchFile::create(folder.join(name))?, places, of: PhantomData })
     }
 
     /// Returns how many there are.
@@ -71,9 +71,9 @@ impl<R: Row> Rows<R> {
     pub(super) fn push(&mut self, row: &R) -> Result<(), store::Error> {
         let bytes = row.encode();
         let mut place = [0; PLACE_BYTES];
-        place[..8].copy_from_slice(&self.rows.len().to_be_bytes());
+        place[..8].copy_from_slice(&self.bytes.len().to_be_bytes());
         place[8..].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
-        self.rows.push(&bytes)?;
+        self.bytes.push(&bytes)?;
         self.places.push(&place)
     }
 
@@ -83,14 +83,14 @@ impl<R: Row> Rows<R> {
         let at = u64::from_be_bytes(std::array::from_fn(|byte| place[byte]));
         let length = u32::from_be_bytes(std::array::from_fn(|byte| place[8 + byte]));
         let mut bytes = vec![0; length as usize];
-        self.rows.read(at, &mut bytes)?;
+        self.bytes.read(at, &mut bytes)?;
         Ok(R::decode(&bytes)?)
     }
 }
 
 impl<R> Clone for Rows<R> {
     fn clone(&self) -> Self {
-        Self { rows: self.rows.clone(), places: self.places.clone(), of: PhantomData }
+        Self { bytes: self.bytes.clone(), places: self.places.clone(), of: PhantomData }
     }
 }
 

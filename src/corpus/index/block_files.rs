@@ -1,7 +1,8 @@
-//! Blocks of an index that ends with a run, in files: a block is read by one call of the system, and
-//! copied once.
+//! Blocks of an index that ends with a run, in files: a block is read by one call of the system,
+//! and copied once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
@@ -44,12 +45,11 @@ impl BlockFiles {
     pub(super) fn keep(&self, written: impl IntoIterator<Item = Written>) -> Result<(), Error> {
         let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         for (id, bytes) in written {
-            let segment = match segments.get_mut(&id.segment) {
-                Some(segment) => segment,
-                None => {
+            let segment = match segments.entry(id.segment) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
                     let file = ScratchFile::create(self.path(id.segment))?;
-                    let segment = SegmentFile { file, places: HashMap::new() };
-                    segments.entry(id.segment).or_insert(segment)
+                    new.insert(SegmentFile { file, places: HashMap::new() })
                 }
             };
             let at = segment.file.len() << LENGTH_BITS | bytes.len() as u64;
@@ -60,7 +60,8 @@ impl BlockFiles {
         Ok(())
     }
 
-    /// Reads a block into the first bytes of a buffer, which grows as it has to. Returns its length.
+    /// Reads a block into the first bytes of a buffer, which grows as it has to. Returns how long
+    /// it is.
     pub(super) fn read(&self, id: BlockId, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let missing = BadBlock("is missing");
         let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);

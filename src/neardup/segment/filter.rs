@@ -4,9 +4,10 @@
 //! often stays in memory, and nothing has to be read before the first question. Of hashes, a range
 //! is as full as any other; where one of fingerprints is too full, its filter lets all pass.
 //!
-//! Inside it is a homogeneous ribbon filter: of 64 rows in a row, a key has some by its hash, and the
-//! bits of these rows have an even sum in every column. Rows that no key decides are random, so that
-//! a key that nobody has passes each column with one half. What has less memory leaves out columns.
+//! Inside it is a homogeneous ribbon filter: of 64 rows one after the other, a key has some by its
+//! hash, and the bits of these rows have an even sum in every column. Rows that no key decides are
+//! random, so that a key that nobody has passes each column with one half. What has less memory
+//! leaves out columns.
 //!
 //! A fingerprint that is asked for need not be there: others may differ from it. Those that have
 //! the first 16 bits of a rotation in common with it and differ in at most three of the rest have
@@ -65,8 +66,8 @@ pub const KEY_BITS: u32 = crate::neardup::index::keys::BITS;
 /// Tells which keys of a range are there for sure not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// Of as many rows as a window has the bits of each column, and of those that follow, ...; none
-    /// if every key passes.
+    /// Of as many rows as a window has the bits of each column, and so on for those that follow. If
+    /// all are 0, every key passes.
     bits: Box<[u64]>,
     columns: usize,
 }
@@ -96,7 +97,7 @@ pub(super) fn blocks_of(keys: usize) -> usize {
 
 /// Returns the bytes of a filter of so many keys as it is written.
 pub(super) fn bytes_of(keys: usize) -> usize {
-    1 + if keys > KEYS_MAX { 0 } else { blocks_of(keys) * BLOCK_BYTES }
+    1 + if keys > KEYS_MAX { 1 } else { blocks_of(keys) } * BLOCK_BYTES
 }
 
 /// Returns the bits of some filters that have so many keys in all, in so many columns.
@@ -135,7 +136,7 @@ impl Filter {
     /// Makes one that lets every key pass.
     #[must_use]
     pub fn of_all() -> Self {
-        Self { bits: [].into(), columns: COLUMNS }
+        Self { bits: [0; COLUMNS].into(), columns: COLUMNS }
     }
 
     /// Reads a filter. Those of an earlier form let every key pass.
@@ -144,8 +145,8 @@ impl Filter {
         if !bytes.is_empty() && bytes.len().is_multiple_of(BLOOM_BYTES) {
             return Ok(Self::of_all());
         }
-        let rest = bytes.strip_prefix(&[VERSION]).ok_or(bad.clone())?;
-        if !rest.len().is_multiple_of(BLOCK_BYTES) {
+        let rest = bytes.strip_prefix(&[VERSION]).ok_or(bad)?;
+        if rest.is_empty() || !rest.len().is_multiple_of(BLOCK_BYTES) {
             return Err(bad);
         }
         let words = rest.as_chunks().0.iter();
@@ -171,15 +172,14 @@ impl Filter {
     /// Tells whether a key may be there.
     #[must_use]
     pub fn may_have(&self, key: u64) -> bool {
-        if self.bits.is_empty() {
-            return true;
-        }
         let KeyRows { first, which } = KeyRows::of(key, self.rows());
         let (low, high) = self.bits[first / WINDOW * self.columns..].split_at(self.columns);
         let at = first % WINDOW;
         let mut odd = 0;
         if at == 0 {
-            low.iter().for_each(|low| odd |= (low & which).count_ones());
+            for low in low {
+                odd |= (low & which).count_ones();
+            }
         } else {
             for (low, high) in low.iter().zip(high) {
                 let rows = low >> at | high << (WINDOW - at);
@@ -191,12 +191,10 @@ impl Filter {
 
     /// Has the rows come nearer by which a key will be judged.
     pub fn prefetch(&self, key: u64) {
-        if !self.bits.is_empty() {
-            let KeyRows { first, .. } = KeyRows::of(key, self.rows());
-            let low = self.bits.as_ptr().wrapping_add(first / WINDOW * self.columns);
-            prefetch_line(low);
-            prefetch_line(low.wrapping_add(2 * self.columns - 1));
-        }
+        let KeyRows { first, .. } = KeyRows::of(key, self.rows());
+        let low = self.bits.as_ptr().wrapping_add(first / WINDOW * self.columns);
+        prefetch_line(low);
+        prefetch_line(low.wrapping_add(2 * self.columns - 1));
     }
 
     fn rows(&self) -> usize {
@@ -285,7 +283,7 @@ mod tests {
         assert_eq!(Filter::read(&[0; 64]), Ok(Filter::of_all()));
         let all = Filter::read(&Filter::of_all().bytes()).unwrap();
         assert!([&all, &all.narrowed(3)].iter().all(|all| (0..999).all(|key| all.may_have(key))));
-        for bad in [&[][..], &[2], &[1; 33], &[2; 65]] {
+        for bad in [&[][..], &[1], &[2], &[1; 33], &[2; 65]] {
             assert!(Filter::read(bad).is_err(), "{bad:?}");
         }
         let too_many: Vec<u64> = (0..=KEYS_MAX as u64).collect();
