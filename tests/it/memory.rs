@@ -150,7 +150,8 @@ fn bodies_that_come_at_the_same_time_share_their_memory() {
         serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(report["refused"], serde_json::json!({"binary": 60}), "{report}");
     assert_eq!(report["retries"], 0, "who waits for room is not late: {report}");
-    assert!(peak < 200 * MIB, "{} MiB", peak / MIB);
+    // 172 to 181 MiB on a machine at rest, of which 64 are those of bodies; all at a time have 360.
+    assert!(peak < 256 * MIB, "{} MiB", peak / MIB);
 }
 
 /// Bodies and pages that are each larger than all there is go one by one.
