@@ -107,8 +107,8 @@ pub struct Settings {
     pub limits: RunLimits,
     /// What was exchanged, in files.
     pub warc: warc::Config,
-    /// Memory that the parts of a service have: where none runs beside the crawl, the filters of the
-    /// index have it.
+    /// Memory that the parts of a service have: where none runs beside the crawl, the filters of
+    /// the index have it.
     pub unserved: Size,
 }
 

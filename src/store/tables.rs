@@ -192,8 +192,8 @@ tables! {
     change_places: ChangePlaces = "change_places", u64 => u64;
     /// Sequence of the same log -> document that ended then (`documents`).
     ended_log: EndedLog = "ended_log", u64 => &'static [u8];
-    /// Number of a tree, hash of a site or 0, place -> document; only while `crawl dedup` runs, in a
-    /// store of its own, as the table after it (`files`).
+    /// Number of a tree, hash of a site or 0, place -> document; only while `crawl dedup` runs, in
+    /// a store of its own, as the table after it (`files`).
     line_lists: LineLists = "line_lists", &'static [u8] => u32;
     /// Number of a content -> contents that share a key with it (`files`).
     line_candidates: LineCandidates = "line_candidates", u32 => &'static [u8];

@@ -2,8 +2,8 @@
 //!
 //! Each article asks them for each of its keys in each segment, so that they lie where no look-up
 //! in a cache is needed. They are read when they are first asked. Where they do not fit, those of
-//! some segments are held with fewer columns: of keys that nobody has more pass then, and a block of
-//! postings is read in vain.
+//! some segments are held with fewer columns: of keys that nobody has more pass then, and a block
+//! of postings is read in vain.
 
 use std::sync::OnceLock;
 
