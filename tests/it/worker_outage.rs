@@ -105,7 +105,8 @@ fn workers_wait_for_a_cluster_that_is_away_and_send_nothing_beyond_their_leases(
 
 #[test]
 fn workers_end_when_the_cluster_stays_away_and_go_on_when_they_are_started_again() {
-    let through = Through::new(5, Duration::from_secs(2));
+    // On a busy machine a cluster that has just begun may not answer for seconds.
+    let through = Through::new(5, Duration::from_secs(10));
     let mut crowd = through.begin("gone");
     through.all("kill");
     let away = Instant::now();
