@@ -18,7 +18,7 @@ sources
       number of the document is missing, so that of two documents with one fingerprint one row is
       left
   [5] this project: a log-structured merge tree, in blocks of at most 4 000 bytes, with filters of
-      10 bits a key; four segments of a size become one";
+      8.7 bits a key; four segments of a size become one";
 
 /// Sources of the layouts.
 const LAYOUTS: [&str; 3] = ["[1]", "[2]", "[3]"];

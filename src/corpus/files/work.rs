@@ -1,5 +1,5 @@
-//! What a run remembers of the documents it has read: a store in a folder of its own, beside its
-//! output, which goes when the run ends.
+//! What a run remembers of the documents it has read: plain files, and a store of lists, in a
+//! folder of their own beside its output, which goes when the run ends.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
