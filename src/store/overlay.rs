@@ -81,6 +81,14 @@ impl Overlay {
     }
 }
 
+impl Drop for Layer {
+    /// Gives the lock back at once. To close the file does that only with its last descriptor, of
+    /// which a process that is begun at this moment has one until it runs its own program.
+    fn drop(&mut self) {
+        drop(self.file.take().map(|file| file.unlock()));
+    }
+}
+
 impl Layer {
     /// Reads what the file has at a place, and zeros where it has nothing.
     fn read_below(&mut self, at: u64, out: &mut [u8]) -> Result<()> {
@@ -208,5 +216,19 @@ mod tests {
         overlay.freezer().freeze();
         assert!(overlay.write(0, b"x").is_err() && overlay.sync_data().is_err());
         assert_eq!(std::fs::read(&path).unwrap(), whole);
+    }
+
+    #[test]
+    fn the_lock_ends_with_the_overlay_though_another_descriptor_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        let overlay = Overlay::open(&path).unwrap();
+        let copy = overlay.lock().file.as_ref().unwrap().try_clone().unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(overlay);
+        other.try_lock().unwrap();
+        drop(copy);
     }
 }
