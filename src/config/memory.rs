@@ -36,12 +36,21 @@ const SHARES: &[Share] = &[
 /// Settings of which a process that serves nobody takes nothing, by the starts of their keys.
 const OF_SERVICE: [&str; 2] = ["search.", "api."];
 
-/// Returns the memory that a process has over which serves nobody.
+/// Returns the memory that a process has over which serves nobody: of what service has by itself,
+/// no more than its shares of the budget.
 pub(super) fn unserved(config: &Config) -> Size {
-    let mut config = config.clone();
+    let (budget, mut config) = (budget(config.memory, system::memory()), config.clone());
     let is_of_service = |key: &str| OF_SERVICE.iter().any(|start| key.starts_with(start));
     let some = SHARES.iter().filter(|(key, _, _)| is_of_service(key));
-    Size::from_bytes(some.map(|(_, setting, _)| setting(&mut config).bytes() as u64).sum())
+    let bytes = some.map(|(_, setting, parts)| {
+        (setting(&mut config).bytes() as u64).min(share_of(budget, *parts))
+    });
+    Size::from_bytes(bytes.sum())
+}
+
+/// Returns so many 32nds of a budget in bytes: whole pages, so that it is a number to be read.
+fn share_of(budget: u64, parts: u64) -> u64 {
+    (budget / 32 * parts) >> 16 << 16
 }
 
 /// Says what is wrong with a budget that cannot be kept.
@@ -86,8 +95,7 @@ pub(super) fn share(config: &mut Config, is_set: impl Fn(&str) -> bool) -> Vec<&
     let budget = budget(config.memory, system::memory());
     let unset = SHARES.iter().filter(|(key, _, _)| !is_set(key));
     let give = |(key, setting, parts): &Share| {
-        // Whole pages, so that it is a number that can be read.
-        *setting(config) = Size::from_bytes((budget / 32 * parts) >> 16 << 16);
+        *setting(config) = Size::from_bytes(share_of(budget, *parts));
         *key
     };
     unset.map(give).collect()
@@ -135,5 +143,11 @@ mod tests {
             SHARES.iter().filter(|(key, ..)| key.starts_with("search") || key.contains("api"));
         let parts: u64 = parts.map(|(_, _, parts)| parts).sum();
         assert_eq!(unserved(&config), Size::from_mib(32 * parts));
+        #[cfg(feature = "service")]
+        {
+            // What is set by hand is an upper limit, not memory that is there.
+            config.api.bodies_size_max = Size::from_mib(8 << 10);
+            assert_eq!(unserved(&config), Size::from_mib(32 * parts));
+        }
     }
 }

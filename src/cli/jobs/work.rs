@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::base::remote::Location;
+use crate::base::units::Size;
 use crate::config::Config;
 use crate::corpus::dedup::{self, Expiry};
 use crate::corpus::export::{self, ExportPlan};
@@ -118,7 +119,7 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
         (run.outcome, run.reason) = (Outcome::Done, "nothing to crawl".to_owned());
     } else {
         let (report, late) =
-            crawl_in_time(&store, &config.settings(), &seeds, context, job.time_max)
+            crawl_in_time(&store, &settings(&config, house), &seeds, context, job.time_max)
                 .inspect_err(|_| store.suspect())?;
         run.counts = counts(&report, context);
         (run.outcome, run.reason) = end(&report, &config, context, job.time_max.filter(|_| late));
@@ -139,6 +140,13 @@ fn crawl_and_export(job: &Job, run: &mut Run, context: &Context, house: &House) 
         note(run, "export", exported(&store, to, &config, context));
     }
     Ok(())
+}
+
+/// Returns the settings of a crawl of a house, whose service has its memory whatever is crawled.
+fn settings(config: &Config, house: &House) -> crawl::Settings {
+    let settings = config.settings();
+    let unserved = if house.served.is_some() { Size::default() } else { settings.unserved };
+    crawl::Settings { unserved, ..settings }
 }
 
 /// Crawls for no longer than `time_max`. Returns whether the crawl was stopped for that.
