@@ -52,9 +52,7 @@ pub use row::{
     Shape, Signed, Text, Wide,
 };
 pub use runs::RunFile;
-#[cfg(test)]
-pub(crate) use scratch::SCRATCH_NEWEST;
-pub(crate) use scratch::ScratchFile;
+pub(crate) use scratch::{SCRATCH_NEWEST, ScratchFile};
 pub use table::{Entry, FixedKey, Key, Row, Rows, Table, TableRow, Update, View};
 pub use tables::{CHANGES_EPOCH, COUNTERS, META, Name, STORE_NUMBER, read_number};
 pub use transaction::Transaction;

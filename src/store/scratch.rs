@@ -2,7 +2,7 @@
 //! that what was written is read by one call of the system, and no tree is searched.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,10 +26,9 @@ pub(crate) struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Begins an empty file.
+    /// Begins a new file.
     pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&path);
+        let file = File::options().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|source| Error::Io { path: path.clone(), source })?;
         Ok(Self { file: Arc::new(file), path, written: 0, newest: Vec::new() })
     }
@@ -42,21 +41,40 @@ impl ScratchFile {
     /// Adds what is read at once.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if !self.newest.is_empty() && self.newest.len() + bytes.len() > SCRATCH_NEWEST {
-            let written = write_all_at(&self.file, &self.newest, self.written);
-            written.map_err(|error| self.failed(error))?;
-            self.written = self.len();
-            self.newest.clear();
+            self.write_newest()?;
         }
         self.newest.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Reads what was added at once and begins at a byte.
+    /// Takes no memory any more: nothing is to come for now.
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
+        self.write_newest()?;
+        self.newest.shrink_to_fit();
+        Ok(())
+    }
+
+    fn write_newest(&mut self) -> Result<(), Error> {
+        let written = write_all_at(&self.file, &self.newest, self.written);
+        written.map_err(|error| self.failed(error))?;
+        self.written = self.len();
+        self.newest.clear();
+        Ok(())
+    }
+
+    /// Fills `bytes` with what begins at a byte.
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        match at.checked_sub(self.written) {
-            Some(newest) => bytes.copy_from_slice(&self.newest[newest as usize..][..bytes.len()]),
-            None => read_exact_at(&self.file, bytes, at).map_err(|error| self.failed(error))?,
+        let end = at.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > self.len()) {
+            return Err(self.failed(ErrorKind::UnexpectedEof.into()));
         }
+        let below = self.written.saturating_sub(at).min(bytes.len() as u64) as usize;
+        let (below, newest) = bytes.split_at_mut(below);
+        if !below.is_empty() {
+            read_exact_at(&self.file, below, at).map_err(|error| self.failed(error))?;
+        }
+        let from = at.saturating_sub(self.written) as usize;
+        newest.copy_from_slice(&self.newest[from..][..newest.len()]);
         Ok(())
     }
 

@@ -8,8 +8,9 @@
 //! The input is read twice, first to judge, then to copy the kept lines as they stand. What must be
 //! remembered between lies in files and a store beside the output, which go when the run ends.
 //! Memory does not grow with the input, but for four bytes for each text whose match is unsure, and
-//! 24 for each block and filter of the index, of which a hundred documents have some five. The
-//! result does not depend on the number of threads, nor on the memory.
+//! 24 for each block and filter of the index, of which a hundred documents have some five (while
+//! segments become one, those of both). The result does not depend on the number of threads, nor on
+//! the memory.
 
 mod ends;
 pub(crate) mod input;

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
-use crate::store::{self, Row, ScratchFile};
+use crate::store::{self, Row, SCRATCH_NEWEST, ScratchFile};
 
 /// Records of so many bytes. A clone has those that were there when it was made, as long as none of
 /// them is written anew.
@@ -32,6 +32,19 @@ impl<const BYTES: usize> Records<BYTES> {
         let mut record = [0; BYTES];
         self.0.read(number * BYTES as u64, &mut record)?;
         Ok(record)
+    }
+
+    /// Calls `each` with all of them, in their order.
+    pub(super) fn for_each(&self, mut each: impl FnMut(&[u8; BYTES])) -> Result<(), store::Error> {
+        let mut piece = vec![[0; BYTES]; SCRATCH_NEWEST / BYTES];
+        let mut done = 0;
+        while done < self.len() {
+            piece.truncate((self.len() - done) as usize);
+            self.0.read(done * BYTES as u64, piece.as_flattened_mut())?;
+            piece.iter().for_each(&mut each);
+            done += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// Writes one anew, or adds the next one.
@@ -98,7 +111,6 @@ impl<R> Clone for Rows<R> {
 mod tests {
     use super::*;
     use crate::corpus::files::StoredLine;
-    use crate::store::SCRATCH_NEWEST;
 
     #[test]
     fn records_of_the_file_and_of_memory_are_read_and_written_anew() {
@@ -121,10 +133,15 @@ mod tests {
         for number in odd.map(|number| count + number) {
             records.put(number, &record(number + 7)).unwrap();
         }
+        let mut all = Vec::new();
+        records.for_each(|record| all.push(*record)).unwrap();
+        assert_eq!(all.len() as u64, 2 * count);
+        assert!(records.get(2 * count).is_err());
         for number in 0..2 * count {
             let is_odd = number >= count && odd.contains(&(number - count));
             let wanted = if is_odd { number + 7 } else { number % count };
             assert_eq!(records.get(number).unwrap(), record(wanted), "{number}");
+            assert_eq!(all[number as usize], record(wanted), "{number}");
         }
     }
 

@@ -88,6 +88,8 @@ pub(super) struct LineStorage {
     coming: VecDeque<LineSource>,
     /// The lines of all documents.
     lines: Rows<StoredLine>,
+    /// The hashes of their identifiers.
+    ids: Records<8>,
     texts: Rows<Content>,
     /// The ends of the sketches of all texts.
     ends: SketchEnds,
@@ -127,6 +129,7 @@ impl LineStorage {
         let part = (memory / PART).max(PART_BYTES_MIN);
         let store = Arc::new(Store::open_or_create(&folder.0, part)?);
         let lines = Rows::create(&folder.0, "lines")?;
+        let ids = Records::create(&folder.0, "ids")?;
         let texts = Rows::create(&folder.0, "texts")?;
         let ends = SketchEnds::create(&folder.0)?;
         let places = Records::create(&folder.0, "places")?;
@@ -154,6 +157,7 @@ impl LineStorage {
             looks: false,
             coming,
             lines,
+            ids,
             texts,
             ends,
             places,
@@ -262,18 +266,18 @@ impl LineStorage {
     ///
     /// Hashes are sorted in memory, as many at a time as fit into an eighth of `memory`.
     pub(super) fn equal_ids(&self, memory: usize) -> Result<u64, store::Error> {
-        let documents = self.lines.len();
+        let documents = self.ids.len();
         let room = (memory / PART).max(IDS_BYTES_MIN) as u64;
         let parts = (documents * size_of::<u64>() as u64).div_ceil(room);
         let mut equal = 0;
         for part in 0..parts {
             let mut hashes = Vec::new();
-            for document in 0..documents {
-                let hash = xxh3_64(self.lines.get(document)?.id.as_bytes());
+            self.ids.for_each(|hash| {
+                let hash = u64::from_be_bytes(*hash);
                 if hash % parts == part {
                     hashes.push(hash);
                 }
-            }
+            })?;
             let all = hashes.len();
             hashes.sort_unstable();
             hashes.dedup();
@@ -403,6 +407,7 @@ impl Storage for LineStorage {
             heading,
         };
         debug_assert_eq!(self.lines.len(), u64::from(document), "they come in their order");
+        self.ids.push(&xxh3_64(row.id.as_bytes()).to_be_bytes())?;
         self.lines.push(&row)
     }
 

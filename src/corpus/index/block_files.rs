@@ -60,6 +60,14 @@ impl BlockFiles {
         Ok(())
     }
 
+    /// Takes no more memory for a segment than where its blocks are: none is to come.
+    pub(super) fn end(&self, segment: u32) -> Result<(), Error> {
+        let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(segment) = segments.get_mut(&segment) else { return Ok(()) };
+        segment.places.values_mut().for_each(Vec::shrink_to_fit);
+        segment.file.end()
+    }
+
     /// Reads a block into the first bytes of a buffer, which grows as it has to. Returns how long
     /// it is.
     pub(super) fn read(&self, id: BlockId, buffer: &mut Vec<u8>) -> Result<usize, Error> {
@@ -78,13 +86,15 @@ impl BlockFiles {
     }
 
     /// Removes the blocks of a segment.
-    pub(super) fn remove(&self, segment: u32) -> Result<(), Error> {
+    pub(super) fn remove(&self, segment: u32) {
         let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         if segments.remove(&segment).is_some() {
             let path = self.path(segment);
-            fs::remove_file(&path).map_err(|source| Error::Io { path, source })?;
+            if let Err(error) = fs::remove_file(&path) {
+                // It goes with its folder.
+                tracing::debug!(path = %path.display(), %error, "the file cannot be removed");
+            }
         }
-        Ok(())
     }
 
     /// Returns the memory of where the blocks are, in bytes.
@@ -125,11 +135,20 @@ mod tests {
         let length = files.read(id(1, 1, 900), &mut buffer).unwrap();
         assert_eq!(buffer[..length], bytes(9));
         assert!(files.bytes() >= 2_020 * 24);
-        files.remove(1).unwrap();
+        for segment in [1, 2] {
+            files.end(segment).unwrap();
+        }
+        assert_eq!(files.bytes(), 2_020 * 24);
+        let length = files.read(id(1, 1, 900), &mut buffer).unwrap();
+        assert_eq!(buffer[..length], bytes(9));
+        files.remove(1);
         for missing in [id(1, 0, 7), id(2, 0, 1_000), id(2, 2, 0)] {
             assert!(files.read(missing, &mut buffer).is_err());
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        files.remove(1).unwrap();
+        files.remove(1);
+        // Another run in the same folder does not write into the files of this one.
+        let other = BlockFiles::new(folder.path().to_owned());
+        assert!(other.keep([(id(2, 0, 0), bytes(0))]).is_err());
     }
 }

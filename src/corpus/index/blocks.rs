@@ -63,7 +63,7 @@ impl IndexCache {
     pub(super) fn beside(page_cache: usize, more: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        let filters = RwLock::new(Filters::within(bytes * 5 + more));
+        let filters = RwLock::new(Filters::within((bytes * 5).saturating_add(more)));
         Self { blocks, filters, files: None }
     }
 
@@ -84,6 +84,11 @@ impl IndexCache {
         }
     }
 
+    /// Tells that all blocks of a segment are kept.
+    pub(super) fn end(&self, segment: u32) -> Result<(), Error> {
+        self.files.as_ref().map_or(Ok(()), |files| files.end(segment))
+    }
+
     /// Removes up to `count` blocks of a segment. Returns how many; 0 if none was left, or all are
     /// gone with their file.
     pub(super) fn remove_some(
@@ -93,7 +98,10 @@ impl IndexCache {
         count: usize,
     ) -> Result<usize, Error> {
         match &self.files {
-            Some(files) => files.remove(segment).map(|()| 0),
+            Some(files) => {
+                files.remove(segment);
+                Ok(0)
+            }
             None => remove_some(batch, segment, count),
         }
     }
@@ -164,9 +172,6 @@ impl<V: View> Blocks for Source<'_, V> {
         let Some(place) = held.filters.get(id.first.key as usize) else { return Ok(true) };
         if let Some(filter) = place.get() {
             return Ok(filter.may_have(key));
-        }
-        if held.columns == 0 {
-            return Ok(true);
         }
         let filter = self.read(id, Filter::read)?.narrowed(held.columns.into());
         Ok(place.get_or_init(|| filter).may_have(key))

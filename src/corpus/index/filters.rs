@@ -75,7 +75,8 @@ impl Filters {
         }
     }
 
-    /// Returns the filters of a table; none if its segment is not asked.
+    /// Returns the filters of a table; none if its segment is not asked, or there is no memory for
+    /// any of them.
     pub(super) fn of(&self, id: BlockId) -> Option<Held<'_>> {
         let near = has_fingerprints(id.table);
         let segment = self.segments.iter().find(|segment| segment.is_of(id.segment, near))?;
@@ -140,8 +141,12 @@ impl SegmentFilters {
 
     fn narrow(&mut self) {
         self.columns -= 1;
+        if self.columns == 0 {
+            // Not even where they would be held.
+            self.tables.clear();
+        }
         for filter in self.tables.iter_mut().flat_map(|table| &mut table.filters) {
-            if let Some(wide) = filter.take().filter(|_| self.columns > 0) {
+            if let Some(wide) = filter.take() {
                 *filter = OnceLock::from(wide.narrowed(self.columns.into()));
             }
         }
@@ -205,7 +210,7 @@ mod tests {
         assert_eq!(*narrow, read[5].narrowed(3));
         filters.bytes_max = 0;
         filters.follow(&[large, small]);
-        assert_eq!((held(&filters, 1).columns, held(&filters, 2).columns), (0, 0));
-        assert!(held(&filters, 1).filters.iter().all(|place| place.get().is_none()));
+        assert_eq!(filters.bytes(), 0);
+        assert!([1, 2].iter().all(|one| filters.of(BlockId::filter(TABLE, *one, 0)).is_none()));
     }
 }

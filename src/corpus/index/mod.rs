@@ -394,6 +394,7 @@ impl Index {
             return Ok(());
         }
         batch.put(SEGMENTS, segment.number, &StoredSegment::of(&segment, true))?;
+        self.cache.end(segment.number)?;
         let place = self.kept.partition_point(|one| one.age < segment.age);
         self.kept.insert(place, segment);
         Ok(())

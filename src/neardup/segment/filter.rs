@@ -107,7 +107,7 @@ pub fn bits_of(keys: usize, filters: usize, columns: usize) -> usize {
 }
 
 impl Filter {
-    /// Makes the filter of some keys, repeated ones counted once. If they are more than it has room
+    /// Makes the filter of some keys, none of them repeated. If they are more than it has room
     /// for, it lets every key pass.
     #[must_use]
     pub fn of(keys: &[u64]) -> Self {
