@@ -264,7 +264,7 @@ impl LineStorage {
 
     /// Returns how many documents have an identifier that an earlier one has.
     ///
-    /// Hashes are sorted in memory, as many at a time as fit into an eighth of `memory`.
+    /// Hashes are sorted in memory, as many at a time as fit into a sixteenth of `memory`.
     pub(super) fn equal_ids(&self, memory: usize) -> Result<u64, store::Error> {
         let documents = self.ids.len();
         let room = (memory / PART).max(IDS_BYTES_MIN) as u64;
