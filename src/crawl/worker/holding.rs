@@ -175,10 +175,7 @@ impl<'a> Holding<'a> {
         'a: 'scope,
     {
         let Step { crew, engine, unsent, ended, scope } = step;
-        if let Some(detail) = lock(&self.common.failure).clone() {
-            let worker = self.common.worker.clone();
-            return Err(WorkerError::Stopped { worker, detail });
-        }
+        self.may_go_on()?;
         if self.context.stop.asked() > 0 || self.is_done {
             return Ok(());
         }
@@ -224,6 +221,12 @@ impl<'a> Holding<'a> {
             self.look_done(engine)?;
         }
         Ok(())
+    }
+
+    /// Fails once a thread of this worker has noted why it cannot go on.
+    fn may_go_on(&self) -> Result<(), WorkerError> {
+        let Some(detail) = lock(&self.common.failure).clone() else { return Ok(()) };
+        Err(WorkerError::Stopped { worker: self.common.worker.clone(), detail })
     }
 
     /// The shards that are this worker's own, as long as the workers stay the same.
@@ -298,6 +301,10 @@ impl<'a> Holding<'a> {
                     self.report.shards_lost += 1;
                     tracing::warn!(shard = number, "its lease has ended: it is taken anew");
                     continue;
+                }
+                // Its shards hear of it, and may end, before the next look does.
+                Err(Error::Beyond(BeyondError::Failed { .. })) if self.may_go_on().is_err() => {
+                    result = result.and(self.may_go_on());
                 }
                 Err(source) => {
                     let (folder, source) = (self.folder(number), Box::new(source));
