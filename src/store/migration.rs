@@ -4,11 +4,13 @@
 //! file takes the name of the old one. That is one step of the file system: a crash leaves the old
 //! store or the new one, whole.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use redb::Database;
+
+use crate::base::file_lock::LockFile;
 
 use super::file::{beside, caught, check_magic, open_error, open_overlay, remove};
 use super::{
@@ -36,7 +38,7 @@ pub struct Migration {
     partial: Partial,
     format: u64,
     number: u64,
-    lock: Lock,
+    lock: LockFile,
 }
 
 /// The unfinished new file, which goes with its migration.
@@ -50,36 +52,11 @@ impl Drop for Partial {
     }
 }
 
-/// The right to put another file in the place of a store: of several processes one has it.
-#[derive(Debug)]
-pub(super) struct Lock {
-    path: PathBuf,
-    /// Locked until it is closed.
-    _file: File,
-}
-
-impl Lock {
-    pub(super) fn take(store: &Path) -> Result<Self, Error> {
-        let path = beside(store, ".migrating");
-        let io = |source| Error::Io { path: path.clone(), source };
-        let file = File::create(&path).map_err(io)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse(store.to_owned())),
-            // Where files cannot be locked, one process has to do.
-            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
-                return Err(io(error));
-            }
-            _ => {}
-        }
-        Ok(Self { path, _file: file })
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Who opened it meanwhile finds the store as it is by now.
-        drop(remove(&self.path));
-    }
+/// Takes the right to put another file in the place of a store: of several processes one has it.
+pub(super) fn lock(store: &Path) -> Result<LockFile, Error> {
+    let path = beside(store, ".migrating");
+    let taken = LockFile::take(&path).map_err(|source| Error::Io { path, source })?;
+    taken.ok_or_else(|| Error::InUse(store.to_owned()))
 }
 
 impl Migration {
@@ -99,7 +76,7 @@ impl Migration {
         if !path.try_exists().map_err(io)? {
             return Err(Error::Missing(folder.to_owned()));
         }
-        let lock = Lock::take(&path)?;
+        let lock = lock(&path)?;
         let partial = Partial(path.with_extension("migrating"));
         remove(&partial.0)?;
         check_magic(&path)?;

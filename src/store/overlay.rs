@@ -5,13 +5,15 @@
 //! it is, on a disk that is full or must not be written to as well.
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
+
+use crate::base::file_lock::FileLock;
 
 /// Bytes that are copied from the file when some of them are written.
 const PAGE: usize = 4096;
@@ -35,7 +37,7 @@ pub(super) struct Overlay {
 
 #[derive(Debug)]
 struct Layer {
-    file: Option<File>,
+    file: Option<FileLock>,
     /// Bytes of the file that still count.
     below: u64,
     length: u64,
@@ -47,14 +49,9 @@ impl Overlay {
     pub(super) fn open(path: &Path) -> std::result::Result<Self, super::Error> {
         let io = |source| super::Error::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => return Err(super::Error::InUse(path.to_owned())),
-            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
-                return Err(io(error));
-            }
-            _ => {}
-        }
         let length = file.metadata().map_err(io)?.len();
+        let file = FileLock::shared(file).map_err(io)?;
+        let file = file.ok_or_else(|| super::Error::InUse(path.to_owned()))?;
         let layer = Layer { file: Some(file), below: length, length, pages: HashMap::new() };
         Ok(Self { layer: Mutex::new(layer), frozen: Arc::default() })
     }
@@ -81,14 +78,6 @@ impl Overlay {
     }
 }
 
-impl Drop for Layer {
-    /// Gives the lock back at once. To close the file does that only with its last descriptor, of
-    /// which a process that is begun at this moment has one until it runs its own program.
-    fn drop(&mut self) {
-        drop(self.file.take().map(|file| file.unlock()));
-    }
-}
-
 impl Layer {
     /// Reads what the file has at a place, and zeros where it has nothing.
     fn read_below(&mut self, at: u64, out: &mut [u8]) -> Result<()> {
@@ -97,6 +86,7 @@ impl Layer {
         beyond.fill(0);
         match &mut self.file {
             Some(file) if !there.is_empty() => {
+                let file = file.file();
                 file.seek(SeekFrom::Start(at))?;
                 file.read_exact(there)
             }
@@ -216,19 +206,5 @@ mod tests {
         overlay.freezer().freeze();
         assert!(overlay.write(0, b"x").is_err() && overlay.sync_data().is_err());
         assert_eq!(std::fs::read(&path).unwrap(), whole);
-    }
-
-    #[test]
-    fn the_lock_ends_with_the_overlay_though_another_descriptor_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, "text").unwrap();
-        let overlay = Overlay::open(&path).unwrap();
-        let copy = overlay.lock().file.as_ref().unwrap().try_clone().unwrap();
-        let other = File::open(&path).unwrap();
-        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
-        drop(overlay);
-        other.try_lock().unwrap();
-        drop(copy);
     }
 }

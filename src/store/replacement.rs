@@ -8,10 +8,11 @@ use std::fs::{self, File};
 use std::ops::Bound::Unbounded;
 use std::path::{Path, PathBuf};
 
+use crate::base::file_lock::LockFile;
 use crate::base::system;
 
 use super::file::{check_magic, open_overlay, remove};
-use super::migration::{Lock, Partial, create, sync_folder};
+use super::migration::{Partial, create, lock, sync_folder};
 use super::raw::{Reading as _, Writing as _};
 use super::{
     Batch, Error, FORMAT, META, Name, STORE_NUMBER, Snapshot, Store, View as _, number, read_number,
@@ -28,7 +29,7 @@ pub struct Replacement {
     new: Store,
     path: PathBuf,
     partial: Partial,
-    lock: Lock,
+    lock: LockFile,
 }
 
 /// How a replacement ended.
@@ -55,7 +56,7 @@ impl Replacement {
         if !exists(&path)? {
             return Err(Error::Missing(folder.to_owned()));
         }
-        let lock = Lock::take(&path)?;
+        let lock = lock(&path)?;
         check_magic(&path)?;
         remove(&path.with_extension("replacing"))?;
         check_room(&path, system::free(folder))?;
@@ -79,7 +80,7 @@ impl Replacement {
         let path = folder.join("store.redb");
         fs::create_dir_all(folder)
             .map_err(|source| Error::Io { path: folder.to_owned(), source })?;
-        let lock = Lock::take(&path)?;
+        let lock = lock(&path)?;
         if exists(&path)? {
             return Err(Error::Exists(folder.to_owned()));
         }

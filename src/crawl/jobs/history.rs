@@ -1,14 +1,15 @@
 //! The history of runs: a small file, and a lock for each job.
 //!
 //! The file is open only while a row is read or written, so that `crawl jobs list` works beside a
-//! scheduler. Locks are those of the operating system: they end with their process, which is how
-//! a run that goes on is told from one that was killed.
+//! scheduler. Locks end with their process, which is how a run that goes on is told from one that
+//! was killed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::base::file_lock::FileLock;
 use crate::store::{self, RunFile};
 
 use super::Error;
@@ -32,7 +33,7 @@ const CUT_LOOK: usize = 100;
 
 /// Held while a run is under way, or while a scheduler runs.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "it is held, not used")] File);
+pub struct Lock(#[allow(dead_code, reason = "it is held, not used")] FileLock);
 
 /// The history of all jobs.
 #[derive(Debug, Clone)]
@@ -59,8 +60,7 @@ impl History {
     }
 
     /// Like [`History::lock`], for a run that begins: it waits a little for a lock that is about to
-    /// be free. A process that is being started holds all locks of the one that starts it, until it
-    /// runs a program of its own.
+    /// be free. [`History::shown`] has it for a moment.
     pub fn lock_soon(&self, job: &str) -> Result<Option<Lock>, Error> {
         for _ in 0..LOCK_TRIES {
             if let Some(lock) = self.lock(job)? {
@@ -180,11 +180,5 @@ fn lock_file(path: &Path) -> Result<Option<Lock>, Error> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(io)?;
     }
-    let mut open = OpenOptions::new();
-    let file = open.create(true).truncate(false).write(true).open(path).map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Lock(file))),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(source)) => Err(io(source)),
-    }
+    Ok(File::create(path).and_then(FileLock::exclusive).map_err(io)?.map(Lock))
 }

@@ -2,14 +2,15 @@
 //! `backups/2026-11-21T06-00-00Z.jsonl`; on this machine, or in object storage.
 
 use std::collections::HashSet;
-use std::fs::{self, File, TryLockError};
-use std::io::{ErrorKind, Read as _, Write};
+use std::fs::{self, File};
+use std::io::{Read as _, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::base::clock::Timestamp;
+use crate::base::file_lock::FileLock;
 use crate::base::outputs::write_whole;
 use crate::base::remote::Location;
 use crate::store::migration::sync_folder;
@@ -45,7 +46,7 @@ pub(super) struct BackupFolder {
     /// Chunks that are there, if it is written to and each look would be a request.
     known: Option<HashSet<String>>,
     /// Of a folder of this machine that is written to.
-    _lock: Option<File>,
+    _lock: Option<FileLock>,
 }
 
 impl BackupFolder {
@@ -264,17 +265,10 @@ fn read_mark(place: &Location) -> Result<Mark, BackupError> {
     serde_json::from_slice(&text).map_err(bad)
 }
 
-fn take_lock(path: &Path) -> Result<File, BackupError> {
-    let file = path.join(LOCK);
-    let lock = File::create(&file).map_err(BackupError::io(&file))?;
-    match lock.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(BackupError::Busy(path.to_owned())),
-        // Where files cannot be locked, one process has to do.
-        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
-            Err(BackupError::io(&file)(error))
-        }
-        _ => Ok(lock),
-    }
+fn take_lock(folder: &Path) -> Result<FileLock, BackupError> {
+    let path = folder.join(LOCK);
+    let taken = File::create(&path).and_then(FileLock::exclusive).map_err(BackupError::io(&path));
+    taken?.ok_or_else(|| BackupError::Busy(folder.to_owned()))
 }
 
 fn write_file(place: &Location, bytes: &[u8]) -> Result<(), BackupError> {
