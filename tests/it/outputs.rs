@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use uniqcrawl::localweb::Site;
@@ -193,4 +196,49 @@ fn a_kill_at_any_step_of_a_dedup_leaves_one_set_or_no_manifest() {
         assert_eq!(report(next), new, "the next run makes it whole");
     }
     assert!(mixed >= 3, "a set without a manifest is none");
+}
+
+#[test]
+fn a_folder_that_a_run_writes_is_refused_to_others_until_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path(), folder.path().join("out"));
+    inputs(path);
+    let refused = |arguments: &[&str]| {
+        let done = crawl(arguments, path);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.contains("out: another run writes there"), "{said}");
+        assert!(said.contains("name another folder"), "{said}");
+    };
+    // It waits for its standard input.
+    let mut first = Command::new(env!("CARGO_BIN_EXE_crawl"))
+        .args(["dedup", "-", "--out", "out", "--quiet"])
+        .current_dir(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !out.join("lock.partial").exists() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "it does not begin");
+        sleep(Duration::from_millis(10));
+    }
+    refused(&["dedup", "two.jsonl", "--out", "out"]);
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(&fs::read(path.join("one.jsonl")).unwrap()).unwrap();
+    drop(input);
+    assert!(first.wait().unwrap().success());
+    agrees(&files(&out));
+    assert!(crawl(&["dedup", "two.jsonl", "--out", "out", "--quiet"], path).status.success());
+    agrees(&files(&out));
+
+    assert!(crawl(&["import", "one.jsonl", "--quiet"], path).status.success());
+    fs::remove_dir_all(&out).unwrap();
+    fs::create_dir(&out).unwrap();
+    let lock = File::create(out.join("lock.partial")).unwrap();
+    lock.lock().unwrap();
+    refused(&["export", "--out", "out"]);
+    // A run that was killed leaves the file, and no lock.
+    lock.unlock().unwrap();
+    assert!(crawl(&["export", "--out", "out"], path).status.success());
+    agrees(&files(&out));
 }

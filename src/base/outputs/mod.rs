@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::file_lock::LockFile;
 use super::remote::Location;
 #[cfg(feature = "object-store")]
 use super::remote::{Objects, Upload};
@@ -22,6 +23,9 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// What is added to the name of a file until it is whole.
 pub(crate) const PARTIAL: &str = ".partial";
+
+/// Of several runs that write one folder, one has this file, with the addition.
+pub(crate) const LOCK: &str = "lock";
 
 /// A file that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +60,11 @@ pub(crate) struct Outputs {
 /// Where a set is written.
 #[derive(Debug)]
 enum Folder {
-    Local(PathBuf),
+    Local {
+        path: PathBuf,
+        /// No other run writes here while this is held.
+        _lock: LockFile,
+    },
     #[cfg(feature = "object-store")]
     Remote(Objects),
 }
@@ -96,10 +104,16 @@ enum Destination {
 }
 
 impl Outputs {
-    /// Begins a set in `folder`, which is made if it is not there.
+    /// Begins a set in `folder`, which is made if it is not there, and which is not that of another
+    /// run as long as this is there.
     pub(crate) fn begin(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::of(folder))?;
-        Ok(Self::new(Folder::Local(folder.to_owned())))
+        let path = folder.join(format!("{LOCK}{PARTIAL}"));
+        let lock = LockFile::take(&path).map_err(Error::of(&path))?.ok_or_else(|| {
+            let way_out = "another run writes there: wait for its end, or name another folder";
+            Error::of(folder)(std::io::Error::new(ErrorKind::ResourceBusy, way_out))
+        })?;
+        Ok(Self::new(Folder::Local { path: folder.to_owned(), _lock: lock }))
     }
 
     /// Does the same in a folder of this machine or of object storage.
@@ -140,7 +154,7 @@ impl Outputs {
     /// Returns the path of a file when it is whole, for messages.
     fn path_of(&self, name: &str) -> PathBuf {
         match &self.folder {
-            Folder::Local(folder) => folder.join(name),
+            Folder::Local { path, .. } => path.join(name),
             #[cfg(feature = "object-store")]
             Folder::Remote(objects) => PathBuf::from(objects.child(name).to_string()),
         }
@@ -162,7 +176,7 @@ impl Outputs {
     pub(crate) fn create(&mut self, name: &str) -> Result<Output, Error> {
         let path = self.path_of(name);
         let file = match &self.folder {
-            Folder::Local(_) => {
+            Folder::Local { .. } => {
                 let partial = self.temporary(name);
                 let file = File::create(&partial).map_err(Error::of(&path))?;
                 Destination::File(BufWriter::with_capacity(1 << 18, file))
@@ -203,12 +217,12 @@ impl Outputs {
     }
 
     /// Gives all files their names, and the set its manifest.
-    pub(crate) fn publish(self) -> Result<(), Error> {
+    pub(crate) fn publish(&mut self) -> Result<(), Error> {
         self.publish_with(None::<&()>)
     }
 
     /// Does the same; the manifest also says what `about` does, an object of JSON.
-    pub(crate) fn publish_with(mut self, about: Option<&impl Serialize>) -> Result<(), Error> {
+    pub(crate) fn publish_with(&mut self, about: Option<&impl Serialize>) -> Result<(), Error> {
         let mut manifest = self.create(MANIFEST)?;
         let path = manifest.path.clone();
         serde_json::to_writer_pretty(&mut manifest, &Manifest { files: &self.whole, about })
@@ -230,7 +244,7 @@ impl Outputs {
     /// Returns the folder, if it is one of this machine.
     fn local(&self) -> Option<&Path> {
         match &self.folder {
-            Folder::Local(folder) => Some(folder),
+            Folder::Local { path, .. } => Some(path),
             #[cfg(feature = "object-store")]
             Folder::Remote(_) => None,
         }
@@ -260,7 +274,7 @@ impl Outputs {
         for name in self.before.iter().filter(|name| !whole.contains(name.as_str())) {
             let path = self.path_of(name);
             let removed = match &self.folder {
-                Folder::Local(_) => fs::remove_file(&path),
+                Folder::Local { .. } => fs::remove_file(&path),
                 #[cfg(feature = "object-store")]
                 Folder::Remote(objects) => objects.child(name).remove().map_err(Into::into),
             };

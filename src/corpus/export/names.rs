@@ -6,7 +6,7 @@ use super::form::FORMATS;
 use super::stream::Compression;
 use super::walk::List;
 use super::{Error, card};
-use crate::base::outputs::{self, MANIFEST, PARTIAL};
+use crate::base::outputs::{self, LOCK, MANIFEST, PARTIAL};
 use crate::base::remote::Location;
 
 /// The file of a run that is not over: which files are whole.
@@ -57,10 +57,12 @@ pub(super) fn look(location: &Location) -> Result<Found, Error> {
         let stem = partial.unwrap_or(&name);
         let is_own = is_own(stem)
             || stem == MANIFEST
-            || (partial.is_some() && [JOURNAL, card::NAME].contains(&stem))
+            || (partial.is_some() && [JOURNAL, LOCK, card::NAME].contains(&stem))
             || (stem == card::NAME && is_card(location)?);
         match partial {
             _ if !is_own => foreign.push(name),
+            // Whoever takes it removes it.
+            Some(LOCK) => {}
             Some(stem) => found.partial.push(stem.to_owned()),
             None if name != MANIFEST => found.whole.push(name),
             None => {}

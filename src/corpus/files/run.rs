@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::base::outputs::{MANIFEST, Output, Outputs};
+use crate::base::outputs::{LOCK, MANIFEST, Output, Outputs};
 use crate::base::remote::Location;
 use crate::neardup::{self, Clusterer, Config, Storage as _, Verdict};
 use crate::text::features::{ArticleField, ArticleKeys, Fingerprinter, Input};
@@ -239,7 +239,7 @@ fn head_of(sources: &Sources, settings: Settings<'_>, features: &str) -> Result<
 
 /// Refuses an input that the run itself would write: reading it again would be too late.
 fn refuse_own_files<'p>(inputs: impl Iterator<Item = &'p Path>, out: &Path) -> Result<(), Error> {
-    let partial = [&OUTPUTS[..], &[INPUT, MADE, JOURNAL]].concat();
+    let partial = [&OUTPUTS[..], &[INPUT, MADE, JOURNAL, LOCK]].concat();
     let partial = partial.into_iter().map(|name| format!("{name}.partial"));
     let names = OUTPUTS.into_iter().map(str::to_owned).chain(partial);
     let ours: Vec<PathBuf> = names.filter_map(|name| out.join(name).canonicalize().ok()).collect();
