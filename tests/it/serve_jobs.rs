@@ -1,5 +1,6 @@
 //! Jobs beside the service: listed, started and stopped over HTTP; kills in the middle.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,13 +23,21 @@ struct Process {
 
 impl Process {
     fn start(folder: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_crawl"))
+        Self::logging(folder, None)
+    }
+
+    /// Logs what is for those who develop into a file, if there is one.
+    fn logging(folder: &Path, log: Option<File>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
+        command
             .args(["serve", "--store", "s", "--listen", "127.0.0.1:0", "--jobs", "jobs.toml"])
             .current_dir(folder)
             .env_remove("UNIQCRAWL_LOG")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        if let Some(log) = log {
+            command.env("UNIQCRAWL_LOG", "uniqcrawl=debug").stderr(log);
+        }
+        let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
@@ -306,4 +315,47 @@ fn a_kill_with_a_job_and_articles_under_way_loses_nothing_that_was_answered() {
     assert_eq!(told["waiting"], 0);
     process.end();
     check(folder.path(), "s");
+}
+
+#[test]
+fn memory_that_no_service_takes_is_that_of_filters() {
+    let quick = site(1, Duration::ZERO);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let write = |name: &str, text: &str| std::fs::write(path.join(name), text).unwrap();
+    write("jobs.toml", &format!("{}memory = \"1 GiB\"\n", job("other", &quick, "o")));
+    write("one.jsonl", &format!("{}\n", json!({"text": prose(1, 80)})));
+    write("list.txt", &quick.web.url(0));
+    // Its page cache of 128 MiB has 320 MiB of filters, and service 160 MiB.
+    let filters = |log: &[u8]| {
+        let log = String::from_utf8_lossy(log).into_owned();
+        let said = log.lines().filter(|line| line.contains("memory of the index"));
+        let mib = |line: &str| {
+            let (_, bytes) = line.rsplit_once("filters=").unwrap();
+            bytes.split(' ').next().unwrap().parse::<u64>().unwrap() >> 20
+        };
+        said.map(mib).collect::<Vec<_>>()
+    };
+    for arguments in [
+        &["import", "one.jsonl", "--store", "i"][..],
+        &["--seeds", "list.txt", "--store", "c", "--allow-private", "--delay", "0"],
+        &["jobs", "run", "--once", "other", "--jobs", "jobs.toml"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawl"));
+        let done = command
+            .args(arguments)
+            .args(["--memory", "1 GiB"].iter().filter(|_| arguments[0] != "jobs"))
+            .env("UNIQCRAWL_LOG", "uniqcrawl=debug")
+            .current_dir(path)
+            .output()
+            .unwrap();
+        assert_eq!(filters(&done.stderr), [480], "{arguments:?}");
+    }
+    // The service has its memory, whatever is crawled beside it.
+    let log = path.join("serve.log");
+    let mut process = Process::logging(path, Some(File::create(&log).unwrap()));
+    assert_eq!(process.post("/v1/jobs/other/start").status, 202);
+    process.ended("other", 2);
+    process.end();
+    assert_eq!(filters(&std::fs::read(&log).unwrap()).last(), Some(&320));
 }

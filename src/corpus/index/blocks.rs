@@ -63,8 +63,9 @@ impl IndexCache {
     pub(super) fn beside(page_cache: usize, more: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        let filters = RwLock::new(Filters::within((bytes * 5).saturating_add(more)));
-        Self { blocks, filters, files: None }
+        let of_filters = (bytes * 5).saturating_add(more);
+        tracing::debug!(blocks = bytes, filters = of_filters, "memory of the index, in bytes");
+        Self { blocks, filters: RwLock::new(Filters::within(of_filters)), files: None }
     }
 
     /// Has the blocks in files of a folder, which goes with the run, and not in the store.
