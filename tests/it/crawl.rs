@@ -1,7 +1,7 @@
 //! Whole crawls on loopback: coverage, politeness, redirects, robots.txt, retries, resuming.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uniqcrawl::base::units::Time;
 use uniqcrawl::config::Config;
@@ -318,13 +318,17 @@ fn an_asked_stop_lets_requests_end_and_commits_them() {
     let crawled = Crawled::new();
     let context = Context::default();
     let stop = context.stop.clone();
-    let timer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(400));
-        stop.ask()
-    });
     let settings = config().settings();
-    let report = crawl::run(&crawled.store, &settings, &web.seeds(), &context).unwrap();
-    assert_eq!(timer.join().unwrap(), 1);
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let end = Instant::now() + Duration::from_mins(1);
+            while web.web.requests().len() < 5 && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(stop.ask(), 1);
+        });
+        crawl::run(&crawled.store, &settings, &web.seeds(), &context).unwrap()
+    });
     crawled.assert_clean();
     assert!(report.pages > 1 && report.pages < 51, "{} pages", report.pages);
     assert_eq!(report.pages + 1, web.web.requests().len() as u64, "every answer is stored");
