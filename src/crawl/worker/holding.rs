@@ -303,7 +303,7 @@ impl<'a> Holding<'a> {
                     continue;
                 }
                 // Its shards hear of it, and may end, before the next look does.
-                Err(Error::Beyond(BeyondError::Failed { .. })) if self.may_go_on().is_err() => {
+                Err(Error::Beyond(BeyondError::Failed { .. })) if self.common.has_failed() => {
                     result = result.and(self.may_go_on());
                 }
                 Err(source) => {
