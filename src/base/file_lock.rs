@@ -86,7 +86,7 @@ fn is_still_there(path: &Path, opened: &fs::Metadata) -> Result<bool> {
     }
 }
 
-/// Tells whether a path leads to a file still: one that is open keeps its name here.
+/// Tells whether a path leads to a file still; which one it is, is not asked here.
 #[cfg(not(unix))]
 fn is_still_there(path: &Path, _opened: &fs::Metadata) -> Result<bool> {
     path.try_exists()

@@ -136,4 +136,15 @@ mod tests {
         }
         assert_eq!(file(List::Duplicates, Some(7), "jsonl"), "duplicates-00007.jsonl");
     }
+
+    #[test]
+    fn the_lock_of_a_run_is_no_file_that_the_next_one_removes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["lock.partial", "documents.jsonl.partial", "manifest.json", "withheld.jsonl"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = look(&Location::Local(folder.path().to_owned())).unwrap();
+        let (whole, partial) = ("withheld.jsonl".to_owned(), "documents.jsonl".to_owned());
+        assert_eq!(found, Found { whole: vec![whole], partial: vec![partial] });
+    }
 }
