@@ -350,8 +350,10 @@ fn a_worker_that_is_killed_and_one_that_sleeps_lose_nothing_and_send_nothing_ear
 #[test]
 fn shards_move_to_a_worker_that_joins_and_from_one_that_leaves_and_nothing_is_fetched_twice() {
     let web = web();
-    let config = settings(&web);
+    let mut config = settings(&web);
     let expected = alone(&web, &config);
+    // The second worker has time to come, whatever else the machine does.
+    config.frontier.delay = Time::from_millis(DELAY.as_millis() as u64 * 6);
     let mut crowd = Crowd::new("moves", &web);
     crowd.start(&config);
     wait_for_requests(&web, 15);
