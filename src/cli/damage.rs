@@ -68,6 +68,8 @@ pub(super) fn told(folder: Option<PathBuf>, work: impl FnOnce() -> Result<Exit>)
     }));
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Err(error)) if may_be_damage(&error) => {
+            // Of a large store that takes minutes.
+            eprintln!("note: {error:#}; reading all of the store to see what is damaged");
             Err(look(&folder).map_or(error, |damage| in_words(&folder, &damage)))
         }
         Ok(done) => done,

@@ -181,5 +181,8 @@ fn a_row_that_makes_no_sense_is_told_with_its_table() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
         assert!(text.contains("damaged: ") && text.contains("documents"), "{arguments:?}: {text}");
+        // Before all of it is read, it is told why.
+        let is_told = text.starts_with("note: ") && text.contains("a stored document row");
+        assert!(is_told, "{arguments:?}: {text}");
     }
 }
