@@ -68,8 +68,7 @@ pub(super) fn told(folder: Option<PathBuf>, work: impl FnOnce() -> Result<Exit>)
     }));
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Err(error)) if may_be_damage(&error) => {
-            // Of a large store that takes minutes.
-            eprintln!("note: {error:#}; reading all of the store to see what is damaged");
+            eprintln!("note: {error:#}");
             Err(look(&folder).map_or(error, |damage| in_words(&folder, &damage)))
         }
         Ok(done) => done,
@@ -139,8 +138,9 @@ fn store_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a store::Error>
 }
 
 /// Returns the tables that cannot be read or make no sense; none if all is well, or if not even
-/// that can be told.
+/// that can be told. Of a large store that takes minutes.
 fn look(folder: &Path) -> Option<String> {
+    eprintln!("note: reading all of the store to see what is damaged");
     let unread = store::damaged_tables(folder).ok()?;
     if !unread.is_empty() {
         let each = unread.iter().map(|(table, detail)| format!("table {table}: {detail}"));
