@@ -1,5 +1,7 @@
 //! Commands that look into a store: explain, inspect, stats, check.
 
+use std::fs;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use crate::base::clock::Clock;
@@ -21,6 +23,9 @@ use super::exit::{Exit, Usage};
 use super::place::SharedStoreArg;
 use super::screen::{self, bytes, number, shown};
 use super::shared;
+
+/// Bytes of a store from which on a check tells on a terminal what it is looking at.
+const TELL_FROM: u64 = 1 << 30;
 
 /// Characters of a text that `inspect` shows.
 const EXCERPT_CHARS: usize = 300;
@@ -264,8 +269,17 @@ pub(super) fn check(args: &CheckArgs, json: bool, quiet: bool) -> Result<Exit> {
         return Err(Usage(why.to_owned()).into());
     }
     let mut store = open(&args.store)?;
+    // Of a large store a check takes minutes.
+    let is_large = fs::metadata(store.path()).is_ok_and(|file| file.len() > TELL_FROM);
+    let shows = is_large && !quiet && !json && io::stderr().is_terminal();
+    let mut tell = |what: &'static str| {
+        if shows {
+            eprintln!("looking at {what}");
+        }
+    };
+    tell("the pages of the file");
     let clean = store.check_pages()?;
-    let mut findings = check::check(&store.snapshot()?)?;
+    let mut findings = check::check_in_parts(&store.snapshot()?, check::AT_A_TIME, &mut tell)?;
     if !clean {
         findings.faults += 1;
         findings.listed.insert(0, "the file has damaged pages".to_owned());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use uniqcrawl::base::clock::Timestamp;
 use uniqcrawl::base::units::Time;
-use uniqcrawl::corpus::check::{Findings, check};
+use uniqcrawl::corpus::check::{Findings, check, check_in_parts};
 use uniqcrawl::corpus::clusters;
 use uniqcrawl::corpus::documents::{CanonicalChange, Content, DocId, note_change, write_body};
 use uniqcrawl::corpus::index::{Change, note};
@@ -86,8 +86,19 @@ fn write<T>(store: &Store, work: impl FnOnce(&mut Batch) -> T) -> T {
     result
 }
 
+/// What a check finds, which is the same when the store is looked at in many parts.
 fn findings(store: &Store) -> Findings {
-    check(&store.snapshot().unwrap()).unwrap()
+    let snapshot = store.snapshot().unwrap();
+    let found = check(&snapshot).unwrap();
+    for at_a_time in [1, 3] {
+        let mut parts = check_in_parts(&snapshot, at_a_time, &mut |_| {}).unwrap();
+        assert_eq!((&parts.rows, parts.faults), (&found.rows, found.faults));
+        let mut wanted = found.listed.clone();
+        wanted.sort();
+        parts.listed.sort();
+        assert_eq!(parts.listed, wanted, "{at_a_time} at a time");
+    }
+    found
 }
 
 /// Asserts that a row of a table is listed, by its key.
@@ -227,6 +238,62 @@ fn a_row_that_names_what_is_missing_is_listed() {
     ] {
         let found = findings.listed.iter().any(|fault| fault.starts_with(wanted));
         assert!(found, "no `{wanted}` among {:#?}", findings.listed);
+    }
+}
+
+#[test]
+fn what_is_there_twice_or_has_no_other_side_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = made(folder.path());
+    let first = |table| {
+        let snapshot = store.snapshot().unwrap();
+        let mut rows = snapshot.raw_range(table, Bound::Unbounded, Bound::Unbounded).unwrap();
+        let (key, row) = rows.next().expect("every table has rows").unwrap();
+        (key.to_vec(), row.to_vec())
+    };
+    let (queued, revisit, copy) = (first(Name::Queue), first(Name::Revisits), first(Name::Copies));
+    let listed = |table, key: &[u8], row: &[u8]| {
+        write(&store, |batch| drop(batch.raw_put(table, key, row).unwrap()));
+        let listed = findings(&store).listed;
+        write(&store, |batch| drop(batch.raw_remove(table, key).unwrap()));
+        assert_eq!(findings(&store).listed, Vec::<String>::new());
+        listed
+    };
+
+    let later = [&1u64.to_be_bytes()[..], &queued.0].concat();
+    let told = listed(Name::Later, &later, &queued.1);
+    assert!(told.len() == 1 && told[0].ends_with(" waits twice"), "{told:?}");
+
+    let url = std::str::from_utf8(&revisit.0[8..]).unwrap();
+    let never = [&(u64::MAX >> 1).to_be_bytes()[..], url.as_bytes()].concat();
+    let told = listed(Name::Revisits, &never, &[]);
+    let wanted = [
+        format!("revisits, row {url}: it is there twice"),
+        format!("{url} is due at another time than planned"),
+    ];
+    assert_eq!(told, wanted);
+
+    for number in [0, 1 << 39] {
+        let key = [&u64::to_be_bytes(number)[..], b"http://nowhere/"].concat();
+        let told = listed(Name::Copies, &key, &copy.1);
+        let wanted = format!("copies name document {number}, which is missing");
+        assert!(told.contains(&wanted), "{told:?}");
+    }
+
+    let (document, url) = copy.0.split_at(8);
+    let (document, url) = (u64::from_be_bytes(document.try_into().unwrap()), url.to_vec());
+    let url = String::from_utf8(url).unwrap();
+    let id = store.snapshot().unwrap().get(DOCUMENTS, document).unwrap().unwrap().id;
+    write(&store, |batch| _ = batch.take(DOC_IDS, id).unwrap().unwrap());
+    write(&store, |batch| drop(batch.raw_remove(Name::Copies, &copy.0).unwrap()));
+    write(&store, |batch| drop(batch.raw_put(Name::Pages, url.as_bytes(), &[]).unwrap()));
+    let told = findings(&store);
+    for wanted in [
+        format!("{id} leads to another document"),
+        format!("{url} is stored and has no copy row"),
+        format!("pages, row {url}: no document has this copy"),
+    ] {
+        assert!(told.listed.contains(&wanted), "no `{wanted}` among {:#?}", told.listed);
     }
 }
 

@@ -295,7 +295,7 @@ fn what_went_leaves_nothing_behind_when_all_is_merged() {
     }
     indexed.check();
     let of_index = |indexed: &Indexed| {
-        let all = index::fingerprints(&indexed.store.snapshot().unwrap()).unwrap();
+        let all = index::fingerprints(&indexed.store.snapshot().unwrap(), ..).unwrap();
         all.contents.len().max(all.texts.len())
     };
     assert!(of_index(&indexed) < 200, "{} of 67 contents", of_index(&indexed));

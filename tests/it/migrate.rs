@@ -192,7 +192,7 @@ fn every_table_is_moved() {
         all.map(|name| (name.as_str(), snapshot.rows_of(*name).unwrap())).collect()
     };
     let indexed = |store: &Store| -> Vec<(u64, u64)> {
-        let all = index::fingerprints(&store.snapshot().unwrap()).unwrap().contents;
+        let all = index::fingerprints(&store.snapshot().unwrap(), ..).unwrap().contents;
         all.into_iter().map(|posting| (posting.key, sequence_of(posting.content))).collect()
     };
     let (before, shown, fingerprints) = (counts(&store), places(&store), indexed(&store));
@@ -279,9 +279,9 @@ fn texts_of_format_7_come_to_lie_in_pieces_and_all_numbers_stay() {
     let store = open(folder.path());
     assert_eq!(rows(&store), before);
     assert!(store.snapshot().unwrap().len(BODY_PARTS).unwrap() > 3);
-    assert_eq!(index::fingerprints(&store.snapshot().unwrap()).unwrap().contents, []);
+    assert_eq!(index::fingerprints(&store.snapshot().unwrap(), ..).unwrap().contents, []);
     drop(Index::open(&store, &neardup::Config::default()).unwrap());
-    let indexed = index::fingerprints(&store.snapshot().unwrap()).unwrap();
+    let indexed = index::fingerprints(&store.snapshot().unwrap(), ..).unwrap();
     assert_eq!((indexed.contents.len(), indexed.texts.len()), (2, 2));
     go_on(&store, &web, 0);
 }

@@ -73,7 +73,7 @@ fn merged_documents_are_one_and_both_identifiers_lead_to_it() {
 
 /// Contents that the index names.
 fn indexed(snapshot: &Snapshot) -> BTreeSet<u64> {
-    let stored = index::fingerprints(snapshot).unwrap().contents;
+    let stored = index::fingerprints(snapshot, ..).unwrap().contents;
     let mut all: BTreeSet<u64> = stored.iter().map(|posting| posting.content).collect();
     for change in index::changes(snapshot).unwrap() {
         if change.gone {

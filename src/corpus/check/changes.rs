@@ -1,12 +1,16 @@
 //! The order of changes: each document stands at its last one, and at no other.
 
-use super::Findings;
+use super::{Findings, Numbers};
 use crate::corpus::documents::NEXT_CHANGE;
-use crate::corpus::tables::{CHANGE_LOG, CHANGE_PLACES, DOCUMENTS, ENDED_LOG};
+use crate::corpus::tables::{CHANGE_LOG, CHANGE_PLACES, ENDED_LOG};
 use crate::store::{Error, META, Snapshot, View as _, read_number};
 
 /// Documents of a store that is older than this order have no place in it yet.
-pub(super) fn changes(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn changes(
+    snapshot: &Snapshot,
+    numbers: &Numbers,
+    findings: &mut Findings,
+) -> Result<(), Error> {
     let last = snapshot.bytes(META, NEXT_CHANGE)?.map(|row| read_number(&row)).transpose();
     let last = last?.unwrap_or(0);
     for entry in snapshot.rows(CHANGE_LOG)? {
@@ -19,7 +23,7 @@ pub(super) fn changes(snapshot: &Snapshot, findings: &mut Findings) -> Result<()
         if place > last {
             findings.fault("change_log", || format!("change {place} has not come yet"));
         }
-        if !snapshot.has(DOCUMENTS, document)? {
+        if !numbers.documents.contains(document) {
             findings.fault("change_log", || format!("document {document} is missing"));
         }
     }

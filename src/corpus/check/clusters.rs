@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
+use roaring::RoaringTreemap;
+
+use super::facts::{Part, of_id};
 use super::{Findings, hex, row_of};
 use crate::corpus::clusters::{defers, rank};
 use crate::corpus::documents::{Copy, DocId, Document};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, HISTORY, SEARCH_CHANGES};
-use crate::store::{Error, Snapshot, View as _};
+use crate::store::{DocumentNumber, Entry, Error, Rows, Snapshot, View as _};
 
 /// The copies of one document.
 #[derive(Default)]
@@ -18,51 +21,99 @@ struct Copies {
     unread: bool,
 }
 
-/// Documents: identifiers lead back, copies are counted, the canonical copy is the best one.
-pub(super) fn documents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    let mut copies: HashMap<u64, Copies> = HashMap::new();
-    for entry in snapshot.rows(COPIES)? {
-        let entry = entry?;
-        findings.look("copies");
-        let key = findings.read("copies", hex(entry.key_bytes()), entry.key());
-        let Some((number, address)) = key else { continue };
-        let copies = copies.entry(number).or_default();
-        copies.count += 1;
-        let name = format_args!("{number} {address}");
-        let Some(copy) = findings.read("copies", name, entry.row()) else {
-            copies.unread = true;
-            continue;
-        };
-        let defers = defers(snapshot, number, &copy)?;
-        let better = copies.best.as_ref().is_none_or(|(other, held, best)| {
-            rank(copy.popularity, defers, address) < rank(best.popularity, *held, other)
-        });
-        if better {
-            copies.best = Some((address.to_owned(), defers, copy));
-        }
+type CopyEntry<'s> = Entry<'s, (DocumentNumber, &'static str), Copy>;
+
+/// All copies, in the order of their documents.
+struct CopyRows<'s> {
+    snapshot: &'s Snapshot,
+    rows: Rows<'s, (DocumentNumber, &'static str), Copy>,
+    /// The next one, with the number of its document.
+    next: Option<(u64, CopyEntry<'s>)>,
+}
+
+impl<'s> CopyRows<'s> {
+    fn new(snapshot: &'s Snapshot, findings: &mut Findings) -> Result<Self, Error> {
+        let mut copies = Self { snapshot, rows: snapshot.rows(COPIES)?, next: None };
+        copies.advance(findings)?;
+        Ok(copies)
     }
+
+    /// Goes on to the next copy whose key can be read.
+    fn advance(&mut self, findings: &mut Findings) -> Result<(), Error> {
+        for entry in self.rows.by_ref() {
+            let entry = entry?;
+            findings.look("copies");
+            let key = findings.read("copies", hex(entry.key_bytes()), entry.key());
+            if let Some((document, _)) = key {
+                self.next = Some((document, entry));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the copies of a document, which are the next ones if it has any.
+    fn of(&mut self, number: u64, findings: &mut Findings) -> Result<Copies, Error> {
+        let mut copies = Copies::default();
+        while let Some((_, entry)) = self.next.take_if(|(document, _)| *document == number) {
+            self.advance(findings)?;
+            let (_, address) = entry.key()?;
+            copies.count += 1;
+            let name = format_args!("{number} {address}");
+            let Some(copy) = findings.read("copies", name, entry.row()) else {
+                copies.unread = true;
+                continue;
+            };
+            let defers = defers(self.snapshot, number, &copy)?;
+            let better = copies.best.as_ref().is_none_or(|(other, held, best)| {
+                rank(copy.popularity, defers, address) < rank(best.popularity, *held, other)
+            });
+            if better {
+                copies.best = Some((address.to_owned(), defers, copy));
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Passes over the copies of documents before this one: these are missing.
+    fn pass(&mut self, before: Option<u64>, findings: &mut Findings) -> Result<(), Error> {
+        while let Some((number, _)) = self.next
+            && before.is_none_or(|before| number < before)
+        {
+            self.of(number, findings)?;
+            findings.fault("copies", || format!("copies name document {number}, which is missing"));
+        }
+        Ok(())
+    }
+}
+
+/// Documents: copies are counted, the canonical copy is the best one. Returns their numbers.
+pub(super) fn documents(
+    snapshot: &Snapshot,
+    findings: &mut Findings,
+) -> Result<RoaringTreemap, Error> {
+    let mut numbers = RoaringTreemap::new();
+    let mut copies = CopyRows::new(snapshot, findings)?;
     for entry in snapshot.rows(DOCUMENTS)? {
         let entry = entry?;
         findings.look("documents");
         let number = entry.key()?;
-        let copies = copies.remove(&number);
-        let Some(document) = findings.read("documents", number, entry.row()) else { continue };
-        agree(&document, copies, findings);
-        let id = document.id;
-        if snapshot.get(DOC_IDS, id)? != Some(number) {
-            findings.fault("documents", || format!("{id} leads to another document"));
+        numbers.insert(number);
+        copies.pass(Some(number), findings)?;
+        let copies = copies.of(number, findings)?;
+        if let Some(document) = findings.read("documents", number, entry.row()) {
+            agree(&document, copies, findings);
         }
     }
-    for number in copies.into_keys() {
-        findings.fault("copies", || format!("copies name document {number}, which is missing"));
-    }
-    Ok(())
+    copies.pass(None, findings)?;
+    Ok(numbers)
 }
 
 /// Looks whether a document counts its copies and keeps the best of them.
-fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
+fn agree(document: &Document, copies: Copies, findings: &mut Findings) {
     let id = document.id;
-    let Some(Copies { count, best, unread }) = copies else {
+    let Copies { count, best, unread } = copies;
+    if count == 0 {
         if document.gone.0 == 0 || document.copies != 0 {
             findings.fault("documents", || format!("{id} has no copy and is not gone"));
         } else if document.content != document.root {
@@ -70,7 +121,7 @@ fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
                 .fault("documents", || format!("{id} is gone and has not the text of its root"));
         }
         return;
-    };
+    }
     if document.gone.0 != 0 {
         findings.fault("documents", || format!("{id} is gone and has copies"));
     }
@@ -85,16 +136,40 @@ fn agree(document: &Document, copies: Option<Copies>, findings: &mut Findings) {
     }
 }
 
-/// Identifiers and histories are of documents that are there.
-pub(super) fn names(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    for entry in snapshot.rows(DOC_IDS)? {
-        let entry = entry?;
-        findings.look("doc_ids");
-        let (DocId(id), number) = (entry.key()?, entry.row()?);
-        if !snapshot.has(DOCUMENTS, number)? {
-            findings.fault("doc_ids", || {
-                format!("doc_ids, row {id:032x}: document {number} is missing")
-            });
+/// Identifiers and histories are of documents that are there, and every document is found by its
+/// identifier.
+pub(super) fn names(
+    snapshot: &Snapshot,
+    documents: &RoaringTreemap,
+    at_a_time: u64,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    for part in Part::all(snapshot.len(DOC_IDS)?, at_a_time) {
+        let mut hashes = Vec::new();
+        for entry in snapshot.rows(DOC_IDS)? {
+            let entry = entry?;
+            let (DocId(id), number) = (entry.key()?, entry.row()?);
+            let hash = of_id(id, number);
+            if !part.has(hash) {
+                continue;
+            }
+            findings.look("doc_ids");
+            hashes.push(hash);
+            if !documents.contains(number) {
+                findings.fault("doc_ids", || {
+                    format!("doc_ids, row {id:032x}: document {number} is missing")
+                });
+            }
+        }
+        hashes.sort_unstable();
+        for entry in snapshot.rows(DOCUMENTS)? {
+            let entry = entry?;
+            let (number, Ok(document)) = (entry.key()?, entry.row()) else { continue };
+            let hash = of_id(document.id.0, number);
+            if part.has(hash) && hashes.binary_search(&hash).is_err() {
+                let id = document.id;
+                findings.fault("documents", || format!("{id} leads to another document"));
+            }
         }
     }
     for entry in snapshot.rows(HISTORY)? {
@@ -103,7 +178,7 @@ pub(super) fn names(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
         let name = hex(entry.key_bytes());
         findings.read("history", &name, entry.row());
         let Some((document, _)) = findings.read("history", &name, entry.key()) else { continue };
-        if !snapshot.has(DOCUMENTS, document)? {
+        if !documents.contains(document) {
             findings.fault("history", || {
                 format!("history, row {name}: document {document} is missing")
             });
@@ -130,8 +205,12 @@ pub(super) fn search(snapshot: &Snapshot, findings: &mut Findings) -> Result<(),
 }
 
 /// The parent forest: every root is a content of its own tree, and every copy carries a content of
-/// the tree it hangs on. Rows that cannot be read were listed before.
-pub(super) fn forest(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+/// the tree it hangs on. Rows that cannot be read were listed before. Returns the numbers of the
+/// contents.
+pub(super) fn forest(
+    snapshot: &Snapshot,
+    findings: &mut Findings,
+) -> Result<RoaringTreemap, Error> {
     // Whether a content is there and, as far as it can be read, in the tree of a document.
     let in_tree = |content: u64, document: u64| -> Result<bool, Error> {
         let row = row_of(snapshot.get(CONTENTS, content))?.transpose();
@@ -145,7 +224,9 @@ pub(super) fn forest(snapshot: &Snapshot, findings: &mut Findings) -> Result<(),
                 .fault("documents", || format!("the root of {} is not in its tree", document.id));
         }
     }
-    let mut carriers: HashMap<u64, u64> = HashMap::new();
+    // Most contents are carried by one copy.
+    let mut carried = RoaringTreemap::new();
+    let mut again: HashMap<u64, u64> = HashMap::new();
     let mut unread = false;
     for entry in snapshot.rows(COPIES)? {
         let entry = entry?;
@@ -154,17 +235,21 @@ pub(super) fn forest(snapshot: &Snapshot, findings: &mut Findings) -> Result<(),
             continue;
         };
         let content = copy.content;
-        *carriers.entry(content).or_default() += 1;
+        if !carried.insert(content) {
+            *again.entry(content).or_default() += 1;
+        }
         if !in_tree(content, number)? {
             findings.fault("copies", || {
                 format!("a copy carries content {content}, which is not in its tree")
             });
         }
     }
+    let mut numbers = RoaringTreemap::new();
     for entry in snapshot.rows(CONTENTS)? {
         let entry = entry?;
         let number = entry.key()?;
-        let found = carriers.remove(&number).unwrap_or(0);
+        numbers.insert(number);
+        let found = u64::from(carried.contains(number)) + again.get(&number).unwrap_or(&0);
         let Ok(content) = entry.row() else { continue };
         // A copy that cannot be read may carry any content.
         if found != content.copies && !(unread && found < content.copies) {
@@ -174,5 +259,5 @@ pub(super) fn forest(snapshot: &Snapshot, findings: &mut Findings) -> Result<(),
             });
         }
     }
-    Ok(())
+    Ok(numbers)
 }

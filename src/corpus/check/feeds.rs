@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Findings, hex, row_of};
-use crate::corpus::tables::{DOCUMENTS, VERDICT_LOG, VERDICT_PLACES};
+use super::{Findings, Numbers, hex, row_of};
+use crate::corpus::tables::{VERDICT_LOG, VERDICT_PLACES};
 use crate::frontier::{ADDRESSES, FEED_HOSTS, FEEDS, KNOWN_SKIPPED, State};
 use crate::store::{COUNTERS, Error, Snapshot, View as _};
 
@@ -66,7 +66,11 @@ pub(super) fn feeds(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
 }
 
 /// Every document of several copies has its place in the order of changes.
-pub(super) fn log(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn log(
+    snapshot: &Snapshot,
+    numbers: &Numbers,
+    findings: &mut Findings,
+) -> Result<(), Error> {
     for entry in snapshot.rows(VERDICT_LOG)? {
         let entry = entry?;
         findings.look("verdict_log");
@@ -74,7 +78,7 @@ pub(super) fn log(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Er
         if snapshot.get(VERDICT_PLACES, document)? != Some(place) {
             findings.fault("verdict_log", || format!("document {document} has another place"));
         }
-        if !snapshot.has(DOCUMENTS, document)? {
+        if !numbers.documents.contains(document) {
             findings.fault("verdict_log", || format!("document {document} is missing"));
         }
     }

@@ -1,18 +1,16 @@
 //! URLs, hosts, and what waits for a visit.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{Findings, Spot, hex};
-use crate::base::clock::Timestamp;
 use crate::corpus::documents::CHANGES_FROM;
-use crate::corpus::tables::{BOILERPLATE, COPIES};
+use crate::corpus::tables::BOILERPLATE;
 use crate::frontier::{
-    ADDRESSES, DOMAINS, HOST_NUMBERS, HOSTS, INLINKS, LATER, LINKS_BEYOND, LISTS, PATTERNS,
-    Purpose, QUEUE, REVISITS, ROBOTS, Request, SCHEDULE, State, UNSTORED,
+    ADDRESSES, DOMAINS, HOST_NUMBERS, HOSTS, INLINKS, LATER, LISTS, PATTERNS, QUEUE, REVISITS,
+    ROBOTS, SCHEDULE, UNSTORED,
 };
 use crate::store::{
-    BadRow, CHANGES_EPOCH, COUNTERS, Entry, Error, Key, META, STORE_NUMBER, Snapshot, View as _,
-    read_number,
+    BadRow, CHANGES_EPOCH, COUNTERS, Error, META, STORE_NUMBER, Snapshot, View as _, read_number,
 };
 use crate::urls::{HostKey, Normalize};
 
@@ -20,16 +18,10 @@ use crate::urls::{HostKey, Normalize};
 const NUMBERS: [&str; 6] =
     ["format", "search_update", "settled", STORE_NUMBER, CHANGES_EPOCH, CHANGES_FROM];
 
-/// What waits for a visit.
-pub(super) struct StillWaiting {
-    addresses: HashSet<String>,
-    /// A request cannot be read: it may be of any URL.
-    unread: bool,
-}
-
-/// Queues: every request is of a known host, host rows count them. Returns what waits.
-pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<StillWaiting, Error> {
-    let mut waiting = StillWaiting { addresses: HashSet::new(), unread: false };
+/// Queues: every request is of a known host, host rows count them. Returns whether one of them
+/// cannot be read: it may be of any URL.
+pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<bool, Error> {
+    let mut unread = false;
     let mut by_host: HashMap<u32, (u64, u64)> = HashMap::new();
     for entry in snapshot.rows(QUEUE)? {
         let entry = entry?;
@@ -39,13 +31,13 @@ pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<Sti
             *requests += 1;
             *bytes += entry.row().map_or(0, |request| request.url.len() as u64);
         }
-        waiting.add(findings, "queue", &entry);
+        unread |= findings.read("queue", hex(entry.key_bytes()), entry.row()).is_none();
     }
     for entry in snapshot.rows(LATER)? {
         let entry = entry?;
         findings.look("later");
         findings.read("later", hex(entry.key_bytes()), entry.key());
-        waiting.add(findings, "later", &entry);
+        unread |= findings.read("later", hex(entry.key_bytes()), entry.row()).is_none();
     }
     let mut unstored = 0;
     for entry in snapshot.rows(HOSTS)? {
@@ -59,7 +51,7 @@ pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<Sti
                 format!("{} counts {} in its queue of {counted}", host.key, host.queued)
             });
         }
-        if let Some(told) = host.queued_bytes.filter(|told| *told != bytes && !waiting.unread) {
+        if let Some(told) = host.queued_bytes.filter(|told| *told != bytes && !unread) {
             findings.fault("hosts", || {
                 format!("{} counts {told} bytes in its queue of {bytes}", host.key)
             });
@@ -77,7 +69,7 @@ pub(super) fn queues(snapshot: &Snapshot, findings: &mut Findings) -> Result<Sti
     for host in by_host.into_keys() {
         findings.fault("queue", || format!("a queue is of host {host}, which has no row"));
     }
-    Ok(waiting)
+    Ok(unread)
 }
 
 /// Counted patterns are of known hosts, and as many as their rows say; so are hosts of domains.
@@ -121,25 +113,6 @@ fn budgets(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
         findings.fault("domains", || format!("{domain} does not count its hosts"));
     }
     Ok(())
-}
-
-impl StillWaiting {
-    fn add<K: Key>(
-        &mut self,
-        findings: &mut Findings,
-        table: &'static str,
-        entry: &Entry<'_, K, Request>,
-    ) {
-        match findings.read(table, hex(entry.key_bytes()), entry.row()) {
-            Some(Request { purpose: Purpose::Page | Purpose::Sitemap, url }) => {
-                if let Some(url) = self.addresses.replace(url) {
-                    findings.fault(table, || format!("{url} waits twice"));
-                }
-            }
-            Some(_) => {}
-            None => self.unread = true,
-        }
-    }
 }
 
 /// What is stored of hosts besides their rows names hosts that have one.
@@ -217,84 +190,12 @@ fn known(
     Ok(())
 }
 
-/// The URLs that are to be visited again, each with the moment.
-fn planned(
-    snapshot: &Snapshot,
-    findings: &mut Findings,
-) -> Result<HashMap<String, Timestamp>, Error> {
-    let mut planned = HashMap::new();
+/// What is planned can be read.
+pub(super) fn revisits(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     for entry in snapshot.rows(REVISITS)? {
         let entry = entry?;
         findings.look("revisits");
-        let name = hex(entry.key_bytes());
-        let Some((due, url)) = findings.read("revisits", &name, entry.key()) else { continue };
-        if planned.insert(url.to_owned(), due).is_some() {
-            findings.fault("revisits", || format!("revisits, row {name}: {url} is there twice"));
-        }
-    }
-    Ok(planned)
-}
-
-/// Addresses: a queued one waits and no other does; a stored one has its copy; counters are right.
-pub(super) fn addresses(
-    snapshot: &Snapshot,
-    waiting: &StillWaiting,
-    findings: &mut Findings,
-) -> Result<(), Error> {
-    let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-    let mut still_waiting = waiting.addresses.len();
-    let mut planned = planned(snapshot, findings)?;
-    for entry in snapshot.rows(ADDRESSES)? {
-        let entry = entry?;
-        let url = entry.key()?;
-        findings.look("addresses");
-        let waits = waiting.addresses.contains(url);
-        still_waiting -= usize::from(waits);
-        let due = planned.remove(url);
-        let Some(address) = findings.read("addresses", url, entry.row()) else { continue };
-        *counted.entry(address.state.counter()).or_default() += 1;
-        if address.links_beyond > 0 {
-            *counted.entry(LINKS_BEYOND.to_owned()).or_default() += address.links_beyond;
-        }
-        match &address.state {
-            State::Queued if !waits && !waiting.unread => {
-                findings.fault("addresses", || format!("{url} is queued and in no queue"));
-            }
-            State::Stored(document) if !snapshot.has(COPIES, (*document, url))? => {
-                findings.fault("addresses", || format!("{url} is stored and has no copy row"));
-            }
-            _ => {}
-        }
-        let again = address.revisit.waits;
-        if waits && address.state != State::Queued && !again {
-            findings.fault("addresses", || format!("{url} is in a queue and not queued"));
-        }
-        if again && !waits && !waiting.unread {
-            findings.fault("addresses", || format!("{url} is to be visited and in no queue"));
-        }
-        let expected = (address.revisit.due.0 != 0 && !again).then_some(address.revisit.due);
-        if due != expected {
-            findings.fault("addresses", || format!("{url} is due at another time than planned"));
-        }
-    }
-    if still_waiting > 0 {
-        findings.fault("addresses", || format!("{still_waiting} queued requests have no URL row"));
-    }
-    for url in planned.into_keys() {
-        findings.fault("revisits", || format!("revisits, row {url}: it is no URL"));
-    }
-    for entry in snapshot.rows(COUNTERS)? {
-        let entry = entry?;
-        findings.look("counters");
-        let (name, count) = (entry.key()?, entry.row()?);
-        let found = counted.remove(name).unwrap_or(0);
-        let is_checked = name.starts_with("addresses.") || name == LINKS_BEYOND;
-        if is_checked && found != count {
-            findings.fault("counters", || format!("counter {name} is {count}, not {found}"));
-        }
-    }
-    for (name, count) in counted {
-        findings.fault("counters", || format!("counter {name} is missing, not {count}"));
+        findings.read("revisits", hex(entry.key_bytes()), entry.key());
     }
     Ok(())
 }

@@ -1,8 +1,13 @@
 //! Contents, their texts, and the keys by which they are found.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Peekable;
+use std::ops::RangeInclusive;
+use std::vec::IntoIter;
 
-use super::{Findings, Spot, row_of};
+use roaring::RoaringTreemap;
+
+use super::{Findings, Numbers, Spot, row_of};
 use crate::corpus::documents::read_body;
 use crate::corpus::index;
 use crate::corpus::tables::{BODIES, BODY_PARTS, CONTENTS, DOCUMENTS, INDEX_LOG, REVIEWS, UNSURE};
@@ -12,59 +17,113 @@ use crate::store::{
 };
 use crate::text::simhash::Fingerprint;
 
+/// Postings of some contents, met in the order of these.
+struct Postings {
+    rest: Peekable<IntoIter<Posting>>,
+    /// Contents that were not met.
+    missing: Vec<u64>,
+}
+
+impl Postings {
+    fn new(postings: Vec<Posting>) -> Self {
+        Self { rest: postings.into_iter().peekable(), missing: Vec::new() }
+    }
+
+    /// Returns the key of a content.
+    fn of(&mut self, content: u64) -> Option<u64> {
+        self.pass(|other| other < content);
+        let mut key = None;
+        while let Some(posting) = self.rest.next_if(|posting| posting.content == content) {
+            key = Some(posting.key);
+        }
+        key
+    }
+
+    fn pass(&mut self, which: impl Fn(u64) -> bool) {
+        while let Some(posting) = self.rest.next_if(|posting| which(posting.content)) {
+            self.missing.push(posting.content);
+        }
+    }
+
+    /// Returns the contents that were not met, each once.
+    fn missing(mut self) -> Vec<u64> {
+        self.pass(|_| true);
+        self.missing.dedup();
+        self.missing
+    }
+}
+
 /// Contents: each is in a document, under its hash, with its text and in the index.
-pub(super) fn contents(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
-    let stored = index::fingerprints(snapshot)?;
-    let mut texts: HashMap<u64, Fingerprint> = HashMap::new();
-    for Posting { key, content } in &stored.contents {
-        findings.look("near");
-        if texts.insert(*content, Fingerprint(*key)).is_some() {
+pub(super) fn contents(
+    snapshot: &Snapshot,
+    numbers: &Numbers,
+    texts: &RoaringTreemap,
+    at_a_time: u64,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let mut missed: BTreeMap<u64, u64> = BTreeMap::new();
+    for range in ranges(&numbers.contents, at_a_time) {
+        let stored = index::fingerprints(snapshot, range.clone())?;
+        findings.looked("near", stored.contents.len());
+        findings.looked("keys", stored.texts.len());
+        for pair in stored.contents.windows(2).filter(|pair| pair[0].content == pair[1].content) {
+            let content = pair[0].content;
             findings.fault("near", || format!("content {content} is twice in the index"));
         }
-    }
-    let titles = stored.titles.iter().map(|title| (title.content, Fingerprint(title.key)));
-    let mut titles: HashMap<u64, Fingerprint> = titles.collect();
-    let mut exact: HashMap<u64, u64> = HashMap::new();
-    for Posting { key, content } in &stored.texts {
-        findings.look("keys");
-        exact.insert(*content, *key);
-    }
-    let mut missed: BTreeMap<u64, u64> = BTreeMap::new();
-    for entry in snapshot.rows(CONTENTS)? {
-        let entry = entry?;
-        let number = entry.key()?;
-        findings.look("contents");
-        // Texts that were too short for near-duplicates have no fingerprint in the index.
-        let (print, title) = (texts.remove(&number), titles.remove(&number));
-        if !snapshot.has(BODIES, number)? {
-            findings.fault("contents", || format!("content {number} has no text"));
-        }
-        let Some(content) = findings.read("contents", number, entry.row()) else {
-            continue;
-        };
-        if !snapshot.has(DOCUMENTS, content.document)? {
-            findings.fault("contents", || format!("content {number} is in no document"));
-        }
-        let key = (content.words > 0).then(|| exact_key(content.hash));
-        let found = exact.remove(&number);
-        if stored.is_whole && found != key && !stored.recent.contains(&number) {
-            match (found, key) {
-                (None, Some(key)) => _ = missed.insert(number, key),
-                _ => not_found(findings, number),
+        let mut prints = Postings::new(stored.contents);
+        let mut titles = Postings::new(stored.titles);
+        let mut exact = Postings::new(stored.texts);
+        for entry in snapshot.range(CONTENTS, range)? {
+            let entry = entry?;
+            let number = entry.key()?;
+            findings.look("contents");
+            // Texts that were too short for near-duplicates have no fingerprint in the index.
+            let (print, title) = (prints.of(number), titles.of(number));
+            let found = exact.of(number);
+            if !texts.contains(number) {
+                findings.fault("contents", || format!("content {number} has no text"));
+            }
+            let Some(content) = findings.read("contents", number, entry.row()) else { continue };
+            if !numbers.documents.contains(content.document) {
+                findings.fault("contents", || format!("content {number} is in no document"));
+            }
+            let key = (content.words > 0).then(|| exact_key(content.hash));
+            if stored.is_whole && found != key && !stored.recent.contains(&number) {
+                match (found, key) {
+                    (None, Some(key)) => _ = missed.insert(number, key),
+                    _ => not_found(findings, number),
+                }
+            }
+            let is_other = |print: u64, of: Option<Fingerprint>| of != Some(Fingerprint(print));
+            if print.is_some_and(|print| is_other(print, Some(content.fingerprint))) {
+                findings.fault("near", || {
+                    format!("content {number} has another fingerprint in the index")
+                });
+            }
+            if title.is_some_and(|title| is_other(title, content.title_fingerprint)) {
+                findings
+                    .fault("near", || format!("content {number} has another title in the index"));
             }
         }
-        if print.is_some() && print != Some(content.fingerprint) {
+        for content in [prints, titles, exact].into_iter().flat_map(Postings::missing) {
             findings
-                .fault("near", || format!("content {number} has another fingerprint in the index"));
+                .fault("near", || format!("the index names content {content}, which is missing"));
         }
-        if title.is_some() && title != content.title_fingerprint {
-            findings.fault("near", || format!("content {number} has another title in the index"));
-        }
-    }
-    for content in texts.into_keys().chain(titles.into_keys()).chain(exact.into_keys()) {
-        findings.fault("near", || format!("the index names content {content}, which is missing"));
     }
     unfound(snapshot, &missed, findings)
+}
+
+/// Returns all numbers in ranges that have as many contents as are looked at together.
+fn ranges(contents: &RoaringTreemap, at_a_time: u64) -> Vec<RangeInclusive<u64>> {
+    let firsts = (1..).map_while(|range: u64| contents.select(range * at_a_time));
+    let mut ranges = Vec::new();
+    let mut from = 0;
+    for first in firsts {
+        ranges.push(from..=first - 1);
+        from = first;
+    }
+    ranges.push(from..=u64::MAX);
+    ranges
 }
 
 /// Tells of contents that are not found by their keys, unless a key has as many as it may have:
@@ -94,7 +153,7 @@ fn not_found(findings: &mut Findings, number: u64) {
     findings.fault("contents", || format!("content {number} is not found by its hash"));
 }
 
-/// The index agrees with itself; texts, hashes and second looks are of contents that are there.
+/// The index agrees with itself.
 pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
     for entry in snapshot.rows(INDEX_LOG)? {
         entry?;
@@ -103,36 +162,51 @@ pub(super) fn index(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
     for (table, fault) in index::faults(snapshot)? {
         findings.fault(table, || format!("{table}, {fault}"));
     }
+    Ok(())
+}
+
+/// Texts can be read, and are of contents that are there. Returns the numbers of these.
+pub(super) fn texts(
+    snapshot: &Snapshot,
+    numbers: &Numbers,
+    findings: &mut Findings,
+) -> Result<RoaringTreemap, Error> {
+    let mut texts = RoaringTreemap::new();
     for entry in snapshot.rows(BODIES)? {
         let number = entry?.key()?;
         findings.look("bodies");
+        texts.insert(number);
         let text = row_of(read_body(snapshot, number))?.map(drop);
         findings.read("bodies", number, text);
-        known(snapshot, findings, Spot { table: "bodies", key: &number.to_string() }, number)?;
+        known(numbers, findings, Spot { table: "bodies", key: &number.to_string() }, number);
     }
     for entry in snapshot.rows(BODY_PARTS)? {
         let (number, at) = entry?.key()?;
         findings.look("body_parts");
-        if !snapshot.has(BODIES, number)? {
+        if !texts.contains(number) {
             findings.fault("body_parts", || {
                 format!("body_parts, row {number} {at}: content {number} has no text")
             });
         }
     }
-    looks(snapshot, findings)
+    Ok(texts)
 }
 
 /// Second looks are due at contents and documents that are there, and done at none that is to come.
-fn looks(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+pub(super) fn looks(
+    snapshot: &Snapshot,
+    numbers: &Numbers,
+    findings: &mut Findings,
+) -> Result<(), Error> {
     for entry in snapshot.rows(UNSURE)? {
         let number = entry?.key()?;
         findings.look("unsure");
-        known(snapshot, findings, Spot { table: "unsure", key: &number.to_string() }, number)?;
+        known(numbers, findings, Spot { table: "unsure", key: &number.to_string() }, number);
     }
     for entry in snapshot.rows(REVIEWS)? {
         let number = entry?.key()?;
         findings.look("reviews");
-        if !snapshot.has(DOCUMENTS, number)? {
+        if !numbers.documents.contains(number) {
             findings.fault("reviews", || {
                 format!("reviews, row {number}: document {number} is missing")
             });
@@ -180,14 +254,30 @@ fn own_numbers(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error
 }
 
 /// Notes that a row names a content that is missing.
-fn known(
-    snapshot: &Snapshot,
-    findings: &mut Findings,
-    spot: Spot<'_>,
-    content: u64,
-) -> Result<(), Error> {
-    if !snapshot.has(CONTENTS, content)? {
+fn known(numbers: &Numbers, findings: &mut Findings, spot: Spot<'_>, content: u64) {
+    if !numbers.contents.contains(content) {
         findings.fault(spot.table, || format!("{spot}: content {content} is missing"));
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_as_many_contents_as_are_looked_at_together() {
+        let contents: RoaringTreemap = [5, 7, 8, 1 << 40, (1 << 40) + 3].into_iter().collect();
+        assert_eq!(ranges(&contents, 2), [0..=7, 8..=(1 << 40) + 2, (1 << 40) + 3..=u64::MAX]);
+        assert_eq!(ranges(&contents, 5), [0..=u64::MAX]);
+        assert_eq!(ranges(&RoaringTreemap::new(), 1), [0..=u64::MAX]);
+    }
+
+    #[test]
+    fn postings_that_are_not_met_are_told_once() {
+        let posting = |key, content| Posting { key, content };
+        let all = vec![posting(9, 1), posting(3, 2), posting(4, 2), posting(8, 4), posting(9, 4)];
+        let mut postings = Postings::new(all);
+        assert_eq!([postings.of(2), postings.of(3)], [Some(4), None]);
+        assert_eq!(postings.missing(), [1, 4]);
+    }
 }

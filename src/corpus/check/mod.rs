@@ -3,8 +3,10 @@
 //! A row that cannot be read is a fault of its table; what it may have said is then taken as it
 //! should be, as far as its key tells, and the check goes on.
 
+mod addresses;
 mod changes;
 mod clusters;
+mod facts;
 mod feeds;
 mod frontier;
 mod index;
@@ -15,6 +17,7 @@ mod tallies;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
 
+use roaring::RoaringTreemap;
 use serde::Serialize;
 
 use crate::store::{BadRow, Error, Snapshot};
@@ -51,7 +54,11 @@ impl Findings {
     }
 
     fn look(&mut self, table: &'static str) {
-        *self.rows.entry(table).or_default() += 1;
+        self.looked(table, 1);
+    }
+
+    fn looked(&mut self, table: &'static str, rows: usize) {
+        *self.rows.entry(table).or_default() += rows as u64;
     }
 
     /// Returns a row, or notes that it cannot be read.
@@ -79,31 +86,69 @@ impl Display for Spot<'_> {
     }
 }
 
+/// Numbers that rows of several tables name.
+struct Numbers {
+    documents: RoaringTreemap,
+    contents: RoaringTreemap,
+}
+
+/// How much of a store is held in memory: what it says of this many URLs (at 16 to 32 bytes), or
+/// the postings of this many contents (at three times 16 bytes). Where it has more, tables are read
+/// several times.
+pub const AT_A_TIME: u64 = 4 << 20;
+
 /// Checks every row of a store against every other that it must agree with.
 ///
 /// # Errors
 ///
 /// Only if the store cannot be read; a row that cannot be decoded is a fault, as any other.
 pub fn check(snapshot: &Snapshot) -> Result<Findings, Error> {
+    check_in_parts(snapshot, AT_A_TIME, &mut |_| {})
+}
+
+/// Does what [`check`] does with `at_a_time` in place of [`AT_A_TIME`], at least one, and tells
+/// what is looked at when that begins.
+///
+/// # Errors
+///
+/// As of [`check`].
+pub fn check_in_parts(
+    snapshot: &Snapshot,
+    at_a_time: u64,
+    tell: &mut dyn FnMut(&'static str),
+) -> Result<Findings, Error> {
+    let at_a_time = at_a_time.max(1);
     let mut findings = Findings::default();
-    let waiting = frontier::queues(snapshot, &mut findings)?;
-    frontier::hosts(snapshot, &mut findings)?;
-    frontier::addresses(snapshot, &waiting, &mut findings)?;
-    clusters::documents(snapshot, &mut findings)?;
-    clusters::names(snapshot, &mut findings)?;
-    clusters::search(snapshot, &mut findings)?;
-    clusters::forest(snapshot, &mut findings)?;
-    index::contents(snapshot, &mut findings)?;
-    index::index(snapshot, &mut findings)?;
-    pages::pages(snapshot, &mut findings)?;
-    tallies::ranking(snapshot, &mut findings)?;
-    tallies::times(snapshot, &mut findings)?;
-    tallies::sent(snapshot, &mut findings)?;
-    rules::rules(snapshot, &mut findings)?;
-    rules::error_pages(snapshot, &mut findings)?;
-    feeds::feeds(snapshot, &mut findings)?;
-    feeds::log(snapshot, &mut findings)?;
-    changes::changes(snapshot, &mut findings)?;
+    let found = &mut findings;
+    tell("queues and hosts");
+    let unread = frontier::queues(snapshot, found)?;
+    frontier::hosts(snapshot, found)?;
+    frontier::revisits(snapshot, found)?;
+    tell("URLs");
+    let all_have_copies = addresses::addresses(snapshot, unread, at_a_time, found)?;
+    tell("documents and copies");
+    let documents = clusters::documents(snapshot, found)?;
+    clusters::names(snapshot, &documents, at_a_time, found)?;
+    clusters::search(snapshot, found)?;
+    let contents = clusters::forest(snapshot, found)?;
+    let numbers = Numbers { documents, contents };
+    tell("texts");
+    let texts = index::texts(snapshot, &numbers, found)?;
+    tell("the index");
+    index::contents(snapshot, &numbers, &texts, at_a_time, found)?;
+    index::index(snapshot, found)?;
+    index::looks(snapshot, &numbers, found)?;
+    tell("pages");
+    pages::pages(snapshot, all_have_copies, found)?;
+    tell("lists and rules");
+    tallies::ranking(snapshot, found)?;
+    tallies::times(snapshot, found)?;
+    tallies::sent(snapshot, found)?;
+    rules::rules(snapshot, found)?;
+    rules::error_pages(snapshot, found)?;
+    feeds::feeds(snapshot, found)?;
+    feeds::log(snapshot, &numbers, found)?;
+    changes::changes(snapshot, &numbers, found)?;
     Ok(findings)
 }
 

@@ -5,8 +5,13 @@ use crate::corpus::tables::{COPIES, PAGES};
 use crate::frontier::{ADDRESSES, Address, State};
 use crate::store::{Error, Snapshot, View as _};
 
-/// What is kept can be read, and is of a page that is a copy.
-pub(super) fn pages(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), Error> {
+/// What is kept can be read, and is of a page that is a copy. `all_have_copies` tells that every
+/// stored URL has its copy.
+pub(super) fn pages(
+    snapshot: &Snapshot,
+    all_have_copies: bool,
+    findings: &mut Findings,
+) -> Result<(), Error> {
     for entry in snapshot.rows(PAGES)? {
         let entry = entry?;
         findings.look("pages");
@@ -18,7 +23,7 @@ pub(super) fn pages(snapshot: &Snapshot, findings: &mut Findings) -> Result<(), 
         let address = snapshot.get(ADDRESSES, url)?;
         let is_copy = match address {
             Some(Address { state: State::Stored(number), .. }) => {
-                snapshot.has(COPIES, (number, url))?
+                all_have_copies || snapshot.has(COPIES, (number, url))?
             }
             _ => false,
         };

@@ -1,6 +1,7 @@
 //! What the index says of contents, and what is wrong with it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeBounds;
 
 use crate::corpus::tables::{INDEX_LOG, KEYS, NEAR, SEGMENTS};
 use crate::neardup::segment::{
@@ -14,7 +15,7 @@ use crate::text::sketch::mix;
 use super::blocks::{Kept, table_of};
 use super::{SETTINGS, log};
 
-/// Fingerprints with the numbers of their contents, those that went left out.
+/// Fingerprints of some contents, in the order of the numbers of these; those that went left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprints {
     /// Of texts.
@@ -29,19 +30,16 @@ pub struct Fingerprints {
     pub is_whole: bool,
 }
 
-/// Returns the fingerprints in the segments of the store; rows that cannot be read are passed over,
-/// as [`faults`] lists them.
-pub fn fingerprints(view: &impl View) -> Result<Fingerprints, Error> {
+/// Returns the fingerprints in the segments of the store, of contents with numbers in a range; rows
+/// that cannot be read are passed over, as [`faults`] lists them.
+pub fn fingerprints(view: &impl View, range: impl RangeBounds<u64>) -> Result<Fingerprints, Error> {
     let is_whole = view.has(META, SETTINGS)?;
     let mut all = Fingerprints { is_whole, ..Fingerprints::default() };
     let mut gone: HashSet<u64> = HashSet::new();
     for row in view.rows(INDEX_LOG)? {
         for change in log::read(row?.bytes()).unwrap_or_default() {
-            if change.gone {
-                gone.insert(change.content);
-            } else {
-                all.recent.insert(change.content);
-            }
+            let of = if change.gone { &mut gone } else { &mut all.recent };
+            of.extend(range.contains(&change.content).then_some(change.content));
         }
     }
     for row in view.rows(SEGMENTS)? {
@@ -51,13 +49,20 @@ pub fn fingerprints(view: &impl View) -> Result<Fingerprints, Error> {
             continue;
         }
         let read = |table, each: &mut dyn FnMut(Posting)| postings(view, table, number, each);
-        read(GONE, &mut |posting| _ = gone.insert(posting.key))?;
-        read(near_table(Field::Content, 0), &mut |posting| all.contents.push(posting))?;
-        read(near_table(Field::Title, 0), &mut |posting| all.titles.push(posting))?;
-        read(equality_table(Key::Exact), &mut |posting| all.texts.push(posting))?;
+        read(GONE, &mut |posting| {
+            gone.extend(range.contains(&posting.key).then_some(posting.key));
+        })?;
+        let of_range = |list: &mut Vec<Posting>, table| {
+            read(table, &mut |posting| {
+                list.extend(range.contains(&posting.content).then_some(posting));
+            })
+        };
+        of_range(&mut all.contents, near_table(Field::Content, 0))?;
+        of_range(&mut all.titles, near_table(Field::Title, 0))?;
+        of_range(&mut all.texts, equality_table(Key::Exact))?;
     }
     for list in [&mut all.contents, &mut all.titles, &mut all.texts] {
-        list.sort_unstable();
+        list.sort_unstable_by_key(|posting| (posting.content, posting.key));
         // What is in the log as well may be in a segment twice.
         list.dedup();
         list.retain(|posting| !gone.contains(&posting.content));
