@@ -280,6 +280,12 @@ fn what_is_there_twice_or_has_no_other_side_is_listed() {
         assert!(told.contains(&wanted), "{told:?}");
     }
 
+    let one_more = [&copy.0[..8], b"http://nowhere/"].concat();
+    let told = listed(Name::Copies, &one_more, &copy.1);
+    let counts = |fault: &&String| fault.contains("counts 1 of 2 copies");
+    let of_contents = told.iter().filter(|fault| fault.starts_with("content "));
+    assert_eq!(of_contents.filter(counts).count(), 1, "{told:?}");
+
     let (document, url) = copy.0.split_at(8);
     let (document, url) = (u64::from_be_bytes(document.try_into().unwrap()), url.to_vec());
     let url = String::from_utf8(url).unwrap();
