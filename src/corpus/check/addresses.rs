@@ -36,47 +36,9 @@ impl Said {
         unread: bool,
         findings: &mut Findings,
     ) -> Result<Self, Error> {
-        let mut waiting = Vec::new();
-        each_waiting(snapshot, |_, url| {
-            waiting.extend(Some(of_url(url)).filter(|hash| part.has(*hash)));
-        })?;
-        waiting.sort_unstable();
-        let mut again = Again::among(waiting.iter().copied());
-        if !again.is_empty() {
-            each_waiting(snapshot, |table, url| {
-                if again.meets(url) {
-                    findings.fault(table, || format!("{url} waits twice"));
-                }
-            })?;
-        }
-        waiting.dedup();
-        let mut planned = Vec::new();
-        each_planned(snapshot, |due, url| {
-            let hash = of_url(url);
-            planned.extend(part.has(hash).then_some((hash, due)));
-        })?;
-        // Of several moments the last one counts.
-        planned.sort_unstable_by(|one, other| other.cmp(one));
-        let mut again = Again::among(planned.iter().map(|(hash, _)| *hash));
-        if !again.is_empty() {
-            each_planned(snapshot, |_, url| {
-                if again.meets(url) {
-                    findings
-                        .fault("revisits", || format!("revisits, row {url}: it is there twice"));
-                }
-            })?;
-        }
-        planned.dedup_by_key(|(hash, _)| *hash);
-        planned.reverse();
-        let mut copies = Vec::new();
-        for entry in snapshot.rows(COPIES)? {
-            let entry = entry?;
-            // A key that cannot be read is listed with the documents.
-            let Ok((document, url)) = entry.key() else { continue };
-            copies.extend(part.has(of_url(url)).then(|| of_copy(document, url)));
-        }
-        copies.sort_unstable();
-        Ok(Self { waiting, planned, copies, unread })
+        let waiting = waiting(snapshot, part, findings)?;
+        let planned = planned(snapshot, part, findings)?;
+        Ok(Self { waiting, planned, copies: copies(snapshot, part)?, unread })
     }
 
     fn visits(&self, hash: u128) -> Visits {
@@ -88,6 +50,64 @@ impl Said {
     fn has_copy(&self, document: u64, url: &str) -> bool {
         self.copies.binary_search(&of_copy(document, url)).is_ok()
     }
+}
+
+/// Hashes of the URLs that wait for a visit, in order. One that waits twice is listed.
+fn waiting(snapshot: &Snapshot, part: Part, findings: &mut Findings) -> Result<Vec<u128>, Error> {
+    let mut hashes = Vec::new();
+    each_waiting(snapshot, |_, url| {
+        hashes.extend(Some(of_url(url)).filter(|hash| part.has(*hash)));
+    })?;
+    hashes.sort_unstable();
+    let mut again = Again::among(hashes.iter().copied());
+    if !again.is_empty() {
+        each_waiting(snapshot, |table, url| {
+            if again.meets(url) {
+                findings.fault(table, || format!("{url} waits twice"));
+            }
+        })?;
+    }
+    hashes.dedup();
+    Ok(hashes)
+}
+
+/// Hashes of the URLs that are to be visited again, in order, and when: of several moments the
+/// last one. One that is planned twice is listed.
+fn planned(
+    snapshot: &Snapshot,
+    part: Part,
+    findings: &mut Findings,
+) -> Result<Vec<(u128, Timestamp)>, Error> {
+    let mut moments = Vec::new();
+    each_planned(snapshot, |due, url| {
+        let hash = of_url(url);
+        moments.extend(part.has(hash).then_some((hash, due)));
+    })?;
+    moments.sort_unstable_by(|one, other| other.cmp(one));
+    let mut again = Again::among(moments.iter().map(|(hash, _)| *hash));
+    if !again.is_empty() {
+        each_planned(snapshot, |_, url| {
+            if again.meets(url) {
+                findings.fault("revisits", || format!("revisits, row {url}: it is there twice"));
+            }
+        })?;
+    }
+    moments.dedup_by_key(|(hash, _)| *hash);
+    moments.reverse();
+    Ok(moments)
+}
+
+/// Hashes of copies, in order.
+fn copies(snapshot: &Snapshot, part: Part) -> Result<Vec<u128>, Error> {
+    let mut hashes = Vec::new();
+    for entry in snapshot.rows(COPIES)? {
+        let entry = entry?;
+        // A key that cannot be read is listed with the documents.
+        let Ok((document, url)) = entry.key() else { continue };
+        hashes.extend(part.has(of_url(url)).then(|| of_copy(document, url)));
+    }
+    hashes.sort_unstable();
+    Ok(hashes)
 }
 
 /// Calls `each` with every URL that waits for a visit and the table in which it does.
