@@ -2,6 +2,7 @@
 # `crawl` beside programs that do the same work: fetch, extract, find copies, store. One site of
 # known copies on loopback, each in turn. Usage: benches/peers.sh [RUNS [PAGES]]
 # PEERS names those that are measured, SITE_LANGUAGE is en or zh, HOSTS how many hosts the site has.
+# LIMIT ends a program that keeps pages after so many seconds: its rate is that of the pages it has kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-3} pages=${2:-5000} hosts=${HOSTS:-3}
@@ -30,4 +31,4 @@ echo "server alone: $("$rivals/load" "127.0.0.1:$port" 3 16 1)"
 mapfile -t urls < "$work/site"
 "$venv/bin/python" benches/peers/measure.py --runs "$runs" --truth "$work/truth" --work "$work" \
   --crawl "$PWD/target/release/crawl" --rivals "$rivals" --python "$venv/bin/python" \
-  --peers "$peers" "${urls[@]}"
+  --peers "$peers" ${LIMIT:+--limit "$LIMIT"} "${urls[@]}"

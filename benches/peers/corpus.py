@@ -36,11 +36,11 @@ def jaccard(a, b):
 
 
 class Corpus:
-    """One process writes; a commit for each 256 pages, and one at the end."""
+    """One process writes; a commit for each 256 pages and one at the end, and then their lines."""
 
     def __init__(self, folder):
         os.makedirs(folder, exist_ok=True)
-        self.folder = folder
+        self.lines = open(f"{folder}/pages.jsonl", "w")
         self.index = MinHashLSH(num_perm=BANDS * ROWS, params=(BANDS, ROWS))
         self.hashes, self.sketches, self.urls, self.copy_of, self.rows = [], [], [], [], []
         self.base = sqlite3.connect(f"{folder}/pages.sqlite")
@@ -79,12 +79,13 @@ class Corpus:
     def write(self):
         self.base.executemany("INSERT INTO page VALUES (?, ?, ?, ?)", self.rows)
         self.base.commit()
+        for _, url, _, original in self.rows:
+            of = None if original is None else self.urls[original]
+            self.lines.write(json.dumps({"url": url, "copyOf": of}) + "\n")
+        self.lines.flush()
         self.rows.clear()
 
     def close(self):
         self.write()
         self.base.close()
-        with open(f"{self.folder}/pages.jsonl", "w") as file:
-            for url, original in zip(self.urls, self.copy_of):
-                of = None if original is None else self.urls[original]
-                file.write(json.dumps({"url": url, "copyOf": of}) + "\n")
+        self.lines.close()

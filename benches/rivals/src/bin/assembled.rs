@@ -5,6 +5,7 @@
 //! Candidates come from 42 bands of 3 and are confirmed by the Jaccard of all pairs of words,
 //! counted exactly; a Chinese character is a word. The other peers use the same numbers.
 
+use std::error::Error;
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -97,6 +98,8 @@ fn jaccard(a: &[u64], b: &[u64]) -> f64 {
 /// What is known of the pages so far; only this thread looks for copies and writes.
 struct Corpus {
     database: Database,
+    /// A line of JSON for each page: of which other one it is a copy.
+    lines: BufWriter<fs::File>,
     index: MinHashIndex<u64, u64>,
     threshold: f64,
     grams: Vec<Vec<u64>>,
@@ -122,9 +125,10 @@ impl Corpus {
         original
     }
 
-    /// Stores pages until there are none, a batch in one transaction.
-    fn store(&mut self, pages: &mpsc::Receiver<Read>) -> Result<(), redb::Error> {
+    /// Stores pages until there are none, a batch in one transaction, and then writes their lines.
+    fn store(&mut self, pages: &mpsc::Receiver<Read>) -> Result<(), Box<dyn Error>> {
         while let Ok(first) = pages.recv() {
+            let stored = self.urls.len();
             let transaction = self.database.begin_write()?;
             let mut table = transaction.open_table(PAGES)?;
             for mut page in std::iter::once(first).chain(pages.iter().take(BATCH - 1)) {
@@ -134,17 +138,17 @@ impl Corpus {
             }
             drop(table);
             transaction.commit()?;
+            self.write_lines(stored)?;
         }
         Ok(())
     }
 
-    fn write_lines(&self, path: &Path) -> std::io::Result<()> {
-        let mut file = BufWriter::new(fs::File::create(path)?);
-        for (url, original) in self.urls.iter().zip(&self.copy_of) {
+    fn write_lines(&mut self, from: usize) -> std::io::Result<()> {
+        for (url, original) in self.urls.iter().zip(&self.copy_of).skip(from) {
             let of = original.map(|n| self.urls[n as usize].as_str());
-            writeln!(file, "{}", serde_json::json!({"url": url, "copyOf": of}))?;
+            writeln!(self.lines, "{}", serde_json::json!({"url": url, "copyOf": of}))?;
         }
-        file.flush()
+        self.lines.flush()
     }
 }
 
@@ -190,8 +194,10 @@ async fn main() {
     drop(done);
     let store = thread::spawn(move || {
         let file = Path::new(&folder);
+        let lines = fs::File::create(file.join("pages.jsonl")).expect("the lines can be written");
         let mut corpus = Corpus {
             database: Database::create(file.join("pages.redb")).expect("the store can be made"),
+            lines: BufWriter::new(lines),
             index: MinHashIndex::new(BANDS, ROWS, threshold - UNSURE),
             threshold,
             grams: Vec::new(),
@@ -199,7 +205,6 @@ async fn main() {
             copy_of: Vec::new(),
         };
         corpus.store(&read_pages).expect("the store can be written");
-        corpus.write_lines(&file.join("pages.jsonl")).expect("the lines can be written");
     });
     let crawls: Vec<_> = arguments.map(|url| tokio::spawn(fetch(url, fetched.clone()))).collect();
     drop(fetched);

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::language::{Random, Sentence, Vocabulary, Writer, joined};
 use super::layout::{Frame, Link, Shown};
+use super::threads::in_threads;
 
 /// What was done to an article to make its copy. All have a date and an author of their own, and
 /// the frame of the host on which they stand.
@@ -74,6 +75,8 @@ pub struct Site {
     hosts: Vec<String>,
     vocabulary: Vocabulary,
     frames: Vec<Frame>,
+    /// Of each page, for the links to it.
+    titles: Vec<String>,
 }
 
 /// Title, author and date, and text.
@@ -87,7 +90,9 @@ impl Site {
     /// `hosts` are base URLs without a slash at the end.
     pub fn new(pages: u64, hosts: Vec<String>, vocabulary: Vocabulary) -> Self {
         let frames = (0..hosts.len()).map(|host| Frame::new(host, &vocabulary)).collect();
-        Self { pages, hosts, vocabulary, frames }
+        let mut site = Self { pages, hosts, vocabulary, frames, titles: Vec::new() };
+        site.titles = in_threads(pages, |number| site.title(number));
+        site
     }
 
     /// The host on which a page stands; pages of a host are every n-th ones.
@@ -180,6 +185,13 @@ impl Site {
         }
     }
 
+    fn title(&self, number: u64) -> String {
+        match self.kind(number) {
+            Kind::Article => self.writer(number).title(),
+            _ => self.shown(number).title,
+        }
+    }
+
     /// Pages of the same host that a page links to: two children in a tree, so that each page is
     /// reached, and others.
     fn linked(&self, number: u64, count: u64) -> Vec<u64> {
@@ -193,12 +205,8 @@ impl Site {
     }
 
     fn links(&self, pages: &[u64]) -> Vec<Link> {
-        let title = |page: &u64| match self.kind(*page) {
-            Kind::Article => self.writer(*page).title(),
-            _ => self.shown(*page).title,
-        };
-        let link = |page| Link { href: format!("/p/{page}"), text: title(page) };
-        pages.iter().map(link).collect()
+        let title = |page: u64| self.titles[page as usize].clone();
+        pages.iter().map(|page| Link { href: format!("/p/{page}"), text: title(*page) }).collect()
     }
 
     pub fn html(&self, number: u64) -> String {
