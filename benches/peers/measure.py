@@ -21,6 +21,13 @@ NAMES = {
 }
 # They write a line for each page while they run, so that it can be told how far they have come.
 LIMITED = ("assembled", "scrapy", "crawlee")
+# `spider` keeps the links that it has seen in SQLite as soon as a site has more than these. It makes
+# an index of the same name for two tables at a time, so that the links may be left without one, and
+# all of them are then read for each new one: measured here is what it does in memory.
+ENVIRONMENT = {
+    "LINKS_VISITED_MEMORY_LIMIT": "1000000000",
+    "EXTRA_LINKS_MEMORY_LIMIT": "1000000000",
+}
 
 
 def command(args, name, folder):
@@ -43,7 +50,8 @@ def measured(args, name, truth):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     limit = args.limit if name in LIMITED else None
-    took = run(command(args, name, folder), f"{args.work}/{name}.log", limit, cwd=folder)
+    log, environment = f"{args.work}/{name}.log", {**os.environ, **ENVIRONMENT}
+    took = run(command(args, name, folder), log, limit, cwd=folder, env=environment)
     found = {}
     if name == "crawl":
         found = score(truth, of_export(f"{folder}/out"))

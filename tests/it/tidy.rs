@@ -417,3 +417,34 @@ fn the_first_pages_stay_short() {
         assert!(bytes <= most, "{page} has {bytes} bytes, of {most}");
     }
 }
+
+/// Names of the packages that the library needs, but those of tests.
+fn needed() -> Vec<String> {
+    let manifest: toml::Table =
+        fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let systems = manifest["target"].as_table().unwrap().values();
+    let tables = systems.map(|system| &system["dependencies"]).chain([&manifest["dependencies"]]);
+    tables.flat_map(|table| table.as_table().unwrap().keys().cloned()).collect()
+}
+
+/// The packages under `benches` are built with what their lock files say of this one: a stale lock
+/// file is mended by `cargo metadata --manifest-path benches/NAME/Cargo.toml`.
+#[test]
+fn lock_files_of_the_benches_know_what_the_library_needs() {
+    let mut read = 0;
+    for folder in fs::read_dir(root().join("benches")).unwrap() {
+        let path = folder.unwrap().path().join("Cargo.lock");
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let lock: toml::Table = text.parse().unwrap();
+        let packages = lock["package"].as_array().unwrap().iter();
+        let mut own = packages.filter(|package| package["name"].as_str() == Some("uniqcrawl"));
+        let known = own.next().unwrap()["dependencies"].as_array().unwrap().iter();
+        // With its version behind it, where there are several.
+        let known: Vec<&str> =
+            known.filter_map(|one| one.as_str().unwrap().split(' ').next()).collect();
+        let lost = needed().into_iter().filter(|name| !known.contains(&name.as_str()));
+        assert_eq!(lost.collect::<Vec<_>>(), Vec::<String>::new(), "{}", path.display());
+        read += 1;
+    }
+    assert_eq!(read, 4);
+}
