@@ -418,13 +418,15 @@ fn the_first_pages_stay_short() {
     }
 }
 
-/// Names of the packages that the library needs, but those of tests.
+/// Names of the packages that the library needs with whatever features, but those of tests.
 fn needed() -> Vec<String> {
     let manifest: toml::Table =
         fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
     let systems = manifest["target"].as_table().unwrap().values();
     let tables = systems.map(|system| &system["dependencies"]).chain([&manifest["dependencies"]]);
-    tables.flat_map(|table| table.as_table().unwrap().keys().cloned()).collect()
+    let all = tables.flat_map(|table| table.as_table().unwrap());
+    let optional = |one: &toml::Value| one.get("optional").is_some_and(|is| is.as_bool().unwrap());
+    all.filter(|(_, one)| !optional(one)).map(|(name, _)| name.clone()).collect()
 }
 
 /// The packages under `benches` are built with what their lock files say of this one: a stale lock
