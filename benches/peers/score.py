@@ -12,7 +12,7 @@ MISSED = 20
 
 
 def lines(path):
-    """A last line that was not written to its end, as when a program is killed, is left out."""
+    """What each line of a file says, but a last one that was not written to its end."""
     return (json.loads(line) for line in open(path) if line.endswith("\n"))
 
 

@@ -10,7 +10,7 @@ pub mod outputs;
 pub(crate) mod positions;
 pub mod remote;
 pub mod system;
-pub(crate) mod threads;
+pub mod threads;
 pub mod units;
 
 pub(crate) use base64::decode_base64;

@@ -6,7 +6,7 @@ use std::thread;
 
 /// Makes something of each part with so many threads, of which each takes the next part when it has
 /// ended one, and returns it in their order. A panic of one is passed on.
-pub(crate) fn each_part<P: Send, T: Send>(
+pub fn each_part<P: Send, T: Send>(
     parts: impl ExactSizeIterator<Item = P> + Send,
     threads: usize,
     work: impl Fn(P) -> T + Sync,

@@ -5,10 +5,12 @@
 //! whose pages share a notice, and eight are articles. One in ten articles has a copy.
 
 use std::fmt::Write as _;
+use std::thread;
+
+use uniqcrawl::base::threads::each_part;
 
 use super::language::{Random, Sentence, Vocabulary, Writer, joined};
 use super::layout::{Frame, Link, Shown};
-use super::threads::in_threads;
 
 /// What was done to an article to make its copy. All have a date and an author of their own, and
 /// the frame of the host on which they stand.
@@ -91,8 +93,14 @@ impl Site {
     pub fn new(pages: u64, hosts: Vec<String>, vocabulary: Vocabulary) -> Self {
         let frames = (0..hosts.len()).map(|host| Frame::new(host, &vocabulary)).collect();
         let mut site = Self { pages, hosts, vocabulary, frames, titles: Vec::new() };
-        site.titles = in_threads(pages, |number| site.title(number));
+        site.titles = site.each(|number| site.title(number));
         site
+    }
+
+    /// What `make` says of each page, in their order; made on all cores.
+    pub fn each<T: Send>(&self, make: impl Fn(u64) -> T + Sync) -> Vec<T> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        each_part(0..self.pages as usize, threads, |number| make(number as u64))
     }
 
     /// The host on which a page stands; pages of a host are every n-th ones.

@@ -13,7 +13,6 @@ mod copies;
 mod english;
 mod language;
 mod layout;
-mod threads;
 mod usual;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,7 +21,6 @@ use std::sync::Arc;
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
 
 use language::Vocabulary;
-use threads::in_threads;
 use usual::Pages;
 
 const ROBOTS: &str = "User-agent: *\nAllow: /\n";
@@ -112,7 +110,7 @@ fn with_copies(arguments: &Arguments, hosts: &[SocketAddr]) -> Vec<Site> {
     }
     let front = |host| Site::new().robots(ROBOTS).page("/", Page::html(all.front(host)));
     let mut sites: Vec<Site> = (0..all.hosts()).map(front).collect();
-    for (number, html) in (0..).zip(in_threads(arguments.pages, |number| all.html(number))) {
+    for (number, html) in (0..).zip(all.each(|number| all.html(number))) {
         let site = &mut sites[all.host(number)];
         *site = std::mem::take(site).page(&format!("/p/{number}"), Page::html(html));
     }
