@@ -84,6 +84,13 @@ impl Config {
         )
     }
 
+    /// Returns how many contents are read to compare one article at most: a tree may have several,
+    /// which must not cost as much as many trees.
+    pub(super) fn contents_max(&self) -> usize {
+        const CONTENTS_PER_TREE: usize = 4;
+        self.candidates_max.saturating_mul(CONTENTS_PER_TREE)
+    }
+
     /// Returns the first setting that cannot be.
     pub fn check(&self) -> Result<(), Error> {
         let slots = self.bands.saturating_mul(self.band_rows);

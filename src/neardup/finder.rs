@@ -8,6 +8,7 @@ use crate::neardup::index::layout::{Layout, Near, build};
 use crate::text::features::ArticleKeys;
 use crate::text::simhash::Fingerprint;
 
+use super::chance::Sieve;
 use super::key::KeyMaker;
 use super::places::Places;
 use super::segment::{Posting, ROTATIONS, equality_table, near_table, spread};
@@ -198,6 +199,18 @@ impl Finder {
     /// Tells whether a text is long enough to be a near-duplicate; an empty one never is.
     fn is_long_enough(&self, keys: &ArticleKeys) -> bool {
         keys.text.words >= self.config.rule.words_min.max(1)
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns what tells which candidates of an article are read.
+    #[must_use]
+    pub fn sieve(&self) -> Sieve {
+        Sieve::of(&self.config)
     }
 
     /// Returns the contents that share a key with an article, those for which most speaks first,
@@ -409,8 +422,8 @@ mod tests {
     use std::cell::Cell;
     use std::ops::Range;
 
-    use super::super::chance::{END_EQUAL_MIN, SKETCH_END, resembles};
-    use super::super::judge::{CHANCE_MAX, judge, sift};
+    use super::super::chance::{CHANCE_MAX, END_EQUAL_MIN, Glimpse, Resemblance, SKETCH_END};
+    use super::super::judge::{judge, sift};
     use super::super::known::{KnownText, KnownTree, Mate, Question, Trees};
     use super::*;
     use crate::base::clock::Timestamp;
@@ -437,6 +450,11 @@ mod tests {
         let Config { bands: all, band_rows: rows, .. } = Config::default();
         let some = band_slots(all, rows).take(bands.end).skip(bands.start);
         some.flatten().map(|slot| usize::from(*slot)).collect()
+    }
+
+    fn compare(article: &ArticleKeys, other: &ArticleKeys) -> Resemblance {
+        let glimpse = Glimpse::of(&other.text.sketch, other.text.shingles);
+        Resemblance::of(&article.text, &glimpse, &Config::default().rule)
     }
 
     #[test]
@@ -509,9 +527,8 @@ mod tests {
         assert_eq!(known.looked_up.get(), CHANCE_MAX + 1);
         // Where that is told of them before, they are not looked up at all.
         let mut sifted = candidates;
-        let Ok(()) = sift(&mut sifted, |content| {
-            let other = &known.texts[content as usize];
-            Ok::<_, Infallible>(resembles(&article.text.sketch, &other.text.sketch))
+        let Ok(()) = sift(&mut sifted, finder.sieve(), |content| {
+            Ok::<_, Infallible>(Some(compare(&article, &known.texts[content as usize])))
         });
         let Ok(again) = judge(&known, &sifted, &Question::new(&article, ""), &config);
         assert_eq!(again, judged);
@@ -537,12 +554,11 @@ mod tests {
             finder.insert(number * 700, other);
         }
         let found = |keys: &ArticleKeys| {
-            let other = |content: u64| &others[content as usize / 700].text.sketch;
-            let found = finder.candidates(keys).into_iter();
-            found
-                .filter(|found| !found.weak || resembles(&keys.text.sketch, other(found.content)))
-                .map(|found| found.content)
-                .collect::<Vec<_>>()
+            let mut found = finder.candidates(keys);
+            let Ok(()) = sift(&mut found, finder.sieve(), |content| {
+                Ok::<_, Infallible>(Some(compare(keys, &others[content as usize / 700])))
+            });
+            found.iter().map(|found| found.content).collect::<Vec<_>>()
         };
         let article = text(1, &[]);
         assert_eq!(found(&article), [700]);

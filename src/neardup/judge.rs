@@ -7,7 +7,7 @@ use super::Key;
 use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::{SLOTS, Sketch};
 
-use super::chance::resembles;
+use super::chance::{Glimpse, Resemblance, Sieve};
 use super::known::{KnownTree, Mate, Question, Trees};
 use super::site::{self, SiteNames};
 use super::{Bond, Candidate, Config, Likeness};
@@ -18,13 +18,6 @@ pub(super) const RELATED: f32 = 0.08;
 /// What a tree shares with another tree tells against it if it is at least this share of what it
 /// shares with the article.
 const COMMONPLACE_SHARE_MIN: f32 = 0.4;
-
-/// Texts that are looked up in vain because they share bands of the sketch with an article. Those
-/// that share most come first.
-pub(super) const CHANCE_MAX: usize = 16;
-
-/// Candidates that are looked up for each tree that may be compared.
-const CONTENTS_PER_TREE: usize = 4;
 
 /// How much more like a text an article must be than another page of its site to take its place.
 const BETTER_BY: f32 = 0.03;
@@ -128,30 +121,32 @@ pub(crate) fn looked_up(candidates: &[Candidate]) -> impl Iterator<Item = &Candi
     let mut by_chance = 0;
     candidates.iter().filter(move |candidate| {
         by_chance += usize::from(candidate.weak);
-        !candidate.weak || by_chance <= CHANCE_MAX
+        !candidate.weak || by_chance <= super::chance::CHANCE_MAX
     })
 }
 
-/// Leaves of candidates those that the judge reads, where `resembles` tells whether one that was
-/// found by chance keys has more in common with the article. The judge comes to the same.
+/// Leaves of candidates those that the judge reads, where `compare` tells how alike one that was
+/// found by weak keys looks; none if it is not there. The judge comes to the same.
 pub(crate) fn sift<E>(
     candidates: &mut Vec<Candidate>,
-    mut resembles: impl FnMut(u64) -> Result<bool, E>,
+    mut sieve: Sieve,
+    mut compare: impl FnMut(u64) -> Result<Option<Resemblance>, E>,
 ) -> Result<(), E> {
-    let (mut by_chance, mut told) = (0, Ok(()));
+    let mut told = Ok(());
     candidates.retain(|candidate| {
         if !candidate.weak {
             return true;
         }
-        if by_chance == CHANCE_MAX || told.is_err() {
+        if sieve.is_done() || told.is_err() {
             return false;
         }
-        let resembles = resembles(candidate.content).unwrap_or_else(|error| {
-            told = Err(error);
-            false
-        });
-        by_chance += usize::from(!resembles);
-        resembles
+        match compare(candidate.content) {
+            Ok(resemblance) => sieve.lets_through(resemblance),
+            Err(error) => {
+                told = Err(error);
+                false
+            }
+        }
     });
     told
 }
@@ -275,20 +270,22 @@ impl<'a> Case<'a> {
         let mut names = SiteNames::of(question.keys);
         let (site, mut own_site) = (question.keys.standing.site, 0_f32);
         let mut related: Vec<Related<'_>> = Vec::new();
-        let contents_max = config.candidates_max.saturating_mul(CONTENTS_PER_TREE);
-        // Many contents of one tree must not cost as much as many trees.
-        let (mut looked_up, mut by_chance) = (0, 0);
+        let contents_max = config.contents_max();
+        let (mut looked_up, mut sieve) = (0, Sieve::of(config));
         for candidate in candidates {
             if looked_up == contents_max || related.len() >= config.candidates_max {
                 break;
             }
-            if candidate.weak && by_chance == CHANCE_MAX {
+            if candidate.weak && sieve.is_done() {
                 continue;
             }
             let Some(text) = trees.text(candidate.content)? else { continue };
-            if candidate.weak && !resembles(sketch, &text.keys.text.sketch) {
-                by_chance += 1;
-                continue;
+            if candidate.weak {
+                let glimpse = Glimpse::of(&text.keys.text.sketch, text.keys.text.shingles);
+                let resemblance = Resemblance::of(&question.keys.text, &glimpse, &config.rule);
+                if !sieve.lets_through(Some(resemblance)) {
+                    continue;
+                }
             }
             looked_up += 1;
             let similarity = sketch.similarity(&text.keys.text.sketch);

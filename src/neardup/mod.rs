@@ -37,7 +37,7 @@ mod shortlist;
 mod site;
 mod storage;
 
-pub(crate) use chance::{SKETCH_END, ends_resemble, resembles, sketch_end};
+pub use chance::{Glimpse, Resemblance, Sieve};
 pub(crate) use clusterer::Clusterer;
 pub use config::{Config, Error, Preset};
 pub use deduplicator::{Cluster, Deduplicator, InputDocument, Membership, Verdict};

@@ -169,6 +169,26 @@ impl Rule {
         }
     }
 
+    /// Returns the least similarity of texts with so many distinct shingles that may be one, by any
+    /// bond.
+    pub(super) fn similarity_least(&self, one: u32, other: u32) -> f32 {
+        if !self.confirm {
+            return 0.0;
+        }
+        let Likeness { size, .. } = Likeness::of(0.0, one, other);
+        let of_a_size = size >= self.containment_size_min;
+        let titled = self.least(Bond::Abroad { titled: true }, of_a_size);
+        let least =
+            [Bond::Kin, Bond::Abroad { titled: false }].map(|one| self.least(one, of_a_size));
+        let least = least.into_iter().fold(titled, f32::min);
+        if !of_a_size {
+            return least;
+        }
+        // So much of the smaller text is in the larger one.
+        let shared = self.containment_min * size;
+        least.min(shared / (1.0 + size - shared))
+    }
+
     /// Tells whether texts so similar are one document whatever they have in common with others.
     #[must_use]
     pub fn sure(&self, similarity: f32, bond: Bond) -> bool {

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use crate::text::features::ArticleKeys;
 
+use super::chance::{Resemblance, Sieve};
 use super::finder::{Asked, Finder, Postings, first_of, grouped, ranked};
-use super::judge::CHANCE_MAX;
 use super::segment::PER_KEY_MAX;
 use super::{Candidate, Key};
 
@@ -21,18 +21,19 @@ pub struct Shortlist {
     held: Box<[u8]>,
     /// Those that were found by hashes, for which most speaks first.
     by_hashes: Box<[Candidate]>,
-    /// Those of them that have no more in common with the article than chance has it, in order.
-    chance: Box<[u64]>,
+    /// Those of them that were compared with the article, in order, with how alike they look.
+    compared: Box<[(u64, Resemblance)]>,
+    sieve: Sieve,
 }
 
 impl Shortlist {
-    /// Looks an article up in the postings of all contents. `finder` says what is asked, and
-    /// `resembles` whether a content that was found by chance keys has more in common with it.
+    /// Looks an article up in the postings of all contents. `finder` says what is asked, and `compare`
+    /// how like it a content looks that was found by weak keys; none if that is not there.
     pub fn of<P: Postings<Error = Infallible>, E>(
         finder: &Finder,
         keys: &ArticleKeys,
         postings: &P,
-        mut resembles: impl FnMut(u64) -> Result<bool, E>,
+        mut compare: impl FnMut(u64) -> Result<Option<Resemblance>, E>,
     ) -> Result<Self, E> {
         let (mut near, mut held) = (Vec::new(), Vec::new());
         let (mut hits, mut found) = (Vec::new(), Vec::new());
@@ -55,21 +56,28 @@ impl Shortlist {
         }
         let is_near =
             |content| near.iter().any(|found| found.iter().any(|(_, other)| *other == content));
-        let (mut by_hashes, mut chance) = (Vec::new(), Vec::new());
+        let (mut by_hashes, mut compared) = (Vec::new(), Vec::new());
+        let mut sieve = finder.sieve();
         for candidate in ranked(hits) {
             // What is near may be pushed out by what comes, and be as weak as its hashes.
             if candidate.weak && !is_near(candidate.content) {
-                if chance.len() == CHANCE_MAX {
+                if sieve.is_done() {
                     continue;
                 }
-                if !resembles(candidate.content)? {
-                    chance.push(candidate.content);
-                }
+                let resemblance = compare(candidate.content)?;
+                compared.extend(resemblance.map(|resemblance| (candidate.content, resemblance)));
+                sieve.lets_through(resemblance);
             }
             by_hashes.push(candidate);
         }
-        chance.sort_unstable();
-        Ok(Self { near, held: held.into(), by_hashes: by_hashes.into(), chance: chance.into() })
+        compared.sort_unstable();
+        Ok(Self {
+            near,
+            held: held.into(),
+            by_hashes: by_hashes.into(),
+            compared: compared.into(),
+            sieve: finder.sieve(),
+        })
     }
 
     /// Returns the candidates among all contents, those for which most speaks first, then older
@@ -119,14 +127,16 @@ impl Shortlist {
     /// Returns the contents that the judge likely reads.
     pub fn likely(&self) -> impl Iterator<Item = u64> {
         let near = self.near.iter().flat_map(|found| found.iter().map(|(_, content)| *content));
-        let by_hashes = self.by_hashes.iter().map(|candidate| candidate.content);
-        near.chain(by_hashes.filter(|content| self.chance.binary_search(content).is_err()))
+        let (mut sieve, by_hashes) = (self.sieve, self.by_hashes.iter());
+        let read = by_hashes.filter(move |one| sieve.lets_through(self.resemblance(one.content)));
+        near.chain(read.map(|candidate| candidate.content))
     }
 
-    /// Returns those that have no more in common with the article than chance has it, in order.
+    /// Returns how like the article a content looks; none if they were not compared.
     #[must_use]
-    pub fn chance(&self) -> &[u64] {
-        &self.chance
+    pub fn resemblance(&self, content: u64) -> Option<Resemblance> {
+        let found = self.compared.binary_search_by_key(&content, |(compared, _)| *compared);
+        found.ok().map(|at| self.compared[at].1)
     }
 
     /// Returns the memory of its lists, in bytes.
@@ -134,7 +144,7 @@ impl Shortlist {
     pub fn memory(&self) -> usize {
         let near: usize =
             self.near.iter().map(|found| size_of_val(found) + size_of_val(&**found)).sum();
-        near + self.held.len() + size_of_val(&*self.by_hashes) + size_of_val(&*self.chance)
+        near + self.held.len() + size_of_val(&*self.by_hashes) + size_of_val(&*self.compared)
     }
 }
 
@@ -142,12 +152,13 @@ impl Shortlist {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::chance::CHANCE_MAX;
     use super::super::judge::sift;
     use super::*;
     use crate::neardup::Config;
     use crate::text::features::{KindHashes, Standing, TextKeys};
     use crate::text::simhash::Fingerprint;
-    use crate::text::sketch::{SLOTS, Sketch};
+    use crate::text::sketch::{SLOTS, Sketch, mix};
 
     /// A text: values of parts of its sketch, its sentence, and bits of its fingerprint and of that
     /// of its title, if that has one.
@@ -170,8 +181,13 @@ mod tests {
     }
 
     /// Those that the judge reads.
-    fn read(mut candidates: Vec<Candidate>, resembles: impl Fn(u64) -> bool) -> Vec<Candidate> {
-        let Ok(()) = sift(&mut candidates, |content| Ok::<_, Infallible>(resembles(content)));
+    fn read(
+        finder: &Finder,
+        mut candidates: Vec<Candidate>,
+        compare: impl Fn(u64) -> Option<Resemblance>,
+    ) -> Vec<Candidate> {
+        let of = |content| Ok::<_, Infallible>(compare(content));
+        let Ok(()) = sift(&mut candidates, finder.sieve(), of);
         candidates
     }
 
@@ -183,15 +199,27 @@ mod tests {
             before in prop::collection::vec(made(), 0..400),
             newer in prop::collection::vec(made(), 0..200),
             asked in made(),
-            one_in in 2u64..40,
+            looks in [1u64..9, 1..9, 1..9],
+            candidates_max in 1usize..80,
             removed in 0u64..900,
         ) {
-            let finder = || Finder::new(&Config::default()).unwrap();
+            let config = Config { candidates_max, ..Config::default() };
+            let finder = || Finder::new(&config).unwrap();
             let (mut kept, mut newest) = (finder(), finder());
             let (asked, first) = (keys(asked), before.len() as u64);
             (0..).zip(before).for_each(|(content, made)| kept.insert(content, &keys(made)));
-            let resembles = |content: u64| content.is_multiple_of(one_in);
-            let of = |content| Ok::<_, Infallible>(resembles(content));
+            let compare = |content: u64| {
+                let [chance, unlike, alike] = looks;
+                let look = mix(content) % (chance + unlike + alike);
+                Some(if look < chance {
+                    Resemblance::Chance
+                } else if look < chance + unlike {
+                    Resemblance::Unlike
+                } else {
+                    Resemblance::Alike
+                })
+            };
+            let of = |content| Ok::<_, Infallible>(compare(content));
             let Ok(list) = Shortlist::of(&newest, &asked, &kept, of);
             (first..).zip(newer).for_each(|(content, made)| newest.insert(content, &keys(made)));
             if removed > first {
@@ -200,10 +228,12 @@ mod tests {
             let Ok(all) = newest.candidates_with(&asked, &kept);
             let some = list.candidates(&newest, &newest, &asked);
             prop_assert!(some.len() <= all.len());
-            prop_assert!(list.chance().iter().all(|content| !resembles(*content)));
-            let chance = |content| list.chance().binary_search(&content).is_ok();
-            let (some, all) =
-                (read(some, |one| !chance(one) && resembles(one)), read(all, resembles));
+            for content in 0..first {
+                let known = list.resemblance(content);
+                prop_assert!(known.is_none() || known == compare(content));
+            }
+            let some = read(&newest, some, |one| list.resemblance(one).or_else(|| compare(one)));
+            let all = read(&newest, all, compare);
             prop_assert_eq!(&some, &all);
             let likely: Vec<u64> = list.likely().collect();
             let older = all.iter().map(|one| one.content).filter(|content| *content < first);
@@ -226,7 +256,7 @@ mod tests {
             let bits = if near(content) { [0, 3] } else { [40, 41] };
             kept.insert(content, &keys((parts, 1 + content as u32, bits, 64)));
         }
-        let of = |_| Ok::<_, Infallible>(false);
+        let of = |_| Ok::<_, Infallible>(Some(Resemblance::Chance));
         let Ok(list) = Shortlist::of(&newest, &asked, &kept, of);
         let candidates = list.candidates(&newest, &newest, &asked);
         assert!(candidates.iter().filter(|one| !near(one.content)).count() <= CHANCE_MAX);
@@ -240,6 +270,8 @@ mod tests {
             candidates.iter().filter(|one| !one.weak).map(|one| one.content).collect();
         assert_eq!(strong, (300..364).collect::<Vec<u64>>());
         let Ok(all) = newest.candidates_with(&asked, &kept);
-        assert_eq!(read(candidates, |_| false), read(all, |_| false));
+        let [candidates, all] =
+            [candidates, all].map(|all| read(&newest, all, |_| Some(Resemblance::Chance)));
+        assert_eq!(candidates, all);
     }
 }

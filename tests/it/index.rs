@@ -13,7 +13,7 @@ use uniqcrawl::corpus::documents::Content;
 use uniqcrawl::corpus::index::{self, Index, LookedAhead, Sizes};
 use uniqcrawl::corpus::tables::{CONTENTS, INDEX_LOG, KEYS, MERGES, NEAR, SEGMENTS};
 use uniqcrawl::neardup::segment::{BYTES_MAX, bytes_of_pages};
-use uniqcrawl::neardup::{Candidate, Config, Finder};
+use uniqcrawl::neardup::{Candidate, Config, Finder, Resemblance, Sieve};
 use uniqcrawl::store::{Batch, Store, Update as _, View as _};
 use uniqcrawl::text::features::{ArticleKeys, KindHashes, Standing, TextKeys};
 use uniqcrawl::text::simhash::Fingerprint;
@@ -67,20 +67,19 @@ fn row(keys: &ArticleKeys) -> Content {
     }
 }
 
-/// Says of some contents that they have more than keys in common with any article.
-fn resembles(content: u64) -> bool {
-    content.is_multiple_of(3)
+/// Returns how like any article a content looks.
+fn resemblance(content: u64) -> Resemblance {
+    use Resemblance::{Alike, Chance, Unlike};
+    [Alike, Chance, Unlike, Chance][content as usize % 4]
 }
 
-/// Returns the candidates that a judge reads: it gives up behind 16 that share keys by chance.
-fn read(candidates: Vec<Candidate>) -> Vec<Candidate> {
-    let mut in_vain = 0;
-    let is_read = |one: &Candidate| {
-        let by_chance = one.weak && !resembles(one.content);
-        in_vain += usize::from(by_chance);
-        !by_chance && (!one.weak || in_vain < 16)
-    };
-    candidates.into_iter().filter(is_read).collect()
+/// Returns the candidates that a judge reads.
+fn read(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut sieve = Sieve::of(&Config::default());
+    candidates.retain(|one| {
+        !one.weak || (!sieve.is_done() && sieve.lets_through(Some(resemblance(one.content))))
+    });
+    candidates
 }
 
 pub(crate) struct Indexed {
@@ -115,7 +114,7 @@ impl Indexed {
         let coming: Vec<ArticleKeys> =
             (next..next + come + 9).chain([3, 77, 150]).map(keys).collect();
         let asked: Vec<&ArticleKeys> = coming.iter().collect();
-        let resembles = |_: &ArticleKeys, content| Ok(resembles(content));
+        let compare = |_: &ArticleKeys, content| Ok(Some(resemblance(content)));
         // Those that were looked up before the last commit are looked for behind it.
         if let Some((ahead, coming)) = self.ahead.take() {
             self.check_ahead(&batch, &ahead, &coming);
@@ -123,7 +122,7 @@ impl Indexed {
         let ahead = self
             .index
             .older()
-            .look_up(&self.store.snapshot().unwrap(), &asked, 3, resembles)
+            .look_up(&self.store.snapshot().unwrap(), &asked, 3, compare)
             .unwrap();
         for _ in 0..come {
             let keys = keys(next);
@@ -361,10 +360,10 @@ fn an_index_of_an_older_version_tells_what_was_looked_up_when_its_log_is_in_the_
     assert!(!told[0] && told[11], "{told:?}");
     // One article at a time, in a state of the store.
     let (older, snapshot) = (indexed.index.older(), indexed.store.snapshot().unwrap());
-    let resembling = |_: &ArticleKeys, content| Ok(resembles(content));
+    let compare = |_: &ArticleKeys, content| Ok(Some(resemblance(content)));
     for seed in 1..200 {
         let asked = keys(seed + indexed.next);
-        let found = older.look_up_new(&snapshot, &[&asked], 2, resembling).unwrap();
+        let found = older.look_up_new(&snapshot, &[&asked], 2, compare).unwrap();
         let [Some(one)] = &found[..] else {
             assert!(!indexed.index.equal_texts(&snapshot, asked.text.hash).unwrap().is_empty());
             continue;

@@ -4,12 +4,11 @@
 use std::sync::Mutex;
 
 use crate::corpus::index::{Index, LookedAhead, OlderContents, lock};
-use crate::corpus::tables::CONTENTS;
-use crate::neardup::{Candidate, resembles, sift};
-use crate::store::{Batch, Error, Snapshot, Store, View};
+use crate::neardup::Candidate;
+use crate::store::{Batch, Error, Snapshot, Store};
 use crate::text::features::ArticleKeys;
 
-use super::lookup::{Keep, Lookup};
+use super::lookup::{Keep, Lookup, ReadOf};
 
 /// What the last commit has left, to be asked while others write.
 #[derive(Debug)]
@@ -33,8 +32,9 @@ impl CommittedContents {
         threads: usize,
     ) -> Result<Vec<Option<LookedAhead>>, Error> {
         let Self { view, contents } = self;
-        let may_be = |keys: &ArticleKeys, content| may_be(view, content, keys);
-        contents.look_up_new(view, articles, threads, may_be)
+        let compare =
+            |keys: &ArticleKeys, content| contents.glimpses().compare(view, keys, content);
+        contents.look_up_new(view, articles, threads, compare)
     }
 
     /// Looks up articles together, with several threads: the more they are, the more of them find
@@ -49,18 +49,12 @@ impl CommittedContents {
         if contents.is_empty() {
             return Ok(Vec::new());
         }
-        let mut found = contents
-            .look_up(view, articles, threads, |keys, content| may_be(view, content, keys))?;
+        let compare =
+            |keys: &ArticleKeys, content| contents.glimpses().compare(view, keys, content);
+        let mut found = contents.look_up(view, articles, threads, compare)?;
         found.sort_by_key(LookedAhead::hash);
         Ok(found)
     }
-}
-
-/// Tells whether an article may have more in common with a content than keys that others have by
-/// chance: of one that is not there, the judge has to say.
-fn may_be(view: &impl View, content: u64, keys: &ArticleKeys) -> Result<bool, Error> {
-    let row = view.get(CONTENTS, content)?;
-    Ok(row.is_none_or(|row| resembles(&keys.text.sketch, &row.sketch)))
 }
 
 /// An index with what was found in it before for some articles.
@@ -92,12 +86,11 @@ impl Lookup<Batch> for AskedAhead<'_> {
     fn candidates(&self, batch: &Batch, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
         let found = self.of(keys.text.hash).find_map(|ahead| {
             let found = lock(self.index).candidates_after(ahead, keys)?;
-            Some((found, ahead.chance()))
+            Some((found, ahead))
         });
-        let Some((mut found, chance)) = found else { return self.index.candidates(batch, keys) };
-        sift(&mut found, |content| {
-            Ok::<_, Error>(chance.binary_search(&content).is_err() && may_be(batch, content, keys)?)
-        })?;
+        let Some((mut found, ahead)) = found else { return self.index.candidates(batch, keys) };
+        let read = ReadOf::of(&lock(self.index));
+        read.sift(batch, keys, &mut found, |content| ahead.resemblance(content))?;
         Ok(found)
     }
 }

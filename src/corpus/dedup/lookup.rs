@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use crate::corpus::index::{Index, lock};
-use crate::neardup::Candidate;
+use crate::corpus::index::{Glimpses, Index, lock};
+use crate::neardup::{Candidate, Resemblance, Sieve, sift};
 use crate::store::{Batch, Error, View};
 use crate::text::features::ArticleKeys;
 
@@ -14,7 +14,7 @@ pub trait Lookup<V> {
     fn equal_texts(&self, view: &V, hash: u128) -> Result<Vec<u64>, Error>;
 
     /// Returns the contents that share a key with an article, those for which most speaks first,
-    /// then older ones. Some of them may be gone.
+    /// then older ones, without those that the judge does not read. Some of them may be gone.
     fn candidates(&self, view: &V, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error>;
 }
 
@@ -27,13 +27,42 @@ pub trait Keep<V>: Lookup<V> {
     fn forget(&self, content: u64);
 }
 
+/// Which of the candidates that an index has for an article are read.
+pub(super) struct ReadOf {
+    sieve: Sieve,
+    glimpses: Glimpses,
+}
+
+impl ReadOf {
+    pub(super) fn of(index: &Index) -> Self {
+        Self { sieve: index.sieve(), glimpses: index.glimpses() }
+    }
+
+    /// Leaves of candidates those that the judge reads. `known` tells how like the article a
+    /// content looks, if they were compared before.
+    pub(super) fn sift(
+        &self,
+        view: &impl View,
+        keys: &ArticleKeys,
+        candidates: &mut Vec<Candidate>,
+        known: impl Fn(u64) -> Option<Resemblance>,
+    ) -> Result<(), Error> {
+        sift(candidates, self.sieve, |content| match known(content) {
+            Some(resemblance) => Ok(Some(resemblance)),
+            None => self.glimpses.compare(view, keys, content),
+        })
+    }
+}
+
 impl<V: View> Lookup<V> for Index {
     fn equal_texts(&self, view: &V, hash: u128) -> Result<Vec<u64>, Error> {
         self.equal_texts(view, hash)
     }
 
     fn candidates(&self, view: &V, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
-        self.candidates(view, keys)
+        let mut found = self.candidates(view, keys)?;
+        ReadOf::of(self).sift(view, keys, &mut found, |_| None)?;
+        Ok(found)
     }
 }
 
@@ -45,7 +74,12 @@ impl<V: View> Lookup<V> for Mutex<Index> {
     }
 
     fn candidates(&self, view: &V, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
-        lock(self).candidates(view, keys)
+        let (mut found, read) = {
+            let index = lock(self);
+            (index.candidates(view, keys)?, ReadOf::of(&index))
+        };
+        read.sift(view, keys, &mut found, |_| None)?;
+        Ok(found)
     }
 }
 

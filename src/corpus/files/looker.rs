@@ -11,7 +11,7 @@ use crate::corpus::index::{LookedAhead, OlderContents};
 use crate::store::{self, Store};
 use crate::text::features::ArticleKeys;
 
-use super::ends::EndsUntil;
+use super::glimpses::GlimpsesUntil;
 use super::records::Rows;
 
 /// Texts that were compared lately. A key has its oldest texts, so that those that many others
@@ -25,7 +25,7 @@ pub(super) type Texts = HashMap<u32, Arc<ArticleKeys>>;
 pub(super) struct Looker {
     pub store: Arc<Store>,
     pub older: OlderContents,
-    pub ends: EndsUntil,
+    pub glimpses: GlimpsesUntil,
     pub texts: Rows<Content>,
     pub reader: TextReader,
 }
@@ -50,10 +50,10 @@ pub(super) struct FoundAhead {
 impl Looker {
     /// Looks documents up.
     pub(super) fn look_up(&self, coming: &[&ArticleKeys]) -> Result<FoundAhead, store::Error> {
-        let (ends, threads) = (&self.ends, self.reader.threads);
+        let (glimpses, threads) = (&self.glimpses, self.reader.threads);
         let view = self.store.snapshot()?;
         let found = self.older.look_up(&view, coming, threads, |keys, content| {
-            ends.resembles(content, &keys.text.sketch)
+            glimpses.compare(&keys.text, content).map(Some)
         })?;
         let likely = found.iter().flat_map(LookedAhead::likely).collect();
         let texts = self.reader.read(&self.texts, likely)?;

@@ -12,7 +12,7 @@
 //! segments become one, those of both). The result does not depend on the number of threads, nor on
 //! the memory.
 
-mod ends;
+mod glimpses;
 pub(crate) mod input;
 mod journal;
 mod kept;

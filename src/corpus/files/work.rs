@@ -23,7 +23,7 @@ use crate::store::{self, Batch, Store, Update as _, View as _};
 use crate::text::features::ArticleKeys;
 
 use super::Error;
-use super::ends::SketchEnds;
+use super::glimpses::Glimpses;
 use super::looker::{FoundAhead, Looker, TextCache, TextReader, Texts};
 use super::records::{Records, Rows};
 use super::rows::{
@@ -91,8 +91,8 @@ pub(super) struct LineStorage {
     /// The hashes of their identifiers.
     ids: Records<8>,
     texts: Rows<Content>,
-    /// The ends of the sketches of all texts.
-    ends: SketchEnds,
+    /// Glimpses of all texts.
+    glimpses: Glimpses,
     /// Where texts hang.
     places: Records<PLACE_BYTES>,
     trees: Records<TREE_BYTES>,
@@ -131,7 +131,7 @@ impl LineStorage {
         let lines = Rows::create(&folder.0, "lines")?;
         let ids = Records::create(&folder.0, "ids")?;
         let texts = Rows::create(&folder.0, "texts")?;
-        let ends = SketchEnds::create(&folder.0)?;
+        let glimpses = Glimpses::create(&folder.0, config)?;
         let places = Records::create(&folder.0, "places")?;
         let trees = Records::create(&folder.0, "trees")?;
         let tail = (part / NEWEST_BYTES) as u64;
@@ -159,7 +159,7 @@ impl LineStorage {
             lines,
             ids,
             texts,
-            ends,
+            glimpses,
             places,
             trees,
             ahead,
@@ -183,8 +183,8 @@ impl LineStorage {
         }
         self.looks = true;
         let (store, reader) = (Arc::clone(&self.store), self.reader.clone());
-        let (ends, texts) = (self.ends.until_now(), self.texts.clone());
-        Ok(Looker { store, older: self.index.older(), ends, texts, reader })
+        let (glimpses, texts) = (self.glimpses.until_now(), self.texts.clone());
+        Ok(Looker { store, older: self.index.older(), glimpses, texts, reader })
     }
 
     /// Takes what was found for the documents that are to be added next.
@@ -205,10 +205,10 @@ impl LineStorage {
             Ok::<_, store::Error>(texts.get(u64::from(*content))?.keys())
         })?;
         let asked: Vec<&ArticleKeys> = keys.iter().collect();
-        let ends = &self.ends;
+        let glimpses = &self.glimpses;
         let found =
             self.index.candidates_of(&self.store, &asked, self.threads, |keys, found| {
-                let sifted = ends.sifted(found, &keys.text.sketch, &[])?;
+                let sifted = glimpses.sifted(found, &keys.text, |_| None)?;
                 Ok(StoredCandidates::from(&*sifted))
             })?;
         for (content, found) in contents.iter().zip(&found) {
@@ -298,13 +298,14 @@ impl Storage for LineStorage {
     fn candidates(&self, keys: &ArticleKeys) -> Result<Vec<Candidate>, store::Error> {
         let ahead = self.ahead.front().and_then(|it| {
             let found = self.index.candidates_after(it, keys)?;
-            Some((found, it.chance()))
+            Some((found, it))
         });
-        let (found, chance) = match ahead {
-            Some(ahead) => ahead,
-            None => (self.index.candidates(self.batch(), keys)?, &[][..]),
+        let (found, ahead) = match ahead {
+            Some((found, ahead)) => (found, Some(ahead)),
+            None => (self.index.candidates(self.batch(), keys)?, None),
         };
-        self.ends.sifted(found, &keys.text.sketch, chance)
+        let known = |content| ahead.and_then(|ahead| ahead.resemblance(content));
+        self.glimpses.sifted(found, &keys.text, known)
     }
 
     fn together(&self) -> usize {
@@ -369,7 +370,7 @@ impl Storage for LineStorage {
             batch.clear(LINE_CANDIDATES, ..)?;
         }
         self.index.insert(batch, number, &keys);
-        self.ends.push(&keys.text.sketch)?;
+        self.glimpses.push(&keys.text)?;
         self.places.put(number, &place_bytes(&place))?;
         // Its place says of which tree it is.
         self.texts.push(&Content::first(0, &keys, Timestamp::default()))

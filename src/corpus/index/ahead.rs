@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::base::threads::each_part;
 use crate::neardup::segment::{Ask, Segment, SegmentPostings, exact_key};
 use crate::neardup::{
-    Asked, Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Shortlist,
+    Asked, Candidate, Finder, FoundPostings, Key, LookUp, Nearby, Postings, Resemblance, Shortlist,
+    Sieve,
 };
 use crate::store::{self, Store, View};
 use crate::text::features::ArticleKeys;
@@ -18,6 +19,7 @@ use crate::text::simhash::Fingerprint;
 
 use super::Index;
 use super::blocks::{IndexCache, Source};
+use super::glimpses::Glimpses;
 use super::recent::{Frozen, InMemory};
 
 /// Parts of a look-up for each thread.
@@ -67,24 +69,29 @@ impl std::fmt::Debug for OlderContents {
 }
 
 impl OlderContents {
+    /// Returns what compares articles with them first.
+    #[must_use]
+    pub fn glimpses(&self) -> &Glimpses {
+        &self.cache.glimpses
+    }
+
     /// Tells whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty() && self.frozen.is_empty()
     }
 
-    /// Looks up articles, in a state of the store in which these contents are there. `resembles`
-    /// tells whether an article has more in common with a content than keys that others have by
-    /// chance.
+    /// Looks up articles, in a state of the store in which these contents are there. `compare` tells
+    /// how like an article a content looks; none if that is not there.
     pub fn look_up(
         &self,
         view: &(impl View + Sync),
         articles: &[&ArticleKeys],
         threads: usize,
-        resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
+        compare: impl Fn(&ArticleKeys, u64) -> Result<Option<Resemblance>, store::Error> + Sync,
     ) -> Result<Vec<LookedAhead>, store::Error> {
         self.found_by_threads(view, articles, threads, |keys, found| {
-            self.looked_up(keys, &found, |content| resembles(keys, content))
+            self.looked_up(keys, &found, |content| compare(keys, content))
         })
     }
 
@@ -95,7 +102,7 @@ impl OlderContents {
         view: &(impl View + Sync),
         articles: &[&ArticleKeys],
         threads: usize,
-        resembles: impl Fn(&ArticleKeys, u64) -> Result<bool, store::Error> + Sync,
+        compare: impl Fn(&ArticleKeys, u64) -> Result<Option<Resemblance>, store::Error> + Sync,
     ) -> Result<Vec<Option<LookedAhead>>, store::Error> {
         if self.is_empty() || articles.is_empty() {
             return Ok(articles.iter().map(|_| None).collect());
@@ -104,7 +111,7 @@ impl OlderContents {
         let pairs = articles.iter().zip(&is_known);
         let new: Vec<&ArticleKeys> =
             pairs.filter(|(_, is_known)| !**is_known).map(|(keys, _)| *keys).collect();
-        let mut found = self.look_up(view, &new, threads, resembles)?.into_iter();
+        let mut found = self.look_up(view, &new, threads, compare)?.into_iter();
         Ok(is_known.iter().map(|is_known| if *is_known { None } else { found.next() }).collect())
     }
 
@@ -131,7 +138,7 @@ impl OlderContents {
         &self,
         keys: &ArticleKeys,
         found: &FoundPostings,
-        resembles: impl FnMut(u64) -> Result<bool, store::Error>,
+        compare: impl FnMut(u64) -> Result<Option<Resemblance>, store::Error>,
     ) -> Result<LookedAhead, store::Error> {
         let (all, mut equal) = (All { found, older: self }, Vec::new());
         let exact = exact_key(keys.text.hash);
@@ -145,7 +152,7 @@ impl OlderContents {
             frozen_until: self.frozen_until,
             forgotten: self.forgotten,
             equal: equal.into(),
-            shortlist: Shortlist::of(&self.asks, keys, &all, resembles)?,
+            shortlist: Shortlist::of(&self.asks, keys, &all, compare)?,
             found_bytes: found.memory(),
         })
     }
@@ -182,6 +189,18 @@ impl OlderContents {
 }
 
 impl Index {
+    /// Returns what compares articles with contents first.
+    #[must_use]
+    pub fn glimpses(&self) -> Glimpses {
+        self.cache.glimpses.clone()
+    }
+
+    /// Returns what tells which candidates of an article are read.
+    #[must_use]
+    pub fn sieve(&self) -> Sieve {
+        self.asks.sieve()
+    }
+
     /// Returns all contents but the newest, to be asked while others are added.
     #[must_use]
     pub fn older(&self) -> OlderContents {
@@ -282,11 +301,10 @@ impl LookedAhead {
         self.shortlist.likely()
     }
 
-    /// Returns the contents with which the article was found to have no more in common than chance
-    /// has it, in order.
+    /// Returns how like the article a content looks; none if they were not compared.
     #[must_use]
-    pub fn chance(&self) -> &[u64] {
-        self.shortlist.chance()
+    pub fn resemblance(&self, content: u64) -> Option<Resemblance> {
+        self.shortlist.resemblance(content)
     }
 
     /// Returns the memory that it takes and that looking it up took, in bytes.

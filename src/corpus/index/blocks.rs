@@ -11,12 +11,13 @@ use quick_cache::sync::Cache;
 
 use super::block_files::BlockFiles;
 use super::filters::Filters;
+use super::glimpses::Glimpses;
 use crate::corpus::tables::{KEYS, NEAR};
-use crate::neardup::Key;
 use crate::neardup::segment::{
     BadBlock, Block, BlockId, Blocks, FILTERS, Filter, GONE, Posting, ROTATIONS, Segment, Written,
     equality_table,
 };
+use crate::neardup::{Key, Rule};
 use crate::store::{self, BadRow, Batch, Error, FixedKey as _, Table, Update as _, View};
 
 /// Tables of rotated fingerprints: those of texts, and those of titles.
@@ -52,6 +53,7 @@ impl Weighter<BlockId, Arc<Block>> for BytesOf {
 #[derive(Debug)]
 pub(super) struct IndexCache {
     blocks: Cache<BlockId, Arc<Block>, BytesOf>,
+    pub glimpses: Glimpses,
     filters: RwLock<Filters>,
     /// Where the blocks are if they are not in the store.
     files: Option<BlockFiles>,
@@ -60,12 +62,13 @@ pub(super) struct IndexCache {
 impl IndexCache {
     /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
     /// and a half times that for filters, of which a content has some hundred bytes, and `more`.
-    pub(super) fn beside(page_cache: usize, more: usize) -> Self {
+    pub(super) fn beside(page_cache: usize, more: usize, rule: Rule) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
         let of_filters = (bytes * 5).saturating_add(more);
         tracing::debug!(blocks = bytes, filters = of_filters, "memory of the index, in bytes");
-        Self { blocks, filters: RwLock::new(Filters::within(of_filters)), files: None }
+        let glimpses = Glimpses::within(page_cache / 16, rule);
+        Self { blocks, glimpses, filters: RwLock::new(Filters::within(of_filters)), files: None }
     }
 
     /// Has the blocks in files of a folder, which goes with the run, and not in the store.

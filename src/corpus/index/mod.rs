@@ -16,6 +16,7 @@ mod blocks;
 mod build;
 mod faults;
 mod filters;
+mod glimpses;
 mod log;
 mod plan;
 mod recent;
@@ -39,6 +40,7 @@ pub use ahead::{LookedAhead, OlderContents};
 use blocks::{IndexCache, Source};
 pub use build::SETTINGS;
 pub use faults::{Fingerprints, faults, fingerprints};
+pub use glimpses::Glimpses;
 pub use log::{Change, changes, note};
 pub use plan::{IndexMemory, IndexPlan, PlannedTier};
 use recent::{Frozen, Tail};
@@ -144,7 +146,7 @@ impl Index {
 
     /// Does the same with parts of other sizes.
     pub fn open_with(store: &Store, config: &Config, sizes: Sizes) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters);
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters, config.rule);
         Self::with_cache(store, config, sizes, cache)
     }
 
@@ -156,7 +158,8 @@ impl Index {
         sizes: Sizes,
         folder: PathBuf,
     ) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters).with_files(folder);
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters, config.rule)
+            .with_files(folder);
         Self::with_cache(store, config, sizes, cache)
     }
 
