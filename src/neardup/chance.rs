@@ -72,6 +72,11 @@ pub enum Resemblance {
 }
 
 impl Resemblance {
+    /// Compares an article with another text that was read.
+    pub(super) fn of_texts(article: &TextKeys, other: &TextKeys, rule: &Rule) -> Self {
+        Self::of(article, &Glimpse::of(&other.sketch, other.shingles), rule)
+    }
+
     /// Compares an article with another text.
     pub(crate) fn of(article: &TextKeys, other: &Glimpse, rule: &Rule) -> Self {
         let end = &article.sketch.slots[article.sketch.slots.len() - SKETCH_END..];
@@ -113,8 +118,8 @@ impl Sieve {
         self.chance == 0 || self.others == 0
     }
 
-    /// Tells whether the next candidate is read, which looks so like the article; of one that is not
-    /// there, the judge has to say.
+    /// Tells whether the next candidate is read, which looks so like the article; of one that is
+    /// not there, the judge has to say.
     pub fn lets_through(&mut self, resemblance: Option<Resemblance>) -> bool {
         let Some(resemblance) = resemblance else { return true };
         let left = match resemblance {

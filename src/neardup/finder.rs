@@ -201,12 +201,6 @@ impl Finder {
         keys.text.words >= self.config.rule.words_min.max(1)
     }
 
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// Returns what tells which candidates of an article are read.
     #[must_use]
     pub fn sieve(&self) -> Sieve {
@@ -422,7 +416,7 @@ mod tests {
     use std::cell::Cell;
     use std::ops::Range;
 
-    use super::super::chance::{CHANCE_MAX, END_EQUAL_MIN, Glimpse, Resemblance, SKETCH_END};
+    use super::super::chance::{CHANCE_MAX, END_EQUAL_MIN, Resemblance, SKETCH_END};
     use super::super::judge::{judge, sift};
     use super::super::known::{KnownText, KnownTree, Mate, Question, Trees};
     use super::*;
@@ -453,8 +447,7 @@ mod tests {
     }
 
     fn compare(article: &ArticleKeys, other: &ArticleKeys) -> Resemblance {
-        let glimpse = Glimpse::of(&other.text.sketch, other.text.shingles);
-        Resemblance::of(&article.text, &glimpse, &Config::default().rule)
+        Resemblance::of_texts(&article.text, &other.text, &Config::default().rule)
     }
 
     #[test]
@@ -513,9 +506,7 @@ mod tests {
             (0..40).map(|at| text(10 + at as u8, &slots(at..at + 1))).collect();
         let more = slots(0..3).into_iter().chain(SLOTS - SKETCH_END..SLOTS);
         texts.push(text(99, &more.collect::<Vec<_>>()));
-        for (number, other) in (0..).zip(&texts) {
-            finder.insert(number, other);
-        }
+        (0..).zip(&texts).for_each(|(number, other)| finder.insert(number, other));
         let article = text(1, &[]);
         let candidates = finder.candidates(&article);
         assert_eq!((candidates.len(), candidates[0].content), (41, 40));
@@ -527,9 +518,8 @@ mod tests {
         assert_eq!(known.looked_up.get(), CHANCE_MAX + 1);
         // Where that is told of them before, they are not looked up at all.
         let mut sifted = candidates;
-        let Ok(()) = sift(&mut sifted, finder.sieve(), |content| {
-            Ok::<_, Infallible>(Some(compare(&article, &known.texts[content as usize])))
-        });
+        let of = |at| Ok::<_, Infallible>(Some(compare(&article, &known.texts[at as usize])));
+        let Ok(()) = sift(&mut sifted, finder.sieve(), of);
         let Ok(again) = judge(&known, &sifted, &Question::new(&article, ""), &config);
         assert_eq!(again, judged);
         assert_eq!(known.looked_up.get(), CHANCE_MAX + 2);
@@ -550,14 +540,12 @@ mod tests {
             // Slots without a band.
             text(13, &(rest..SLOTS).collect::<Vec<_>>()),
         ];
-        for (number, other) in (0..).zip(&others) {
-            finder.insert(number * 700, other);
-        }
+        (0..).zip(&others).for_each(|(number, other)| finder.insert(number * 700, other));
         let found = |keys: &ArticleKeys| {
-            let mut found = finder.candidates(keys);
-            let Ok(()) = sift(&mut found, finder.sieve(), |content| {
-                Ok::<_, Infallible>(Some(compare(keys, &others[content as usize / 700])))
-            });
+            let (mut found, other) =
+                (finder.candidates(keys), |at: u64| &others[at as usize / 700]);
+            let of = |content| Ok::<_, Infallible>(Some(compare(keys, other(content))));
+            let Ok(()) = sift(&mut found, finder.sieve(), of);
             found.iter().map(|found| found.content).collect::<Vec<_>>()
         };
         let article = text(1, &[]);

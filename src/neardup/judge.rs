@@ -7,7 +7,7 @@ use super::Key;
 use crate::text::features::{ArticleKeys, TextKeys};
 use crate::text::sketch::{SLOTS, Sketch};
 
-use super::chance::{Glimpse, Resemblance, Sieve};
+use super::chance::{Resemblance, Sieve};
 use super::known::{KnownTree, Mate, Question, Trees};
 use super::site::{self, SiteNames};
 use super::{Bond, Candidate, Config, Likeness};
@@ -281,8 +281,8 @@ impl<'a> Case<'a> {
             }
             let Some(text) = trees.text(candidate.content)? else { continue };
             if candidate.weak {
-                let glimpse = Glimpse::of(&text.keys.text.sketch, text.keys.text.shingles);
-                let resemblance = Resemblance::of(&question.keys.text, &glimpse, &config.rule);
+                let (article, rule) = (&question.keys.text, &config.rule);
+                let resemblance = Resemblance::of_texts(article, &text.keys.text, rule);
                 if !sieve.lets_through(Some(resemblance)) {
                     continue;
                 }

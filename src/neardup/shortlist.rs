@@ -27,8 +27,8 @@ pub struct Shortlist {
 }
 
 impl Shortlist {
-    /// Looks an article up in the postings of all contents. `finder` says what is asked, and `compare`
-    /// how like it a content looks that was found by weak keys; none if that is not there.
+    /// Looks an article up in the postings of all contents. `finder` says what is asked, and
+    /// `compare` how like it a content looks that was found by weak keys; none if it is not there.
     pub fn of<P: Postings<Error = Infallible>, E>(
         finder: &Finder,
         keys: &ArticleKeys,

@@ -81,8 +81,8 @@ impl OlderContents {
         self.segments.is_empty() && self.frozen.is_empty()
     }
 
-    /// Looks up articles, in a state of the store in which these contents are there. `compare` tells
-    /// how like an article a content looks; none if that is not there.
+    /// Looks up articles, in a state of the store in which these contents are there. `compare`
+    /// tells how like an article a content looks; none if that is not there.
     pub fn look_up(
         &self,
         view: &(impl View + Sync),
