@@ -14,7 +14,8 @@ pub(crate) const SKETCH_END: usize = 128;
 pub(super) const END_EQUAL_MIN: usize = 10;
 
 /// Of two texts that are just alike enough to be one, at least this share of the equal slots that
-/// the end has on average is there: one pair in a thousand has fewer.
+/// the end has on average is there: of texts of one size, one pair in two thousand has fewer; of
+/// texts of which one holds the other, one in two hundred.
 const SURE_SHARE: f32 = 0.7;
 
 /// Texts that are read in vain because they share bands of the sketch with an article. Those that

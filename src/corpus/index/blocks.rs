@@ -113,7 +113,7 @@ impl IndexCache {
     /// Returns the memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let places = self.files.as_ref().map_or(0, BlockFiles::bytes);
-        self.blocks.weight() as usize + self.filters().bytes() + places
+        self.blocks.weight() as usize + self.glimpses.bytes() + self.filters().bytes() + places
     }
 
     /// Holds the filters of these segments from here on, and no others. Waits until all that ask

@@ -27,6 +27,11 @@ impl Glimpses {
         Self { cache: Arc::new(Cache::new(bytes / BYTES)), rule }
     }
 
+    /// Returns the memory that it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.cache.len() * BYTES
+    }
+
     /// Returns how like an article a content looks; none if it is not there.
     pub fn compare(
         &self,
