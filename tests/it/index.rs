@@ -23,7 +23,7 @@ use uniqcrawl::text::sketch::{SLOTS, Sketch, mix};
 pub(crate) const SMALL: Sizes = Sizes { tail: 9, step: 1, block_bytes: 400, more_filters: 0 };
 
 /// Keys of a text of one of some kinds, so that many have something in common.
-fn keys(seed: u64) -> ArticleKeys {
+pub(crate) fn keys(seed: u64) -> ArticleKeys {
     let kind = seed % 23;
     let wide: [u64; SLOTS] = std::array::from_fn(|slot| {
         let is_own = !mix(seed << 16 | slot as u64).is_multiple_of(3);
@@ -49,7 +49,7 @@ fn keys(seed: u64) -> ArticleKeys {
     ArticleKeys { text, title, standing: Standing::default() }
 }
 
-fn row(keys: &ArticleKeys) -> Content {
+pub(crate) fn row(keys: &ArticleKeys) -> Content {
     Content {
         document: 1,
         hash: keys.text.hash,

@@ -62,6 +62,7 @@ mod hostile;
 mod import;
 mod index;
 mod index_damage;
+mod index_removed;
 mod ingest;
 mod inputs;
 mod jobs;

@@ -38,8 +38,7 @@ pub struct OlderContents {
     frozen: Vec<Arc<InMemory>>,
     /// How many such there are with those that came into the store.
     frozen_until: u64,
-    /// How many contents were removed until then.
-    forgotten: usize,
+    glimpses: Glimpses,
 }
 
 /// What was found for an article before its turn.
@@ -52,7 +51,8 @@ pub struct LookedAhead {
     sentences: Box<[u32]>,
     title: Option<Fingerprint>,
     frozen_until: u64,
-    forgotten: usize,
+    /// How many contents were removed until then.
+    forgotten: u64,
     /// Those with its very text.
     equal: Box<[u64]>,
     shortlist: Shortlist,
@@ -72,7 +72,7 @@ impl OlderContents {
     /// Returns what compares articles with them first.
     #[must_use]
     pub fn glimpses(&self) -> &Glimpses {
-        &self.cache.glimpses
+        &self.glimpses
     }
 
     /// Tells whether there are none.
@@ -150,7 +150,7 @@ impl OlderContents {
             sentences: keys.text.sentences.clone(),
             title: keys.title,
             frozen_until: self.frozen_until,
-            forgotten: self.forgotten,
+            forgotten: self.glimpses.forgotten(),
             equal: equal.into(),
             shortlist: Shortlist::of(&self.asks, keys, &all, compare)?,
             found_bytes: found.memory(),
@@ -192,7 +192,7 @@ impl Index {
     /// Returns what compares articles with contents first.
     #[must_use]
     pub fn glimpses(&self) -> Glimpses {
-        self.cache.glimpses.clone()
+        self.glimpses.clone()
     }
 
     /// Returns what tells which candidates of an article are read.
@@ -210,7 +210,7 @@ impl Index {
             cache: Arc::clone(&self.cache),
             frozen: self.frozen.iter().map(|frozen| Arc::clone(&frozen.contents)).collect(),
             frozen_until: self.frozen_before + self.frozen.len() as u64,
-            forgotten: self.forgotten,
+            glimpses: self.glimpses.clone(),
         }
     }
 
@@ -251,7 +251,7 @@ impl Index {
     /// Tells whether all that was not looked up is in memory, and nothing else.
     fn knows_newer(&self, ahead: &LookedAhead) -> bool {
         let is_of_this = Arc::ptr_eq(&ahead.asks, &self.asks);
-        let nothing_went = ahead.forgotten == self.forgotten;
+        let nothing_went = ahead.forgotten == self.glimpses.forgotten();
         let first = self.frozen_before.max(self.frozen_twice);
         is_of_this && nothing_went && ahead.frozen_until >= first
     }

@@ -13,11 +13,11 @@ use super::block_files::BlockFiles;
 use super::filters::Filters;
 use super::glimpses::Glimpses;
 use crate::corpus::tables::{KEYS, NEAR};
+use crate::neardup::Key;
 use crate::neardup::segment::{
     BadBlock, Block, BlockId, Blocks, FILTERS, Filter, GONE, Posting, ROTATIONS, Segment, Written,
     equality_table,
 };
-use crate::neardup::{Key, Rule};
 use crate::store::{self, BadRow, Batch, Error, FixedKey as _, Table, Update as _, View};
 
 /// Tables of rotated fingerprints: those of texts, and those of titles.
@@ -53,22 +53,21 @@ impl Weighter<BlockId, Arc<Block>> for BytesOf {
 #[derive(Debug)]
 pub(super) struct IndexCache {
     blocks: Cache<BlockId, Arc<Block>, BytesOf>,
-    pub glimpses: Glimpses,
     filters: RwLock<Filters>,
     /// Where the blocks are if they are not in the store.
     files: Option<BlockFiles>,
 }
 
 impl IndexCache {
-    /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, two
-    /// and a half times that for filters, of which a content has some hundred bytes, and `more`.
-    pub(super) fn beside(page_cache: usize, more: usize, rule: Rule) -> Self {
+    /// Makes the cache that belongs to a page cache of so many bytes: half of that for blocks, and
+    /// for filters, of which a content has some hundred bytes, `more` and two and a half times that
+    /// but for what [`Glimpses`] have.
+    pub(super) fn beside(page_cache: usize, more: usize) -> Self {
         let bytes = page_cache / 2;
         let blocks = Cache::with_weighter(bytes / 4_096, bytes as u64, BytesOf);
-        let of_filters = (bytes * 5).saturating_add(more);
+        let of_filters = (bytes * 5 - Glimpses::bytes_beside(page_cache)).saturating_add(more);
         tracing::debug!(blocks = bytes, filters = of_filters, "memory of the index, in bytes");
-        let glimpses = Glimpses::within(page_cache / 16, rule);
-        Self { blocks, glimpses, filters: RwLock::new(Filters::within(of_filters)), files: None }
+        Self { blocks, filters: RwLock::new(Filters::within(of_filters)), files: None }
     }
 
     /// Has the blocks in files of a folder, which goes with the run, and not in the store.
@@ -113,7 +112,7 @@ impl IndexCache {
     /// Returns the memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let places = self.files.as_ref().map_or(0, BlockFiles::bytes);
-        self.blocks.weight() as usize + self.glimpses.bytes() + self.filters().bytes() + places
+        self.blocks.weight() as usize + self.filters().bytes() + places
     }
 
     /// Holds the filters of these segments from here on, and no others. Waits until all that ask

@@ -119,14 +119,13 @@ pub struct Index {
     ended: Vec<u32>,
     removed: Vec<u32>,
     cache: Arc<IndexCache>,
+    glimpses: Glimpses,
     /// Blocks that were written since some were removed.
     written: usize,
     /// Postings that are still to be written or merged by the next commits.
     owed: u64,
     /// It knows of changes that are not committed.
     ahead: bool,
-    /// How many contents were removed since it was opened.
-    forgotten: usize,
     /// Of the contents that became segments since it was opened, the first so many came out of a
     /// log that names contents which are in a segment already.
     frozen_twice: u64,
@@ -146,7 +145,7 @@ impl Index {
 
     /// Does the same with parts of other sizes.
     pub fn open_with(store: &Store, config: &Config, sizes: Sizes) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters, config.rule);
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters);
         Self::with_cache(store, config, sizes, cache)
     }
 
@@ -158,8 +157,7 @@ impl Index {
         sizes: Sizes,
         folder: PathBuf,
     ) -> Result<Self, Error> {
-        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters, config.rule)
-            .with_files(folder);
+        let cache = IndexCache::beside(store.cache_bytes(), sizes.more_filters).with_files(folder);
         Self::with_cache(store, config, sizes, cache)
     }
 
@@ -183,10 +181,10 @@ impl Index {
             ended: Vec::new(),
             removed: Vec::new(),
             cache: Arc::new(cache),
+            glimpses: Glimpses::beside(store.cache_bytes(), config.rule),
             written: 0,
             owed: 0,
             ahead: false,
-            forgotten: 0,
             frozen_twice: 0,
         };
         build::build_if_other(store, &index.tail.contents.finder, config)?;
@@ -273,7 +271,7 @@ impl Index {
     /// Names a content no more: it was removed from the store, which has noted it in the log.
     pub fn forget(&mut self, content: u64) {
         self.ahead = true;
-        self.forgotten += 1;
+        self.glimpses.forget(content);
         self.tail.forget(content);
     }
 
@@ -536,7 +534,7 @@ impl Index {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let frozen: usize = self.frozen.iter().map(Frozen::bytes).sum();
-        self.tail.bytes() + frozen + self.cache.bytes()
+        self.tail.bytes() + frozen + self.cache.bytes() + self.glimpses.bytes()
     }
 }
 
