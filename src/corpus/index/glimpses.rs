@@ -30,7 +30,7 @@ pub struct Glimpses {
 impl Glimpses {
     /// Returns the memory that they have beside a page cache of so many bytes.
     pub(super) fn bytes_beside(page_cache: usize) -> usize {
-        page_cache / 8
+        page_cache / 16
     }
 
     pub(super) fn beside(page_cache: usize, rule: Rule) -> Self {
