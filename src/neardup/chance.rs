@@ -14,9 +14,9 @@ pub(crate) const SKETCH_END: usize = 128;
 pub(super) const END_EQUAL_MIN: usize = 10;
 
 /// Of two texts that are just alike enough to be one, at least this share of the equal slots that
-/// the end has on average is there: of simulated pairs of 256 shingles, one in two hundred or fewer
-/// has less; of 64, one in twelve, and of 32, one in six, as many slots are filled from one shingle.
-/// These are found all the same, unless many that are unlike share more keys.
+/// the end has on average is there. Of pairs of 256 shingles one in 180 or fewer has less, of 64
+/// one in twelve, of 32 one in six (simulated): there many slots are filled from one shingle. These
+/// are found all the same, unless many that are unlike share more keys.
 const SURE_SHARE: f32 = 0.7;
 
 /// Texts that share bands of the sketch with an article and turn out to have no more in common with

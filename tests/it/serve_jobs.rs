@@ -326,7 +326,7 @@ fn memory_that_no_service_takes_is_that_of_filters() {
     write("jobs.toml", &format!("{}memory = \"1 GiB\"\n", job("other", &quick, "o")));
     write("one.jsonl", &format!("{}\n", json!({"text": prose(1, 80)})));
     write("list.txt", &quick.web.url(0));
-    // Its page cache of 128 MiB has 320 MiB of filters, and service 160 MiB.
+    // Its page cache of 128 MiB has 312 MiB of filters, and service 160 MiB.
     let filters = |log: &[u8]| {
         let log = String::from_utf8_lossy(log).into_owned();
         let said = log.lines().filter(|line| line.contains("memory of the index"));
@@ -349,7 +349,7 @@ fn memory_that_no_service_takes_is_that_of_filters() {
             .current_dir(path)
             .output()
             .unwrap();
-        assert_eq!(filters(&done.stderr), [480], "{arguments:?}");
+        assert_eq!(filters(&done.stderr), [472], "{arguments:?}");
     }
     // The service has its memory, whatever is crawled beside it.
     let log = path.join("serve.log");
@@ -357,5 +357,5 @@ fn memory_that_no_service_takes_is_that_of_filters() {
     assert_eq!(process.post("/v1/jobs/other/start").status, 202);
     process.ended("other", 2);
     process.end();
-    assert_eq!(filters(&std::fs::read(&log).unwrap()).last(), Some(&320));
+    assert_eq!(filters(&std::fs::read(&log).unwrap()).last(), Some(&312));
 }
