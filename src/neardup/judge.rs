@@ -87,7 +87,9 @@ pub(crate) fn judge<T: Trees>(
     let repeats = case.own_site >= config.rule.site_sure_min;
     let mut judgement = Judgement { repeats, ..Judgement::default() };
     let mut takers = Vec::new();
-    for tree in &case.related {
+    // Pages that have to leave a document hold one another there as long as each is asked alone.
+    let stays = |tree: &&Related<'_>| question.leaves != Some(tree.tree.document);
+    for tree in case.related.iter().filter(stays) {
         let matched = match case.matched(trees, tree)? {
             TreeAnswer::Takes(matched) => matched,
             TreeAnswer::Refuses => {

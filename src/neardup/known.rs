@@ -73,12 +73,14 @@ pub struct Question<'a> {
     pub content: Option<u64>,
     /// A document of which all that it shares with the article is taken for boilerplate.
     pub wary: Option<u64>,
+    /// A document that it has to leave, and that does not take it back.
+    pub leaves: Option<u64>,
 }
 
 impl<'a> Question<'a> {
     /// Asks for an article that is new.
     #[must_use]
     pub fn new(keys: &'a ArticleKeys, address: &'a str) -> Self {
-        Self { keys, address, content: None, wary: None }
+        Self { keys, address, content: None, wary: None, leaves: None }
     }
 }

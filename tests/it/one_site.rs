@@ -90,6 +90,22 @@ fn pages_with_other_titles_are_two_documents_however_alike() {
 }
 
 #[test]
+fn editions_that_are_in_the_way_of_a_better_page_leave_together() {
+    let text = prose(1, 300);
+    let copy = Came::new("http://two.test/copy", "Another title", &text);
+    let tides = |edition: &str, note: &str| {
+        let text = format!("{} {note}", edited(&text, 15));
+        page(&format!("{edition}/tides"), "The tides of May", &text)
+    };
+    let (old, new) = (tides("v1", "An old note."), tides("v2", "A new note, of this year."));
+    let walk = page("walk", "A walk in winter", &edited(&text, 2));
+    check(&[copy.clone(), old.clone()], &[0, 0]);
+    check(&[copy.clone(), old.clone(), walk.clone()], &[0, 1, 0]);
+    check(&[copy.clone(), old.clone(), new.clone(), walk.clone()], &[0, 1, 1, 0]);
+    check(&[copy, walk, old, new], &[0, 0, 1, 1]);
+}
+
+#[test]
 fn pages_that_differ_in_a_number_alone_are_as_many_documents_as_there_are() {
     let text = prose(1, 300);
     let number = |n: usize| {

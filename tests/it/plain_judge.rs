@@ -83,6 +83,7 @@ struct Asked<'a> {
     keys: &'a ArticleKeys,
     place: Place,
     text: Option<usize>,
+    leaves: Option<usize>,
 }
 
 /// A tree that may take it.
@@ -375,7 +376,8 @@ impl Model {
                 known.leaf = Some(*text);
             }
         }
-        let matches = related.iter().filter_map(|tree| self.matched(asked, &names, &related, tree));
+        let takes = related.iter().filter(|tree| asked.leaves != Some(tree.tree));
+        let matches = takes.filter_map(|tree| self.matched(asked, &names, &related, tree));
         let mut matches: Vec<Match> = matches.collect();
         matches.sort_by_key(|matched| {
             let root = self.texts[self.roots[matched.tree]].keys.text.fingerprint;
@@ -434,7 +436,7 @@ impl Model {
         place: Place,
         popularity: u64,
     ) -> Option<(usize, Key)> {
-        let asked = Asked { keys: &keys, place, text: None };
+        let asked = Asked { keys: &keys, place, text: None, leaves: None };
         if let Some((text, evicts)) = self.equal(&asked) {
             self.pages.push(Page { text, place, popularity });
             self.evict(&evicts, place.site);
@@ -464,7 +466,7 @@ impl Model {
             let carries = |page: &&Page| page.text == *text;
             let here = |page: &&Page| carries(page) && page.place.site == site;
             let place = self.pages.iter().find(here).unwrap().place;
-            let asked = Asked { keys: &keys, place, text: Some(*text) };
+            let asked = Asked { keys: &keys, place, text: Some(*text), leaves: Some(tree) };
             let takers = self.judge(&asked);
             let mut also = self.also(&takers);
             let mut tree = tree;
@@ -493,7 +495,7 @@ impl Model {
     /// Tells whether a page may be one of a tree for all that is known of its site.
     fn fits(&self, page: &Page, tree: usize) -> bool {
         let keys = &self.texts[page.text].keys;
-        let asked = Asked { keys, place: page.place, text: Some(page.text) };
+        let asked = Asked { keys, place: page.place, text: Some(page.text), leaves: None };
         self.allows(&asked, tree, &self.mates(&asked, tree)).is_some()
     }
 

@@ -210,6 +210,7 @@ impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
         let question = Question {
             content: Some(one.content),
             wary: (why == Why::Loose).then_some(carried.document),
+            leaves: (why == Why::InTheWay).then_some(carried.document),
             ..Question::new(&carried.keys, &carried.address)
         };
         let judged = judge_near(self.batch, self.index, &question, self.config)?;

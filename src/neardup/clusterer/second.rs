@@ -120,8 +120,8 @@ impl<S: Storage> Clusterer<S> {
     /// Looks for another place for a text. Returns whether it has moved, and further trees that
     /// would surely take it.
     ///
-    /// It is judged where `page` stands, which cannot stay with the others; of the first page that
-    /// carries it if that is none. `found` are the contents that share a key with it, if they were
+    /// It is judged where `page` stands, which cannot stay with the others, so that it has to leave
+    /// its tree; of the first page that carries it if that is none. `found` are the contents that share a key with it, if they were
     /// looked up before.
     fn look_at(
         &mut self,
@@ -134,8 +134,12 @@ impl<S: Storage> Clusterer<S> {
         let is_root = self.storage.tree(tree)?.root == content;
         let mut keys = self.storage.text(content)?.keys.into_owned();
         keys.standing = self.storage.page(page.unwrap_or(first))?.standing();
-        let question =
-            Question { content: Some(u64::from(content)), wary, ..Question::new(&keys, "") };
+        let question = Question {
+            content: Some(u64::from(content)),
+            wary,
+            leaves: page.map(|_| u64::from(tree)),
+            ..Question::new(&keys, "")
+        };
         let found = found.map_or_else(|| self.storage.candidates(&keys), Ok)?;
         let Judgement { matched, mut also, refused, .. } = self.find(&question, found)?;
         // What is in the way of another text may be in its turn: that goes on at the next look.
