@@ -173,10 +173,10 @@ pub(crate) fn site_allows(
     })
 }
 
-/// Tells whether an article is to take the place of the pages of its site in a document of which it
-/// has the very text.
+/// Tells whether the very text of an article, which another site has, is plainly its text and not
+/// that of the pages of its site in one document with it.
 #[must_use]
-pub(crate) fn takes_place(question: &Question<'_>, same: &ArticleKeys, mates: &[Mate<'_>]) -> bool {
+pub(crate) fn is_its_text(question: &Question<'_>, same: &ArticleKeys, mates: &[Mate<'_>]) -> bool {
     let alike = |mate: &Mate<'_>| mate.text.sketch.similarity(&same.text.sketch);
     same.standing.site != question.keys.standing.site
         && mates.iter().all(|mate| alike(mate) + BETTER_BY <= 1.0)

@@ -47,7 +47,7 @@ pub use found::{Asks, FoundPostings, LookUp};
 #[cfg(feature = "cluster")]
 pub(crate) use judge::looked_up;
 pub(crate) use judge::{
-    Attachment, Judgement, SiteRelation, judge, sift, site_allows, takes_place, texts_of,
+    Attachment, Judgement, SiteRelation, is_its_text, judge, sift, site_allows, texts_of,
 };
 pub use key::{Key, article_keys, article_keys_in_stages};
 pub use known::Question;

@@ -106,6 +106,18 @@ fn editions_that_are_in_the_way_of_a_better_page_leave_together() {
 }
 
 #[test]
+fn a_page_that_comes_behind_its_copy_joins_no_other_page_of_its_site() {
+    let text = prose(1, 300);
+    let pages = [
+        page("tides", "The tides of May", &edited(&text, 15)),
+        Came::new("http://two.test/copy", "Another title", &text),
+        page("walk", "A walk in winter", &text),
+    ];
+    check(&pages[..2], &[0, 0]);
+    check(&pages, &[0, 1, 1]);
+}
+
+#[test]
 fn pages_that_differ_in_a_number_alone_are_as_many_documents_as_there_are() {
     let text = prose(1, 300);
     let number = |n: usize| {

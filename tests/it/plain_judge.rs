@@ -408,7 +408,7 @@ impl Model {
     }
 
     /// A text that is equal, and others that cannot stay beside the page.
-    fn equal(&self, asked: &Asked<'_>) -> Option<(usize, Vec<usize>)> {
+    fn equal(&self, asked: &Asked<'_>) -> (Option<usize>, Vec<usize>) {
         let (mut best, mut instead) = (None, None);
         for (number, text) in self.texts.iter().enumerate() {
             if text.keys.text.hash != asked.keys.text.hash || asked.keys.text.words == 0 {
@@ -424,10 +424,15 @@ impl Model {
             let alike = |other: &usize| self.texts[*other].keys.text.sketch.similarity(sketch);
             let worse = others.iter().all(|other| alike(other) + 0.03 <= 1.0);
             if allowed.is_none() && worse && text.place.site != asked.place.site {
-                instead.get_or_insert((number, others));
+                let root = &self.texts[self.roots[text.tree]];
+                instead.get_or_insert(if root.place.site == asked.place.site {
+                    (None, vec![number])
+                } else {
+                    (Some(number), others)
+                });
             }
         }
-        best.map(|(_, text)| (text, Vec::new())).or(instead)
+        best.map(|(_, text)| (Some(text), Vec::new())).or(instead).unwrap_or_default()
     }
 
     pub(crate) fn add(
@@ -437,7 +442,8 @@ impl Model {
         popularity: u64,
     ) -> Option<(usize, Key)> {
         let asked = Asked { keys: &keys, place, text: None, leaves: None };
-        if let Some((text, evicts)) = self.equal(&asked) {
+        let (same, mut evicts) = self.equal(&asked);
+        if let Some(text) = same {
             self.pages.push(Page { text, place, popularity });
             self.evict(&evicts, place.site);
             return Some((self.first(self.texts[text].tree), Key::Exact));
@@ -445,12 +451,14 @@ impl Model {
         let takers = self.judge(&asked);
         let (text, also) = (self.texts.len(), self.also(&takers));
         self.pages.push(Page { text, place, popularity });
-        let Some(Match { tree, key, evicts, .. }) = takers.into_iter().next() else {
+        let Some(Match { tree, key, evicts: others, .. }) = takers.into_iter().next() else {
             self.texts.push(Text { keys, place, tree: self.roots.len() });
             self.roots.push(text);
+            self.evict(&evicts, place.site);
             return None;
         };
         self.texts.push(Text { keys, place, tree });
+        evicts.extend(others);
         self.evict(&evicts, place.site);
         let mut tree = self.texts[text].tree;
         for other in also {
@@ -465,7 +473,8 @@ impl Model {
             let Text { keys, tree, .. } = self.texts[*text].clone();
             let carries = |page: &&Page| page.text == *text;
             let here = |page: &&Page| carries(page) && page.place.site == site;
-            let place = self.pages.iter().find(here).unwrap().place;
+            let page = self.pages.iter().find(here);
+            let place = page.or_else(|| self.pages.iter().find(carries)).unwrap().place;
             let asked = Asked { keys: &keys, place, text: Some(*text), leaves: Some(tree) };
             let takers = self.judge(&asked);
             let mut also = self.also(&takers);

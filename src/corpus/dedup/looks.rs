@@ -332,14 +332,14 @@ impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
         Ok(true)
     }
 
-    /// Finds a page that carries a content on the site of a URL.
+    /// Finds a page that carries a content, on the site of a URL if one does.
     fn carrier_on(&self, content: u64, address: &str) -> Result<Option<String>, Error> {
         let site = site_of(address);
         let document = must_read(self.batch, content)?.document;
-        let copies = copies_of(self.batch, document)?.into_iter();
-        let mut found =
-            copies.filter(|(other, copy)| copy.content == content && site_of(other) == site);
-        Ok(found.next().map(|(address, _)| address))
+        let mut copies = copies_of(self.batch, document)?;
+        copies.retain(|(_, copy)| copy.content == content);
+        let on_site = copies.iter().position(|(other, _)| site_of(other) == site);
+        Ok(copies.into_iter().nth(on_site.unwrap_or(0)).map(|(address, _)| address))
     }
 
     /// Finds the loose leaves among some contents and the others that hang less than surely on the
@@ -392,7 +392,7 @@ enum Why {
     Due,
     /// The same, and it hangs on its tree by boilerplate alone.
     Loose,
-    /// A page of its site fits better into its document.
+    /// It cannot stay beside a page that came.
     InTheWay,
 }
 

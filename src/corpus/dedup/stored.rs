@@ -9,8 +9,8 @@ use crate::corpus::documents::{Content, Copy, Document};
 use crate::corpus::index::{Index, POSTINGS, lock};
 use crate::corpus::tables::{CONTENTS, COPIES, DOCUMENTS};
 use crate::neardup::{
-    Config, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation, Trees, judge,
-    loose_leaves, site_allows, takes_place, texts_of,
+    Config, Judgement, Key, KnownText, KnownTree, Mate, Question, SiteRelation, Trees, is_its_text,
+    judge, loose_leaves, site_allows, texts_of,
 };
 use crate::store::{BadRow, Batch, Error, Store, View};
 use crate::text::features::{ArticleKeys, TextKeys};
@@ -69,22 +69,23 @@ pub fn judge_stored<V: View>(
         if allowed > best.map(|(allowed, ..)| allowed) {
             best = allowed.map(|allowed| (allowed, content, document));
         }
-        if allowed.is_none() && takes_place(question, &row.keys(), &mates) {
-            let contents = texts_of(&mates);
-            refused.get_or_insert((content, document, contents));
+        if allowed.is_none() && refused.is_none() && is_its_text(question, &row.keys(), &mates) {
+            let root = must_read(batch, must_read_document(batch, document)?.root)?;
+            refused = Some(if root.site == question.keys.standing.site {
+                (None, vec![content])
+            } else {
+                (Some((content, document)), texts_of(&mates))
+            });
         }
     }
-    let found = match (best, refused) {
-        (Some((_, content, document)), _) => Some((content, document)),
-        (None, Some((content, document, evicts))) => {
-            judged.evicts = evicts;
-            Some((content, document))
-        }
-        (None, None) => None,
-    };
+    let found = best.map(|(_, content, document)| (Some((content, document)), Vec::new()));
+    let (found, evicts) = found.or(refused).unwrap_or_default();
     let Some((content, document)) = found else {
-        return judge_near(batch, index, question, config);
+        let mut judged = judge_near(batch, index, question, config)?;
+        judged.evicts.splice(..0, evicts);
+        return Ok(judged);
     };
+    judged.evicts = evicts;
     let (same, key, sure) = (Some(content), Key::Exact, true);
     let (distance, similarity) = (0, 1.0);
     let matched = clusters::Match { document, same, key, distance, similarity, sure };

@@ -8,8 +8,8 @@ use super::classes::Classes;
 use super::deduplicator::{Cluster, Membership, Verdict};
 use super::storage::{JudgedPage, Storage, TextPlace};
 use super::{
-    Attachment, Candidate, Config, Error, Judgement, Key, Likeness, Question, SiteRelation, judge,
-    site_allows, takes_place, texts_of,
+    Attachment, Candidate, Config, Error, Judgement, Key, Likeness, Question, SiteRelation,
+    is_its_text, judge, site_allows, texts_of,
 };
 use crate::text::features::ArticleKeys;
 use known::{KnownTrees, mates};
@@ -47,7 +47,8 @@ impl<S: Storage> Clusterer<S> {
     ) -> Result<Verdict, S::Error> {
         let number = self.documents;
         let site = keys.standing.site;
-        if let Some((content, evicts)) = self.equal(&keys)? {
+        let (same, mut evicts) = self.equal(&keys)?;
+        if let Some(content) = same {
             let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
             let tree = self.storage.place(content)?.tree;
             let page = JudgedPage::of(&keys.standing, content, popularity);
@@ -81,10 +82,12 @@ impl<S: Storage> Clusterer<S> {
             let place = self.plant(number, content)?;
             self.storage.add_text(content, place, keys)?;
             self.add(place.tree, page)?;
+            self.evict(&evicts, site)?;
             return Ok(Verdict::New);
         };
         self.storage.add_text(content, TextPlace::leaf(number, &matched), keys)?;
-        let Attachment { document, key, distance, likeness, evicts, .. } = matched;
+        let Attachment { document, key, distance, likeness, evicts: others, .. } = matched;
+        evicts.extend(others);
         let mut canonical = self.add(document as u32, page)?;
         self.evict(&evicts, site)?;
         let tree = self.storage.place(content)?.tree;
@@ -95,29 +98,37 @@ impl<S: Storage> Clusterer<S> {
     }
 
     /// Finds a content that has the very text of a document, if both may be one; and contents that
-    /// cannot stay beside it.
-    fn equal(&self, keys: &ArticleKeys) -> Result<Option<(u32, Vec<u64>)>, S::Error> {
+    /// cannot stay where they are: those of other pages of its site, or the very text, if it hangs
+    /// on such a page.
+    fn equal(&self, keys: &ArticleKeys) -> Result<(Option<u32>, Vec<u64>), S::Error> {
         // No two documents are the same because both are empty.
         if keys.text.words == 0 {
-            return Ok(None);
+            return Ok((None, Vec::new()));
         }
         let question = Question::new(keys, "");
         let mut best: Option<(SiteRelation, u32)> = None;
         let mut refused = None;
         for content in self.storage.equal_texts(keys.text.hash)? {
-            let mates = mates(&self.storage, self.storage.place(content)?.tree, &question)?;
+            let tree = self.storage.place(content)?.tree;
+            let mates = mates(&self.storage, tree, &question)?;
             let allowed = site_allows(&question, &mates, &self.config);
             if allowed > best.map(|(allowed, _)| allowed) {
                 best = allowed.map(|allowed| (allowed, content));
             }
             if allowed.is_none() && refused.is_none() {
                 let same = self.storage.text(content)?.keys;
-                if takes_place(&question, &same, &mates) {
-                    refused = Some((content, texts_of(&mates)));
+                if is_its_text(&question, &same, &mates) {
+                    let root = self.storage.text(self.storage.tree(tree)?.root)?.keys;
+                    refused = Some(if root.standing.site == keys.standing.site {
+                        (None, vec![u64::from(content)])
+                    } else {
+                        (Some(content), texts_of(&mates))
+                    });
                 }
             }
         }
-        Ok(best.map(|(_, content)| (content, Vec::new())).or(refused))
+        let found = best.map(|(_, content)| (Some(content), Vec::new()));
+        Ok(found.or(refused).unwrap_or_default())
     }
 
     /// The cluster of a content, which may have become part of another one since it was placed.

@@ -169,12 +169,13 @@ impl<S: Storage> Clusterer<S> {
         Ok((moves, also))
     }
 
-    /// Looks for another place for texts whose pages on a site are in the way of another one.
+    /// Looks for another place for texts that cannot stay beside a page of a site.
     pub(super) fn evict(&mut self, contents: &[u64], site: u64) -> Result<(), S::Error> {
         for content in contents {
             let content = *content as u32;
-            let page = self.carrier_on(content, site)?;
-            let (_, also) = self.look_at(content, page, None, None)?;
+            let first = self.storage.place(content)?.first;
+            let page = self.carrier_on(content, site)?.unwrap_or(first);
+            let (_, also) = self.look_at(content, Some(page), None, None)?;
             self.unite(self.storage.place(content)?.tree, &also)?;
         }
         Ok(())
