@@ -460,10 +460,8 @@ impl Model {
         self.texts.push(Text { keys, place, tree });
         evicts.extend(others);
         self.evict(&evicts, place.site);
-        let mut tree = self.texts[text].tree;
-        for other in also {
-            tree = self.unite(tree, other);
-        }
+        let tree = self.texts[text].tree;
+        let tree = also.into_iter().fold(tree, |tree, other| self.unite(tree, other));
         Some((self.first(tree), key))
     }
 
@@ -477,27 +475,18 @@ impl Model {
             let place = page.or_else(|| self.pages.iter().find(carries)).unwrap().place;
             let asked = Asked { keys: &keys, place, text: Some(*text), leaves: Some(tree) };
             let takers = self.judge(&asked);
-            let mut also = self.also(&takers);
-            let mut tree = tree;
-            if self.roots[tree] == *text {
-                // A root stays; a tree that would take it may be one with its own.
-                also.extend(takers.first().filter(|one| one.evicts.is_empty()).map(|one| one.tree));
-                also.retain(|other| *other != tree);
-            } else {
-                let matched = takers.first().filter(|matched| {
-                    let mut pages = self.pages.iter().filter(carries);
-                    let may = |page| matched.tree == tree || self.fits(page, matched.tree);
-                    matched.evicts.is_empty() && pages.all(may)
-                });
-                tree = matched.map_or(self.roots.len(), |matched| matched.tree);
-                self.texts[*text].tree = tree;
-                if tree == self.roots.len() {
-                    self.roots.push(*text);
-                }
+            let also = self.also(&takers);
+            assert_ne!(self.roots[tree], *text, "a root is in nobody's way");
+            let matched = takers.first().filter(|matched| {
+                let mut pages = self.pages.iter().filter(carries);
+                matched.evicts.is_empty() && pages.all(|page| self.fits(page, matched.tree))
+            });
+            let tree = matched.map_or(self.roots.len(), |matched| matched.tree);
+            self.texts[*text].tree = tree;
+            if tree == self.roots.len() {
+                self.roots.push(*text);
             }
-            for other in also {
-                tree = self.unite(tree, other);
-            }
+            also.into_iter().fold(tree, |tree, other| self.unite(tree, other));
         }
     }
 

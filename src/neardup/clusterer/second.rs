@@ -121,8 +121,8 @@ impl<S: Storage> Clusterer<S> {
     /// would surely take it.
     ///
     /// It is judged where `page` stands, which cannot stay with the others, so that it has to leave
-    /// its tree; of the first page that carries it if that is none. `found` are the contents that share a key with it, if they were
-    /// looked up before.
+    /// its tree; of the first page that carries it if that is none. `found` are the contents that
+    /// share a key with it, if they were looked up before.
     fn look_at(
         &mut self,
         content: u32,
