@@ -202,6 +202,12 @@ pub(crate) enum SiteRelation {
 }
 
 impl Attachment {
+    /// That of a text which a document has.
+    pub(super) fn exact(document: u64) -> Self {
+        let (key, likeness) = (Key::Exact, Likeness::EXACT);
+        Self { document, key, distance: 0, likeness, sure: true, evicts: Vec::new() }
+    }
+
     /// Texts so alike to two others leave no doubt that these are one as well.
     fn is_strong(&self, config: &Config) -> bool {
         self.evicts.is_empty() && self.likeness.similarity >= config.rule.leaf_similarity_min
@@ -447,8 +453,7 @@ impl<'a> Case<'a> {
             return None;
         }
         if mine.text.hash == mate.text.hash {
-            let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
-            return Some(Confirmed { bond, likeness, sure: true });
+            return Some(Confirmed { bond, likeness: Likeness::EXACT, sure: true });
         }
         self.confirm(Pillar { document, text: &mate.text, similarity, bond })
     }

@@ -93,6 +93,9 @@ pub struct Likeness {
 }
 
 impl Likeness {
+    /// That of one text twice.
+    pub const EXACT: Self = Self { similarity: 1.0, containment: 1.0, size: 1.0 };
+
     /// Derives the rest from the similarity and the numbers of distinct shingles.
     #[must_use]
     pub fn of(similarity: f32, one: u32, other: u32) -> Self {

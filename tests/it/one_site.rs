@@ -21,23 +21,35 @@ fn numbered<T: PartialEq + Copy>(documents: impl IntoIterator<Item = T>) -> Vec<
     documents.into_iter().map(number).collect()
 }
 
-/// Which pages are one document, in a store.
-fn stored(pages: &[Came]) -> Vec<usize> {
+fn shelf(pages: &[Came]) -> Shelf {
     let mut shelf = Shelf::new();
     for page in pages {
         shelf.put(page);
     }
-    numbered(shelf.documents_of(pages))
+    shelf
 }
 
-/// The same in memory, where it is not known which page names another one or is doubtful.
-fn in_memory(pages: &[Came]) -> Vec<usize> {
+/// Which pages are one document, in a store.
+fn stored(pages: &[Came]) -> Vec<usize> {
+    numbered(shelf(pages).documents_of(pages))
+}
+
+fn judged(pages: &[Came]) -> Deduplicator {
     let mut dedup = Deduplicator::new(Config::default()).unwrap();
     let fingerprinter = Fingerprinter::default();
     for page in pages {
         dedup.judge_keys(page.keys(&fingerprinter), page.popularity);
     }
-    numbered((0..pages.len() as u32).map(|page| dedup.fate(page).cluster))
+    dedup
+}
+
+fn fates(dedup: &Deduplicator) -> Vec<usize> {
+    numbered((0..dedup.len() as u32).map(|page| dedup.fate(page).cluster))
+}
+
+/// The same in memory, where it is not known which page names another one or is doubtful.
+fn in_memory(pages: &[Came]) -> Vec<usize> {
+    fates(&judged(pages))
 }
 
 /// Asserts which pages are one document, for a store and for a corpus of lines.
@@ -115,6 +127,27 @@ fn a_page_that_comes_behind_its_copy_joins_no_other_page_of_its_site() {
     ];
     check(&pages[..2], &[0, 0]);
     check(&pages, &[0, 1, 1]);
+}
+
+#[test]
+fn a_copy_finds_its_page_among_very_many_that_resemble_it() {
+    let text = prose(1, 300);
+    let alike = |n: usize| {
+        let text = format!("{text} Part {n} of all, {}", prose(100 + n as u64, 12));
+        page(&format!("part/{n}"), &format!("Part of all, number {n}"), &text)
+    };
+    let mut pages: Vec<Came> = (0..100).map(alike).collect();
+    let walk = page("walk", "A walk in winter", &format!("{text} {}", prose(9, 12)));
+    pages.push(Came { address: "http://two.test/copy".to_owned(), ..walk.clone() });
+    pages.push(walk);
+    let shelf = shelf(&pages);
+    shelf.look_again();
+    let mut dedup = judged(&pages);
+    dedup.settle();
+    for found in [numbered(shelf.documents_of(&pages)), fates(&dedup)] {
+        assert_eq!(found[100], found[101], "the copy is one document with its page");
+        assert_eq!(found.iter().filter(|document| **document == found[101]).count(), 2);
+    }
 }
 
 #[test]

@@ -199,11 +199,8 @@ impl Model {
     /// Pages of a tree on the site of an article.
     fn mates(&self, asked: &Asked<'_>, tree: usize) -> Vec<usize> {
         let site = asked.place.site;
-        let mates = self.pages(tree).filter(|page| {
-            let page = &self.pages[*page];
-            site != 0 && page.place.site == site && asked.text != Some(page.text)
-        });
-        mates.collect()
+        let is_mate = |page: &Page| page.place.site == site && asked.text != Some(page.text);
+        self.pages(tree).filter(|page| site != 0 && is_mate(&self.pages[*page])).collect()
     }
 
     fn names(&self, asked: &Asked<'_>, candidates: &[(usize, Vec<Key>)]) -> Names {
@@ -411,7 +408,8 @@ impl Model {
     fn equal(&self, asked: &Asked<'_>) -> (Option<usize>, Vec<usize>) {
         let (mut best, mut instead) = (None, None);
         for (number, text) in self.texts.iter().enumerate() {
-            if text.keys.text.hash != asked.keys.text.hash || asked.keys.text.words == 0 {
+            let equal = text.keys.text.hash == asked.keys.text.hash;
+            if !equal || asked.keys.text.words == 0 || asked.leaves == Some(text.tree) {
                 continue;
             }
             let mates = self.mates(asked, text.tree);
@@ -420,8 +418,7 @@ impl Model {
                 best = allowed.map(|allowed| (allowed, number));
             }
             let others = distinct(mates.iter().map(|mate| self.pages[*mate].text));
-            let sketch = &text.keys.text.sketch;
-            let alike = |other: &usize| self.texts[*other].keys.text.sketch.similarity(sketch);
+            let alike = |other: &usize| asked.alike(&self.texts[*other]);
             let worse = others.iter().all(|other| alike(other) + 0.03 <= 1.0);
             if allowed.is_none() && worse && text.place.site != asked.place.site {
                 let root = &self.texts[self.roots[text.tree]];
@@ -474,7 +471,11 @@ impl Model {
             let page = self.pages.iter().find(here);
             let place = page.or_else(|| self.pages.iter().find(carries)).unwrap().place;
             let asked = Asked { keys: &keys, place, text: Some(*text), leaves: Some(tree) };
-            let takers = self.judge(&asked);
+            let exact = |same: usize| {
+                let (tree, key, evicts) = (self.texts[same].tree, Key::Exact, Vec::new());
+                vec![Match { tree, key, similarity: 1.0, evicts }]
+            };
+            let takers = self.equal(&asked).0.map_or_else(|| self.judge(&asked), exact);
             let also = self.also(&takers);
             assert_ne!(self.roots[tree], *text, "a root is in nobody's way");
             let matched = takers.first().filter(|matched| {

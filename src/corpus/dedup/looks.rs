@@ -213,7 +213,12 @@ impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
             leaves: (why == Why::InTheWay).then_some(carried.document),
             ..Question::new(&carried.keys, &carried.address)
         };
-        let judged = judge_near(self.batch, self.index, &question, self.config)?;
+        let judged = if why == Why::InTheWay {
+            // Very many may resemble it: its very text is found whatever their number.
+            self.judge(&question)?
+        } else {
+            judge_near(self.batch, self.index, &question, self.config)?
+        };
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let mut place = if judged.evicts.is_empty() { judged.place } else { Place::New };
         let fits = self.may_move(one.content, carried.document, &place)?;

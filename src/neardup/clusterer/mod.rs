@@ -47,9 +47,9 @@ impl<S: Storage> Clusterer<S> {
     ) -> Result<Verdict, S::Error> {
         let number = self.documents;
         let site = keys.standing.site;
-        let (same, mut evicts) = self.equal(&keys)?;
+        let (same, mut evicts) = self.equal(&Question::new(&keys, ""))?;
         if let Some(content) = same {
-            let likeness = Likeness { similarity: 1.0, containment: 1.0, size: 1.0 };
+            let likeness = Likeness::EXACT;
             let tree = self.storage.place(content)?.tree;
             let page = JudgedPage::of(&keys.standing, content, popularity);
             let mut canonical = self.add(tree, page)?;
@@ -100,24 +100,28 @@ impl<S: Storage> Clusterer<S> {
     /// Finds a content that has the very text of a document, if both may be one; and contents that
     /// cannot stay where they are: those of other pages of its site, or the very text, if it hangs
     /// on such a page.
-    fn equal(&self, keys: &ArticleKeys) -> Result<(Option<u32>, Vec<u64>), S::Error> {
+    fn equal(&self, question: &Question<'_>) -> Result<(Option<u32>, Vec<u64>), S::Error> {
+        let keys = question.keys;
         // No two documents are the same because both are empty.
         if keys.text.words == 0 {
             return Ok((None, Vec::new()));
         }
-        let question = Question::new(keys, "");
         let mut best: Option<(SiteRelation, u32)> = None;
         let mut refused = None;
         for content in self.storage.equal_texts(keys.text.hash)? {
             let tree = self.storage.place(content)?.tree;
-            let mates = mates(&self.storage, tree, &question)?;
-            let allowed = site_allows(&question, &mates, &self.config);
+            let itself = question.content == Some(u64::from(content));
+            if itself || question.leaves == Some(u64::from(tree)) {
+                continue;
+            }
+            let mates = mates(&self.storage, tree, question)?;
+            let allowed = site_allows(question, &mates, &self.config);
             if allowed > best.map(|(allowed, _)| allowed) {
                 best = allowed.map(|allowed| (allowed, content));
             }
             if allowed.is_none() && refused.is_none() {
                 let same = self.storage.text(content)?.keys;
-                if is_its_text(&question, &same, &mates) {
+                if is_its_text(question, &same, &mates) {
                     let root = self.storage.text(self.storage.tree(tree)?.root)?.keys;
                     refused = Some(if root.standing.site == keys.standing.site {
                         (None, vec![u64::from(content)])

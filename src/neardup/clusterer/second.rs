@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::second_look::{LOOKS_MAX, loose_leaves};
 use super::super::storage::{Storage, TextPlace};
-use super::super::{Candidate, Judgement, Question};
+use super::super::{Attachment, Candidate, Judgement, Key, Question};
 use super::Clusterer;
 use crate::text::sketch::Sketch;
 
@@ -130,7 +130,7 @@ impl<S: Storage> Clusterer<S> {
         wary: Option<u64>,
         found: Option<Vec<Candidate>>,
     ) -> Result<(bool, Vec<u64>), S::Error> {
-        let TextPlace { tree, first, .. } = self.storage.place(content)?;
+        let TextPlace { tree, first, key, .. } = self.storage.place(content)?;
         let is_root = self.storage.tree(tree)?.root == content;
         let mut keys = self.storage.text(content)?.keys.into_owned();
         keys.standing = self.storage.page(page.unwrap_or(first))?.standing();
@@ -140,8 +140,16 @@ impl<S: Storage> Clusterer<S> {
             leaves: page.map(|_| u64::from(tree)),
             ..Question::new(&keys, "")
         };
-        let found = found.map_or_else(|| self.storage.candidates(&keys), Ok)?;
-        let Judgement { matched, mut also, refused, .. } = self.find(&question, found)?;
+        // Very many may resemble it: its very text is found whatever their number, and followed.
+        let asks = page.is_some() || key == Key::Exact;
+        let same = if asks { self.equal(&question)?.0 } else { None };
+        let Judgement { matched, mut also, refused, .. } = if let Some(same) = same {
+            let tree = self.storage.place(same)?.tree;
+            Judgement { matched: Some(Attachment::exact(tree.into())), ..Judgement::default() }
+        } else {
+            let found = found.map_or_else(|| self.storage.candidates(&keys), Ok)?;
+            self.find(&question, found)?
+        };
         // What is in the way of another text may be in its turn: that goes on at the next look.
         let matched = matched.filter(|matched| matched.evicts.is_empty());
         if refused || matched.as_ref().is_some_and(|matched| !matched.sure) {
