@@ -224,6 +224,9 @@ mod tests {
             .with_max_level(tracing::Level::DEBUG)
             .with_writer(|| -> io::Sink { panic!("the log is broken") })
             .finish();
+        // With one subscriber alone, an event to which the thread of another test comes first is
+        // told to nobody from then on.
+        let _second = tracing::Dispatch::new(tracing_subscriber::registry());
         let _log = tracing::subscriber::set_default(broken);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {

@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tracing_subscriber::Registry;
-use tracing_subscriber::layer::SubscriberExt as _;
 use uniqcrawl::base::clock::Clock;
 use uniqcrawl::cluster::{self, PARTITIONS};
 use uniqcrawl::corpus::dedup::Corpus as _;
@@ -163,8 +161,7 @@ fn a_check_tells_of_a_file_that_is_away_and_takes_nothing_out() {
 fn a_change_of_several_documents_whose_worker_dies_is_ended_by_a_check() {
     if let Ok(task) = std::env::var("UNIQCRAWL_TEST_WORKER") {
         let task: Vec<&str> = task.split(' ').collect();
-        let at = AtStep::new(task[2], 1, || std::process::abort());
-        tracing::subscriber::with_default(Registry::default().with(at), || {
+        AtStep::new(task[2], 1, || std::process::abort()).hears(|| {
             open(task[0], Path::new(task[1]), OPTIONS).look_again().unwrap();
         });
         return;

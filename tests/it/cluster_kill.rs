@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, Registry};
 use uniqcrawl::corpus::dedup::Corpus as _;
@@ -62,10 +62,20 @@ impl<S: Subscriber> Layer<S> for AtStep {
     }
 }
 
+impl AtStep {
+    /// Does `work` on this thread, and hears of each of its steps.
+    ///
+    /// A second subscriber is there meanwhile. With one alone, an event to which another thread
+    /// comes first, which has none, is told to nobody from then on.
+    pub(crate) fn hears<T>(self, work: impl FnOnce() -> T) -> T {
+        let _second = Dispatch::new(Registry::default());
+        tracing::subscriber::with_default(Registry::default().with(self), work)
+    }
+}
+
 /// Places all articles; at a step something happens.
 fn work(url: &str, texts: &Path, step: &str, number: usize, does: fn()) {
-    let at = AtStep::new(step, number, does);
-    tracing::subscriber::with_default(Registry::default().with(at), || {
+    AtStep::new(step, number, does).hears(|| {
         let mut corpus = open(url, texts, OPTIONS);
         for page in racing(TEXTS) {
             corpus.place(&page.article(&Fingerprinter::default()), 0).unwrap();

@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use tracing_subscriber::Registry;
-use tracing_subscriber::layer::SubscriberExt as _;
 use uniqcrawl::cluster::{Change, Settled, Version, Write, Written};
 use uniqcrawl::corpus::dedup::Corpus as _;
 use uniqcrawl::corpus::transfer;
@@ -41,7 +39,7 @@ fn with_one_that_stops_at(
                 stopped.send(()).unwrap();
                 told_to.lock().unwrap().recv().unwrap();
             });
-            tracing::subscriber::with_default(Registry::default().with(at), work);
+            at.hears(work);
         });
         // It goes on also when what is done meanwhile fails.
         let go_on = go_on;
