@@ -1,6 +1,9 @@
 //! Pages of one site, which are one document only if the site calls them the same, and their copies
 //! on other sites.
 
+use uniqcrawl::base::clock::Timestamp;
+use uniqcrawl::corpus::clusters;
+use uniqcrawl::corpus::dedup::Corpus as _;
 use uniqcrawl::neardup::{Config, Deduplicator};
 use uniqcrawl::text::features::Fingerprinter;
 use uniqcrawl::text::sketch::ShownSketch;
@@ -127,6 +130,24 @@ fn a_page_that_comes_behind_its_copy_joins_no_other_page_of_its_site() {
     ];
     check(&pages[..2], &[0, 0]);
     check(&pages, &[0, 1, 1]);
+}
+
+#[test]
+fn texts_that_are_packed_against_one_that_leaves_stay_readable() {
+    let text = prose(1, 300);
+    let mut shelf = Shelf::new();
+    let tides = shelf.put(&page("tides", "The tides of May", &prose(5, 300)));
+    let copy = Came::new("http://two.test/copy", "Another title", &text);
+    let was = shelf.put(&copy);
+    assert_eq!(shelf.put(&Came::new("http://three.test/edited", "", &edited(&text, 5))), was);
+    shelf.write(|batch| clusters::merge(batch, was, tides, Timestamp(9)).unwrap());
+    // It takes its copy with it, of which nothing is left then.
+    let walk = shelf.put(&page("walk", "A walk in winter", &text));
+    assert_ne!(walk, tides);
+    let left = shelf.write(|batch| {
+        shelf.placer(batch, Timestamp(10)).leave(walk, "http://two.test/copy").unwrap()
+    });
+    assert_eq!(left.contents.len(), 1, "the text is put down");
 }
 
 #[test]

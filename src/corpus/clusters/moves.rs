@@ -1,10 +1,12 @@
 //! Contents that go from one document to another, documents that become one, and documents that
 //! end.
 
+use std::collections::BTreeSet;
+
 use crate::base::clock::Timestamp;
 use crate::corpus::documents::{
-    Content, Copy, DocId, Document, copies_of, forget_changes, note_again, note_change, read_body,
-    remove_body, remove_document, remove_page, write_body, write_document,
+    Content, Copy, DocId, Document, copies_of, forget_changes, needs_body, note_again, note_change,
+    read_body, remove_body, remove_document, remove_page, write_body, write_document,
 };
 use crate::corpus::index::{self, Change};
 use crate::corpus::tables::{CONTENTS, COPIES, DOC_IDS, DOCUMENTS, REVIEWS, UNSURE};
@@ -90,8 +92,12 @@ fn move_content(
     let mut row = must_content(batch, content)?;
     let from = row.document;
     let mut mine = copies_of(batch, from)?;
-    let last = must_read(batch, from)?.last_arrival;
+    let source = must_read(batch, from)?;
+    let last = source.last_arrival;
     let came_again = mine.iter().all(|(_, copy)| copy.arrival < last);
+    if !source.merged.is_empty() {
+        unpack(batch, content, &mine)?;
+    }
     mine.retain(|(_, copy)| copy.content == content);
     let text = read_body(batch, content)?.ok_or_else(|| gone("its text is missing"))?;
     let (document, base, matched) = match place {
@@ -132,6 +138,24 @@ fn move_content(
     }
     recount(batch, document, now)?;
     Ok(moved)
+}
+
+/// Packs the texts of copies by themselves that are packed against a text which leaves their
+/// document: it may have been the root of one that was merged, and from now on it ends without
+/// them.
+fn unpack(
+    batch: &mut impl Transaction,
+    content: u64,
+    copies: &[(String, Copy)],
+) -> Result<(), Error> {
+    let others: BTreeSet<u64> = copies.iter().map(|(_, copy)| copy.content).collect();
+    for other in others {
+        if needs_body(batch, other, content)? {
+            let text = read_body(batch, other)?.ok_or_else(|| gone("its text is missing"))?;
+            write_body(batch, other, &text, None)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes the document `from` a part of the document `into`: its contents become leaves there, its

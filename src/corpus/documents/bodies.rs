@@ -69,6 +69,19 @@ pub fn write_body(
     })
 }
 
+/// Tells whether the text of a content cannot be read without that of another one.
+pub fn needs_body(view: &impl View, content: u64, other: u64) -> Result<bool, Error> {
+    let mut at = content;
+    while let Some(first) = view.bytes(BODIES, at)? {
+        match StoredBody::read(view, at, &first)?.base {
+            Some(base) if base == other => return Ok(true),
+            Some(base) if base < at => at = base,
+            _ => break,
+        }
+    }
+    Ok(false)
+}
+
 /// A piece of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {

@@ -24,7 +24,7 @@ use crate::base::clock::Timestamp;
 use crate::corpus::tables::{COPIES, DOCUMENTS, SEARCH_CHANGES, VERDICT_LOG, VERDICT_PLACES};
 use crate::store::{BadRow, Error, Key, Transaction, Update as _, View};
 
-pub use bodies::{Piece, StoredBody, read_body, remove_body, write_body};
+pub use bodies::{Piece, StoredBody, needs_body, read_body, remove_body, write_body};
 pub use changes::{CHANGES_FROM, EndedDocument, NEXT_CHANGE, note_changed};
 pub use facts::Facts;
 pub use history::{CanonicalChange, changes_of, forget_changes, note_change};
