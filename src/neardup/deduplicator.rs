@@ -26,7 +26,8 @@ pub struct InputDocument<'a> {
 /// What became of a document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
-    /// The first of its cluster.
+    /// No copy of what came before. What came before may be a copy of it all the same: one that
+    /// hung on another page of its site.
     New,
     /// A copy.
     Duplicate {

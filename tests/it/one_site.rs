@@ -133,6 +133,19 @@ fn a_page_that_comes_behind_its_copy_joins_no_other_page_of_its_site() {
 }
 
 #[test]
+fn a_root_that_another_page_of_the_site_has_is_in_nobodys_way() {
+    let (root, leaf) = (prose(1, 300), edited(&prose(1, 300), 15));
+    let pages = [
+        Came::new("http://two.test/root", "A root", &root),
+        page("tides", "The tides of May", &root),
+        Came::new("http://three.test/leaf", "A leaf", &leaf),
+        page("walk", "A walk in winter", &leaf),
+    ];
+    check(&pages[..3], &[0, 0, 0]);
+    check(&pages, &[0, 0, 1, 1]);
+}
+
+#[test]
 fn texts_that_are_packed_against_one_that_leaves_stay_readable() {
     let text = prose(1, 300);
     let mut shelf = Shelf::new();

@@ -421,8 +421,9 @@ impl Model {
             let alike = |other: &usize| asked.alike(&self.texts[*other]);
             let worse = others.iter().all(|other| alike(other) + 0.03 <= 1.0);
             if allowed.is_none() && worse && text.place.site != asked.place.site {
-                let root = &self.texts[self.roots[text.tree]];
-                instead.get_or_insert(if root.place.site == asked.place.site {
+                let root = self.roots[text.tree];
+                let stays = self.texts[root].place.site == asked.place.site;
+                instead.get_or_insert(if stays || others.contains(&root) {
                     (None, vec![number])
                 } else {
                     (Some(number), others)

@@ -1,5 +1,6 @@
 //! Contents of one text. There is one for each text, but for pages of one site that are no copies
-//! of each other although their texts are equal.
+//! of each other although their texts are equal, and for a page that came behind a copy of it which
+//! hung on another page of its site.
 
 use crate::corpus::documents::Content;
 use crate::corpus::tables::CONTENTS;

@@ -340,8 +340,9 @@ impl<T: Transaction, I: Keep<T>> Placer<'_, T, I> {
     /// Finds a page that carries a content, on the site of a URL if one does.
     fn carrier_on(&self, content: u64, address: &str) -> Result<Option<String>, Error> {
         let site = site_of(address);
-        let document = must_read(self.batch, content)?.document;
-        let mut copies = copies_of(self.batch, document)?;
+        // The article may have been the last to carry it.
+        let Some(row) = self.batch.get(CONTENTS, content)? else { return Ok(None) };
+        let mut copies = copies_of(self.batch, row.document)?;
         copies.retain(|(_, copy)| copy.content == content);
         let on_site = copies.iter().position(|(other, _)| site_of(other) == site);
         Ok(copies.into_iter().nth(on_site.unwrap_or(0)).map(|(address, _)| address))

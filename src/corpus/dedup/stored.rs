@@ -32,7 +32,8 @@ pub struct Judged {
     pub also: Vec<u64>,
     /// Further documents that would take it less surely: they and its own may be one.
     pub perhaps: Vec<u64>,
-    /// Contents that cannot stay in its document beside it.
+    /// Contents that cannot stay where they are: in its document beside it, or, if they are its
+    /// very text, in that of another page of its site.
     pub evicts: Vec<u64>,
     /// A document that would take it has other pages of its site, which may turn out to belong
     /// elsewhere.
@@ -73,8 +74,10 @@ pub fn judge_stored<V: View>(
             best = allowed.map(|allowed| (allowed, content, document));
         }
         if allowed.is_none() && refused.is_none() && is_its_text(question, &row.keys(), &mates) {
-            let root = must_read(batch, must_read_document(batch, document)?.root)?;
-            refused = Some(if root.site == question.keys.standing.site {
+            let root = must_read_document(batch, document)?.root;
+            let stays = must_read(batch, root)?.site == question.keys.standing.site
+                || mates.iter().any(|mate| mate.content == root);
+            refused = Some(if stays {
                 (None, vec![content])
             } else {
                 (Some((content, document)), texts_of(&mates))
@@ -85,7 +88,10 @@ pub fn judge_stored<V: View>(
     let (found, evicts) = found.or(refused).unwrap_or_default();
     let Some((content, document)) = found else {
         let mut judged = judge_near(batch, index, question, config)?;
-        judged.evicts.splice(..0, evicts);
+        // What has to leave by itself makes nothing else leave.
+        if question.content.is_none() {
+            judged.evicts.splice(..0, evicts);
+        }
         return Ok(judged);
     };
     judged.evicts = evicts;

@@ -99,7 +99,7 @@ impl<S: Storage> Clusterer<S> {
 
     /// Finds a content that has the very text of a document, if both may be one; and contents that
     /// cannot stay where they are: those of other pages of its site, or the very text, if it hangs
-    /// on such a page.
+    /// on one that such a page has.
     fn equal(&self, question: &Question<'_>) -> Result<(Option<u32>, Vec<u64>), S::Error> {
         let keys = question.keys;
         // No two documents are the same because both are empty.
@@ -122,8 +122,11 @@ impl<S: Storage> Clusterer<S> {
             if allowed.is_none() && refused.is_none() {
                 let same = self.storage.text(content)?.keys;
                 if is_its_text(question, &same, &mates) {
-                    let root = self.storage.text(self.storage.tree(tree)?.root)?.keys;
-                    refused = Some(if root.standing.site == keys.standing.site {
+                    let root = self.storage.tree(tree)?.root;
+                    let root_site = self.storage.text(root)?.keys.standing.site;
+                    let stays = root_site == keys.standing.site
+                        || mates.iter().any(|mate| mate.content == u64::from(root));
+                    refused = Some(if stays {
                         (None, vec![u64::from(content)])
                     } else {
                         (Some(content), texts_of(&mates))
