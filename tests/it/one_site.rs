@@ -164,6 +164,23 @@ fn texts_that_are_packed_against_one_that_leaves_stay_readable() {
 }
 
 #[test]
+fn a_page_that_was_the_last_to_carry_its_text_is_called_otherwise() {
+    let text = prose(1, 300);
+    let mut shelf = Shelf::new();
+    let tides = shelf.put(&page("v1/tides", "The tides of May", &edited(&text, 15)));
+    assert_eq!(shelf.put(&Came::new("http://two.test/copy", "Another title", &text)), tides);
+    assert_eq!(shelf.put(&page("v2/tides", "The tides of May", &text)), tides);
+    shelf.write(|batch| {
+        shelf.placer(batch, Timestamp(9)).leave(tides, "http://two.test/copy").unwrap()
+    });
+    let walk = page("v2/tides", "A walk in winter", &text);
+    let article = walk.article(&Fingerprinter::default());
+    let (placed, _) =
+        shelf.write(|batch| shelf.placer(batch, Timestamp(10)).revise(tides, &article, 0).unwrap());
+    assert_ne!(placed.document, tides);
+}
+
+#[test]
 fn a_copy_finds_its_page_among_very_many_that_resemble_it() {
     let text = prose(1, 300);
     let alike = |n: usize| {
