@@ -22,18 +22,31 @@ const MIB: u64 = 1 << 20;
 
 /// Waits for the end of a process. Returns its peak resident memory in bytes.
 pub(crate) fn peak(child: &mut Child) -> u64 {
-    let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        peak = peak.max(kib.unwrap_or(0) * 1024);
+        peak = peak.max(peak_now(child).unwrap_or(0));
         if child.try_wait().unwrap().is_some() {
+            assert!(peak > 0, "it was never seen");
             return peak;
         }
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Returns the peak resident memory of a process in bytes, or nothing if it has none of its own:
+/// until the kernel has put its program in place it has that of these tests, also for a moment
+/// after `spawn` has returned.
+fn peak_now(child: &Child) -> Option<u64> {
+    let process = Path::new("/proc").join(child.id().to_string());
+    // First, so that what follows is of the program.
+    let program = fs::read_link(process.join("exe")).ok()?;
+    if program == std::env::current_exe().unwrap() {
+        return None;
+    }
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 fn start(arguments: &[&str], folder: &Path) -> Child {
