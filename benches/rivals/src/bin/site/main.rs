@@ -16,6 +16,7 @@ mod layout;
 mod usual;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use uniqcrawl::localweb::{LocalWeb, Page, Site};
@@ -118,7 +119,7 @@ fn with_copies(arguments: &Arguments, hosts: &[SocketAddr]) -> Vec<Site> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> ExitCode {
     let arguments = arguments();
     let hosts = addresses(arguments.address, arguments.hosts);
     let sites = match (&arguments.copies, arguments.bytes) {
@@ -131,10 +132,16 @@ async fn main() {
     };
     let mut webs = Vec::new();
     for (address, site) in hosts.iter().zip(sites) {
-        let web = LocalWeb::start_at(*address, site).await.expect("the address can be bound");
+        let web = match LocalWeb::start_at(*address, site).await {
+            Ok(web) => web,
+            Err(error) => {
+                eprintln!("site: {address}: {error}: name an address of loopback and a free port");
+                return ExitCode::FAILURE;
+            }
+        };
         web.stop_recording();
         webs.push(web);
     }
     webs.iter().for_each(|web| println!("{}", web.url(0)));
-    std::future::pending::<()>().await;
+    std::future::pending().await
 }
