@@ -24,7 +24,7 @@ const MIB: u64 = 1 << 20;
 pub(crate) fn peak(child: &mut Child) -> u64 {
     let mut peak = 0;
     loop {
-        peak = peak.max(peak_now(child).unwrap_or(0));
+        peak = peak.max(peak_now(child.id()).unwrap_or(0));
         if child.try_wait().unwrap().is_some() {
             assert!(peak > 0, "it was never seen");
             return peak;
@@ -36,8 +36,8 @@ pub(crate) fn peak(child: &mut Child) -> u64 {
 /// Returns the peak resident memory of a process in bytes, or nothing if it has none of its own:
 /// until the kernel has put its program in place it has that of these tests, also for a moment
 /// after `spawn` has returned.
-fn peak_now(child: &Child) -> Option<u64> {
-    let process = Path::new("/proc").join(child.id().to_string());
+fn peak_now(process: u32) -> Option<u64> {
+    let process = Path::new("/proc").join(process.to_string());
     // First, so that what follows is of the program.
     let program = fs::read_link(process.join("exe")).ok()?;
     if program == std::env::current_exe().unwrap() {
@@ -47,6 +47,11 @@ fn peak_now(child: &Child) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1024)
+}
+
+#[test]
+fn the_memory_of_these_tests_is_taken_for_that_of_no_other_process() {
+    assert_eq!(peak_now(std::process::id()), None);
 }
 
 fn start(arguments: &[&str], folder: &Path) -> Child {
