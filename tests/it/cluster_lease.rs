@@ -11,7 +11,8 @@ use uniqcrawl::cluster::{
 use crate::cluster::Nodes;
 
 const LONG: Duration = Duration::from_mins(1);
-const SHORT: Duration = Duration::from_millis(80);
+/// A busy machine asks a few times within it.
+const SHORT: Duration = Duration::from_secs(1);
 
 fn take(engine: &mut Engine, worker: &str, time: Duration) -> Option<(ShardLease, bool)> {
     match engine.take_shard(3, worker, time).unwrap() {

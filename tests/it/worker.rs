@@ -325,9 +325,10 @@ fn a_worker_that_is_killed_and_one_that_sleeps_lose_nothing_and_send_nothing_ear
     crowd.signal(1, "-KILL");
     crowd.signal(2, "-STOP");
     assert_eq!(crowd.wait(1), None);
+    // Longer than its leases: what it had sent before, a busy machine may still read for a while.
+    std::thread::sleep(Duration::from_secs(3));
     let stopped = Instant::now();
-    // Much longer than its leases.
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(2));
     let woken = Instant::now();
     crowd.signal(2, "-CONT");
     crowd.wait_all();
@@ -340,7 +341,7 @@ fn a_worker_that_is_killed_and_one_that_sleeps_lose_nothing_and_send_nothing_ear
         .filter(|request| request.header("user-agent") == Some("worker-2"))
         .map(|request| request.started)
         .collect();
-    let asleep = of_sleeper.iter().filter(|at| **at > stopped + ADDRESS_DELAY && **at < woken);
+    let asleep = of_sleeper.iter().filter(|at| **at > stopped && **at < woken);
     assert_eq!(asleep.count(), 0);
     // A shard that is taken anew rests for a delay first: before that, it had no right to any.
     let early = of_sleeper.iter().filter(|at| **at >= woken && **at < woken + DELAY);
@@ -361,7 +362,7 @@ fn shards_move_to_a_worker_that_joins_and_from_one_that_leaves_and_nothing_is_fe
     // Until it has something to do.
     let begun = Instant::now();
     while !agents(&web).contains_key("worker-1") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", crowd.log(1));
+        assert!(begun.elapsed() < WAIT_MAX, "{}", crowd.log(1));
         std::thread::sleep(Duration::from_millis(10));
     }
     crowd.signal(0, "-INT");

@@ -11,6 +11,8 @@ use crate::support::{Clusters, Web};
 use crate::worker::{Crowd, DELAY, alone, assert_polite, settings, wait_for_requests, web};
 
 const LEASE: Duration = Duration::from_secs(2);
+/// Longest time until a busy machine has stopped what was told to, and has read what was sent.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What a crawl of two workers finds through which something happens.
 struct Through {
@@ -72,11 +74,11 @@ fn workers_wait_for_a_cluster_that_is_away_and_send_nothing_beyond_their_leases(
     let crowd = through.begin("away");
     through.all("pause");
     let away = Instant::now();
-    sleep(LEASE * 2);
+    sleep(LEASE * 2 + LATE);
     let back = Instant::now();
     through.all("resume");
     through.ends_well(crowd);
-    assert_eq!(through.requests(away + LEASE, back), 0);
+    assert_eq!(through.requests(away + LEASE + LATE, back), 0);
     // Shards that are taken anew rest for a delay first.
     assert_eq!(through.requests(back, back + DELAY), 0);
 
@@ -117,7 +119,7 @@ fn workers_end_when_the_cluster_stays_away_and_go_on_when_they_are_started_again
         assert!(said.contains("no node of the cluster answers"), "{said}");
         assert!(said.contains("start the cluster") && said.contains("start it anew"), "{said}");
     }
-    assert_eq!(through.requests(away + LEASE, Instant::now()), 0);
+    assert_eq!(through.requests(away + LEASE + LATE, Instant::now()), 0);
     through.all("revive");
     through.wait("the cluster is whole", Nodes::is_whole);
     (0..2).for_each(|_| crowd.start(&through.config));
