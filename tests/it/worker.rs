@@ -325,7 +325,8 @@ fn a_worker_that_is_killed_and_one_that_sleeps_lose_nothing_and_send_nothing_ear
     crowd.signal(1, "-KILL");
     crowd.signal(2, "-STOP");
     assert_eq!(crowd.wait(1), None);
-    // Longer than its leases: what it had sent before, a busy machine may still read for a while.
+    // Longer than its leases. Until its disk has written it goes on, and what it sent may be read
+    // a while later.
     std::thread::sleep(Duration::from_secs(3));
     let stopped = Instant::now();
     std::thread::sleep(Duration::from_secs(2));

@@ -11,7 +11,8 @@ use crate::support::{Clusters, Web};
 use crate::worker::{Crowd, DELAY, alone, assert_polite, settings, wait_for_requests, web};
 
 const LEASE: Duration = Duration::from_secs(2);
-/// Longest time until a busy machine has stopped what was told to, and has read what was sent.
+/// Longest time until what is told to stop has done so, whose disk may be busy, and what was sent has
+/// been read.
 const LATE: Duration = Duration::from_secs(1);
 
 /// What a crawl of two workers finds through which something happens.
