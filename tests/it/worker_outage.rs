@@ -8,7 +8,10 @@ use uniqcrawl::config::Config;
 
 use crate::cluster::Nodes;
 use crate::support::{Clusters, Web};
-use crate::worker::{Crowd, DELAY, alone, assert_polite, settings, wait_for_requests, web};
+use crate::worker::{
+    Crowd, DELAY, alone, assert_hosts_rest, assert_polite, settings, wait_for_requests, web,
+    without_turns,
+};
 
 const LEASE: Duration = Duration::from_secs(2);
 /// Longest time until what is told to stop has done so, whose disk may be busy, and what was sent has
@@ -104,6 +107,26 @@ fn workers_wait_for_a_cluster_that_is_away_and_send_nothing_beyond_their_leases(
     sleep(LEASE * 2);
     limit("512mb");
     through.ends_well(crowd);
+}
+
+#[test]
+fn a_worker_that_cannot_ask_sends_nothing_beyond_its_leases() {
+    let mut through = Through::new(9, Duration::from_mins(1));
+    // Much is left when the leases end, and nothing else keeps a worker from it.
+    through.config.frontier.delay = Time::from_millis(DELAY.as_millis() as u64 * 6);
+    without_turns(&mut through.config);
+    let mut crowd = through.begin("leases");
+    through.all("pause");
+    let away = Instant::now();
+    sleep(LEASE * 2 + LATE);
+    let back = Instant::now();
+    through.all("resume");
+    crowd.wait_all();
+    through.wait("the cluster is whole", Nodes::is_whole);
+    assert_eq!(crowd.clusters(&through.config), through.expected);
+    assert_hosts_rest(&through.web);
+    assert_eq!(through.requests(away + LEASE + LATE, back), 0);
+    assert_eq!(through.requests(back, back + DELAY), 0);
 }
 
 #[test]
