@@ -107,6 +107,12 @@ impl Shelf {
         result
     }
 
+    /// The time moves on.
+    pub(crate) fn tick(&mut self) -> Timestamp {
+        self.time += 1;
+        Timestamp(self.time)
+    }
+
     pub(crate) fn add(&mut self, address: &str, text: &str) -> u64 {
         self.put(&Came::new(address, "", text))
     }
@@ -117,8 +123,7 @@ impl Shelf {
 
     /// Takes a page. Returns the number of its document.
     pub(crate) fn put(&mut self, page: &Came) -> u64 {
-        self.time += 1;
-        let now = Timestamp(self.time);
+        let now = self.tick();
         let article = page.article(&self.fingerprinter);
         self.write(|snapshot| {
             let placed = self.placer(snapshot, now).place(&article, 0).unwrap();

@@ -127,23 +127,21 @@ impl Lookup<Unit<'_>> for SharedKeys {
         self.ask(unit.corpus, &[posting])?;
         let documents = self.documents(&posting);
         unit.load(&documents)?;
-        let mut contents = Vec::new();
-        for document in documents {
-            for content in unit.contents_of(document) {
-                let row: Option<Content> = unit.get(CONTENTS, content)?;
-                if row.is_some_and(|row| row.hash == hash) {
-                    contents.push(content);
-                }
+        let there = documents.into_iter().flat_map(|document| unit.contents_of(document));
+        let contents: BTreeSet<u64> = there.chain(unit.contents_written(hash)).collect();
+        let mut found = Vec::new();
+        for content in contents {
+            let row: Option<Content> = unit.get(CONTENTS, content)?;
+            if row.is_some_and(|row| row.hash == hash) {
+                found.push(content);
             }
         }
-        contents.sort_unstable();
-        contents.dedup();
-        Ok(contents)
+        Ok(found)
     }
 
     fn candidates(&self, unit: &Unit<'_>, keys: &ArticleKeys) -> Result<Vec<Candidate>, Error> {
         self.ask(unit.corpus, &unit.corpus.asked(keys))?;
-        let mut candidates = unit.corpus.finder.candidates_with(keys, self)?;
+        let mut candidates = unit.candidates(keys, self)?;
         let likely: Vec<u64> = looked_up(&candidates).map(|one| one.content).collect();
         unit.load(&likely)?;
         for candidate in &mut candidates {

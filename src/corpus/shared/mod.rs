@@ -28,6 +28,7 @@ mod second;
 mod source;
 mod texts;
 mod unit;
+mod written;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

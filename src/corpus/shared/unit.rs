@@ -6,14 +6,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
 use crate::cluster::{Found, How, Live, Look, Version};
-use crate::corpus::documents::Content;
+use crate::corpus::documents::{Content, Document};
+use crate::corpus::tables::{CONTENTS, DOCUMENTS};
+use crate::neardup::Candidate;
 use crate::store::{
-    BadRow, Bytes, End, Error, Name, RawRows, Reading, Row as _, Table, Transaction, Writing,
+    BadRow, Bytes, End, Error, Name, RawRows, Reading, Row as _, Table, Transaction, View as _,
+    Writing,
 };
+use crate::text::features::ArticleKeys;
 
 use super::SharedCorpus;
+use super::keys::SharedKeys;
 use super::rows::{PartRow, is_by_content, is_by_document, sort};
 use super::texts::StoredPlaceOfText;
+use super::written::Written;
 
 /// Articles that are placed together. They do not ask the cluster for each other: whoever is judged
 /// later sees what was judged before it as it will be written.
@@ -52,6 +58,7 @@ struct State {
     owners: HashMap<u64, u64>,
     /// What was there before each change, in their order.
     undo: Vec<Undo>,
+    written: Written,
     counts: HashMap<String, u64>,
     /// Something pending must be waited for.
     waits: bool,
@@ -61,6 +68,23 @@ impl State {
     /// What there is of a document was asked for.
     fn knows(&self, document: u64) -> bool {
         self.documents.contains_key(&document) || self.absent.contains(&document)
+    }
+
+    /// Notes of a row what the judge of this transaction must find though the cluster does not have
+    /// it yet.
+    fn note_written(&mut self, table: Name, key: &[u8], row: &[u8]) -> Result<(), BadRow> {
+        if table == Name::Contents {
+            let (content, row) = (number_of(key)?, Content::decode(row)?);
+            self.owners.insert(content, row.document);
+            self.written.note_text(row.hash, content);
+        } else if table == Name::Documents {
+            let was = self.rows.get(&(table, key.to_vec()));
+            let was = was.map(|was| Document::decode(was)).transpose()?;
+            if was.map(|was| was.root) != Some(Document::decode(row)?.root) {
+                self.written.note_rooted(number_of(key)?);
+            }
+        }
+        Ok(())
     }
 
     fn take_in(&mut self, number: u64, read: ReadDocument) -> Result<(), BadRow> {
@@ -239,6 +263,29 @@ impl<'a> Unit<'a> {
         contents
     }
 
+    /// Returns the contents of a hash that were written here.
+    pub(super) fn contents_written(&self, hash: u128) -> Vec<u64> {
+        self.state.borrow().written.contents(hash)
+    }
+
+    /// Returns the documents that share a key with an article: those to which the cluster leads,
+    /// and those that were made here, or have got their roots here.
+    pub(super) fn candidates(
+        &self,
+        keys: &ArticleKeys,
+        found: &SharedKeys,
+    ) -> Result<Vec<Candidate>, Error> {
+        let rooted = self.state.borrow_mut().written.take_rooted();
+        for number in rooted {
+            let Some(document) = self.get(DOCUMENTS, number)? else { continue };
+            let Some(root) = self.get(CONTENTS, document.root)? else { continue };
+            let written = &mut self.state.borrow_mut().written;
+            let added = written.add(number, &root.keys(), &self.corpus.config);
+            added.map_err(super::Error::from)?;
+        }
+        self.state.borrow().written.candidates(keys, found, &self.corpus.finder)
+    }
+
     /// Returns the version of a document that was read.
     pub(super) fn version_read(&self, document: u64) -> Option<Version> {
         self.state.borrow().documents.get(&document).map(|read| read.version)
@@ -363,10 +410,8 @@ impl<'a> Unit<'a> {
     ) -> Result<Option<Vec<u8>>, Error> {
         self.load_for(table, key)?;
         let state = self.state.get_mut();
-        if table == Name::Contents
-            && let Some(row) = &row
-        {
-            state.owners.insert(number_of(key)?, Content::decode(row)?.document);
+        if let Some(row) = &row {
+            state.note_written(table, key, row)?;
         }
         let name = (table, key.to_vec());
         let was = match row {
