@@ -287,7 +287,7 @@ fn assert_same(steps: &[Step], always: bool) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig::with_cases(15))]
 
     #[test]
     fn a_corpus_of_many_workers_and_one_of_one_machine_have_the_same_documents(
@@ -295,14 +295,10 @@ proptest! {
     ) {
         assert_same(&steps, true)?;
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn so_they_have_where_pages_of_few_sites_stand_in_each_others_way(
-        steps in prop::collection::vec(step(4), 1..40),
+        steps in prop::collection::vec(step(5), 1..40),
     ) {
         assert_same(&steps, false)?;
     }
